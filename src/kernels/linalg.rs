@@ -1,0 +1,1 @@
+//! Linear algebra on small dense matrices: principal axes, k-means centroids.

@@ -1,0 +1,4 @@
+//! Arithmetic on rows of numbers: no words, no files.
+
+pub mod linalg;
+pub mod transport;

@@ -1,0 +1,1 @@
+//! Exact optimal transport between two small weighted bags.

@@ -1,0 +1,3 @@
+//! The binary: runs the command line and turns its outcome into an exit code.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The measures of evaluation and their significance tests: numbers in, numbers out.

@@ -1,0 +1,129 @@
+//! Foreign formats of word vectors, one file a format, all behind [`VectorReader`].
+//!
+//! A reader streams: it holds one row and its input buffer, never the whole table, and it never
+//! reserves memory for a number it has read in a file. What to do with duplicate words, words that
+//! are not UTF-8, rows of zeros or rows with NaN is not decided here: the readers hand over what
+//! stands in the file, `pack` applies the user's policy to all formats alike.
+
+use std::path::PathBuf;
+
+/// Upper bounds that hold for every format, whatever its header says.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Most rows taken.
+    pub words: u64,
+    /// Most dimensions of a row.
+    pub dims: usize,
+    /// Longest word, in bytes.
+    pub word_bytes: usize,
+}
+
+impl Budget {
+    /// The limits that `cognate pack` applies.
+    pub const DEFAULT: Self = Self { words: 5_000_000, dims: 4096, word_bytes: 1024 };
+}
+
+/// Where in the input something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line, counted from 1.
+    Line(u64),
+    /// A byte offset.
+    Byte(u64),
+    /// A row of a matrix, counted from 0.
+    Row(u64),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Byte(byte) => write!(f, "byte {byte}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
+/// Why a foreign file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The operating system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not what the format demands.
+    #[error("{path}, {place}: {problem}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where the problem stands.
+        place: Place,
+        /// What is wrong, with what was expected and what was found.
+        problem: String,
+    },
+    /// A well-formed file of a kind that is not read.
+    #[error("{path}: {problem}")]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What it is and what to do instead.
+        problem: String,
+    },
+}
+
+/// A stream of words and their vectors.
+pub trait VectorReader {
+    /// Dimensions of every row.
+    fn dims(&self) -> usize;
+
+    /// Rows the file promises, if its header was checked against the file's size.
+    fn rows_hint(&self) -> Option<u64>;
+
+    /// Reads the next row into `word` (raw bytes, cleared first) and `row` (`dims()` long).
+    /// `false` at the end of the input. Values are handed over as they stand, NaN included.
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError>;
+
+    /// Where the row last read began.
+    fn place(&self) -> Place;
+
+    /// Bytes consumed so far and in all, for the progress bar.
+    fn progress(&self) -> (u64, u64);
+
+    /// How often the word last read occurred in the corpus the vectors were trained on.
+    fn count(&self) -> Option<u64> {
+        None
+    }
+
+    /// The rule by which this format builds vectors for words it does not list.
+    fn subword(&self) -> Option<Subword> {
+        None
+    }
+
+    /// Reads the next row of the n-gram bucket table, once all words are read; `false` at its end.
+    fn next_bucket(&mut self, _row: &mut [f32]) -> Result<bool, ReadError> {
+        Ok(false)
+    }
+}
+
+/// How a word that is not listed gets a vector from its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subword {
+    /// fastText: the mean of the rows of its character n-grams, hashed into `buckets` rows.
+    NGrams {
+        /// Shortest n-gram, in characters.
+        min: u32,
+        /// Longest n-gram, in characters.
+        max: u32,
+        /// Rows of the bucket table.
+        buckets: u64,
+    },
+    /// WordPiece: the longest known beginning, then the longest known continuation, and so on.
+    WordPiece {
+        /// What a continuing piece's vocabulary entry begins with, `##` as a rule.
+        prefix: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! `&str` to tokens.

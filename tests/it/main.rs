@@ -1,0 +1,1 @@
+//! One integration binary: each file tells one story about the built crate.
