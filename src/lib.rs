@@ -1,4 +1,34 @@
-//! cognate says how alike very short texts are.
+//! cognate says how alike very short texts are (tweets, headlines, titles, queries), in
+//! microseconds on a CPU, from word vectors and idf tables that it memory-maps.
+//!
+//! This crate is the service's library; the binary `cognate` is a thin command line over it.
+//! The house, bottom first; a room may use only rooms above it in this table:
+//!
+//! | room | what it knows |
+//! |---|---|
+//! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
+//! | [`kernels`] | products of rows, principal axes, optimal transport: numbers, no words, no files |
+//! | [`metrics`] | the measures of evaluation and their significance tests |
+//! | [`model`] | the model file: format, mapping, vocabulary, vectors, a text looked up, the writer |
+//! | [`pack`] | foreign vectors and counts become a model file |
+//! | [`inspect`] | what is inside a model file |
+//! | [`cli`] | flags turned into the options of each subcommand |
+//!
+//! `pack` and `inspect` stand beside each other and do not use one another. A test reads the
+//! imports of every file and holds them to this order.
+//!
+//! ```no_run
+//! use cognate::model::{Model, OpenOptions};
+//! use std::path::Path;
+//!
+//! let model = Model::open(Path::new("models/default.safetensors"), &OpenOptions::default())?;
+//! let phrase = model.phrase("Quake hits L.A.!!");
+//! println!("{} words, {} tokens unknown", phrase.words().len(), phrase.unknown().len());
+//! # Ok::<(), cognate::model::ModelError>(())
+//! ```
+
+pub mod cli;
+pub mod inspect;
 pub mod kernels;
 pub mod metrics;
 pub mod model;

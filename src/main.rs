@@ -1,3 +1,15 @@
 //! The binary: runs the command line and turns its outcome into an exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cognate::cli::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // A reader that went away (`| head`) wants no message; a full stderr cannot take one.
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "cognate: {:#}", failure.error);
+            ExitCode::from(failure.code)
+        }
+    }
+}

@@ -1,4 +1,6 @@
 //! Arithmetic on rows of numbers: no words, no files.
 
 pub mod linalg;
+pub mod simd;
 pub mod transport;
+pub mod vector;

@@ -1,1 +1,287 @@
-//! The model file.
+//! A model: word vectors, their vocabulary and counts, and what trained methods added, in one file
+//! that is mapped and used as it lies.
+//!
+//! [`Model::open`] checks a file before it believes it; everything after that borrows from the
+//! mapping. How texts are compared is not known here.
+
+mod check;
+pub mod disk;
+mod error;
+pub mod format;
+mod header;
+pub mod mapped;
+pub mod phrase;
+mod profile;
+mod section;
+pub mod subword;
+pub mod unknown;
+pub mod vectors;
+pub mod vocabulary;
+pub mod writer;
+
+pub use check::Verify;
+pub use error::FormatError;
+pub use error::ModelError;
+pub use mapped::Storage;
+pub use phrase::Phrase;
+pub use section::Section;
+pub use unknown::Unknown;
+pub use vectors::Frequency;
+pub use vectors::Vectors;
+pub use vocabulary::Vocabulary;
+pub use vocabulary::WordId;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::model::format::Dtype;
+use crate::model::format::Header;
+use crate::model::format::Limits;
+use crate::model::format::Tensor;
+use crate::model::mapped::Mapping;
+use crate::model::mapped::numbers;
+use crate::model::phrase::UnlistedWords;
+use crate::model::vocabulary::Corpus;
+use crate::text::Normalisation;
+
+/// How a model file is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenOptions {
+    /// How much is checked.
+    pub verify: Verify,
+    /// How the bytes are held.
+    pub storage: Storage,
+    /// What the file may claim.
+    pub limits: Limits,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { verify: Verify::Full, storage: Storage::Auto, limits: Limits::DEFAULT }
+    }
+}
+
+/// An opened model, shared between threads by reference.
+#[derive(Debug)]
+pub struct Model {
+    path: PathBuf,
+    mapping: Mapping,
+    header: Header,
+    places: Places,
+    max_probe: u32,
+    corpus: Corpus,
+    normalisation: Normalisation,
+    unknown: Unknown,
+    unlisted: UnlistedWords,
+    frequency: Frequency,
+}
+
+/// Where the tensors that every request touches lie.
+#[derive(Debug, Default)]
+struct Places {
+    dtype: Option<Dtype>,
+    vectors: Range<usize>,
+    scales: Range<usize>,
+    vocab_bytes: Range<usize>,
+    vocab_offsets: Range<usize>,
+    vocab_index: Range<usize>,
+    counts: Option<Range<usize>>,
+    df: Option<Range<usize>>,
+    idf: Option<Range<usize>>,
+}
+
+impl Places {
+    fn of(header: &Header) -> Self {
+        let range = |name| header.tensor(name).map(|tensor| tensor.range.clone());
+        Self {
+            dtype: header.tensor("vectors").map(|tensor| tensor.dtype),
+            vectors: range("vectors").unwrap_or_default(),
+            scales: range("scales").unwrap_or_default(),
+            vocab_bytes: range("vocab_bytes").unwrap_or_default(),
+            vocab_offsets: range("vocab_offsets").unwrap_or_default(),
+            vocab_index: range("vocab_index").unwrap_or_default(),
+            counts: range("counts"),
+            df: range("df"),
+            idf: range("idf"),
+        }
+    }
+
+    /// From the first vocabulary table to the last word statistics: what every look-up touches.
+    fn vocabulary(&self) -> Range<usize> {
+        let last = [&self.counts, &self.df, &self.idf].into_iter().flatten().map(|r| r.end).max();
+        self.vocab_bytes.start..last.unwrap_or(self.vocab_index.end)
+    }
+}
+
+impl Model {
+    /// Opens and checks a model file.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
+        let mapping = Mapping::open(path, options.storage, options.limits.model_bytes)?;
+        let header_end = mapping.as_slice().len().min(format::ALIGNMENT as usize);
+        mapping.populate(0..header_end).map_err(ModelError::io(path, "read"))?;
+        let model = Self::read(path, mapping, options).map_err(ModelError::format(path))?;
+        if !model.mapping.intact() {
+            return Err(ModelError::Changed { path: path.to_owned() });
+        }
+        Ok(model)
+    }
+
+    /// A model whose bytes never were a file.
+    pub fn from_bytes(bytes: &[u8], options: &OpenOptions) -> Result<Self, ModelError> {
+        let path = mapped::in_memory();
+        let mapping = Mapping::from_bytes(bytes);
+        Self::read(&path, mapping, options).map_err(ModelError::format(&path))
+    }
+
+    fn read(path: &Path, mapping: Mapping, options: &OpenOptions) -> Result<Self, FormatError> {
+        let header = Header::read(mapping.as_slice(), &options.limits)?;
+        let places = Places::of(&header);
+        let populated = mapping.populate(match options.verify {
+            Verify::Full => 0..mapping.as_slice().len(),
+            Verify::Structure => places.vocabulary(),
+        });
+        populated.map_err(|error| FormatError::Extent {
+            name: "file".to_owned(),
+            expected: "to be readable to its end".to_owned(),
+            got: error.to_string(),
+        })?;
+        let corpus = Corpus {
+            tokens: header.number("tokens")?,
+            documents: header.number("documents")?,
+            idf_unknown: header.number("idf_unknown")?.filter(|idf: &f32| idf.is_finite()),
+        };
+        let mut model = Self {
+            path: path.to_owned(),
+            max_probe: header.number("max_probe")?.unwrap_or(0),
+            normalisation: json(&header, "normalisation")?,
+            unknown: json(&header, "unknown")?,
+            unlisted: UnlistedWords::None,
+            frequency: word(&header, "frequency")?,
+            mapping,
+            header,
+            places,
+            corpus,
+        };
+        model.unlisted = UnlistedWords::of(&model)?;
+        check::structure(model.mapping.as_slice(), &model.header, &model.vocabulary())?;
+        if options.verify == Verify::Full {
+            check::full(model.mapping.as_slice(), &model.header, &model.vocabulary())?;
+        }
+        Ok(model)
+    }
+
+    fn slice(&self, range: &Range<usize>) -> &[u8] {
+        self.mapping.as_slice().get(range.clone()).unwrap_or(&[])
+    }
+
+    fn table<T: bytemuck::AnyBitPattern>(&self, range: &Range<usize>) -> &[T] {
+        numbers(self.slice(range)).unwrap_or(&[])
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> Vocabulary<'_> {
+        let places = &self.places;
+        let mut vocabulary = Vocabulary::new(
+            self.slice(&places.vocab_bytes),
+            self.table(&places.vocab_offsets),
+            self.table(&places.vocab_index),
+            self.max_probe,
+        );
+        vocabulary.counts = places.counts.as_ref().map(|range| self.table(range));
+        vocabulary.document_frequencies = places.df.as_ref().map(|range| self.table(range));
+        vocabulary.idf = places.idf.as_ref().map(|range| self.table(range));
+        vocabulary.corpus = self.corpus;
+        vocabulary
+    }
+
+    /// The word vectors.
+    pub fn vectors(&self) -> Vectors<'_> {
+        let places = &self.places;
+        let dtype = places.dtype.unwrap_or(Dtype::F32);
+        let dims = self.header.dims as usize;
+        let (vectors, scales) = (self.slice(&places.vectors), self.slice(&places.scales));
+        // The header's shapes were checked against these bytes, and the mapping is aligned.
+        Vectors::new(dtype, vectors, scales, dims).unwrap_or(Vectors::empty(dims))
+    }
+
+    /// A text looked up.
+    pub fn phrase(&self, text: &str) -> Phrase<'_> {
+        let mut phrase = Phrase::new(self);
+        phrase.read(text);
+        phrase
+    }
+
+    /// The file this model was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size of the file.
+    pub fn bytes(&self) -> u64 {
+        self.mapping.as_slice().len() as u64
+    }
+
+    /// Sixteen hexadecimal digits that change with every byte of the model.
+    pub fn fingerprint(&self) -> &str {
+        self.header.fingerprint()
+    }
+
+    /// The rules that turn a text into this vocabulary's words.
+    pub fn normalisation(&self) -> &Normalisation {
+        &self.normalisation
+    }
+
+    /// The policy for words that are not listed.
+    pub fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    pub(crate) fn unlisted(&self) -> &UnlistedWords {
+        &self.unlisted
+    }
+
+    /// Whether vectors carry their word's weight.
+    pub fn frequency(&self) -> Frequency {
+        self.frequency
+    }
+
+    /// Element type of the vectors.
+    pub fn dtype(&self) -> Dtype {
+        self.places.dtype.unwrap_or(Dtype::F32)
+    }
+
+    /// All metadata strings.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.header.metadata
+    }
+
+    /// All tensors with their bytes, padding left out.
+    pub fn tensors(&self) -> impl Iterator<Item = (&Tensor, &[u8])> {
+        self.header.tensors.iter().map(|tensor| (tensor, self.slice(&tensor.range)))
+    }
+
+    /// Whether the file is still as it was when it was opened.
+    pub fn intact(&self) -> bool {
+        self.mapping.intact()
+    }
+}
+
+fn json<T: serde::de::DeserializeOwned>(header: &Header, key: &str) -> Result<T, FormatError> {
+    let text = header.metadata.get(key).map(String::as_str).unwrap_or("nothing");
+    serde_json::from_str(text).map_err(|error| FormatError::Metadata {
+        key: key.to_owned(),
+        expected: format!("settings this version knows ({error})"),
+        got: format::shorten(text),
+    })
+}
+
+fn word<T: std::str::FromStr<Err = String>>(header: &Header, key: &str) -> Result<T, FormatError> {
+    let text = header.metadata.get(key).map(String::as_str).unwrap_or("nothing");
+    text.parse().map_err(|expected| FormatError::Metadata {
+        key: key.to_owned(),
+        expected,
+        got: format::shorten(text),
+    })
+}

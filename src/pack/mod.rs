@@ -1,2 +1,371 @@
 //! `cognate pack`: foreign word vectors and counts become one model file.
+//!
+//! Rows stream from the reader to a nameless file, changes are fitted on them there, and they
+//! stream on into the model; only the vocabulary is held in memory. How formats are read is
+//! `readers`' part, how models are written is the model's.
+
+pub mod counts;
+pub mod intake;
+mod packaged;
+mod progress;
+mod quantise;
 pub mod readers;
+mod spool;
+pub mod transform;
+
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::model::Frequency;
+use crate::model::ModelError;
+use crate::model::Unknown;
+use crate::model::disk;
+use crate::model::format::Dtype;
+use crate::model::format::Limits;
+use crate::model::phrase::SUBWORD_SECTION;
+use crate::model::phrase::SubwordRule;
+use crate::model::unknown::Fallback;
+use crate::model::vocabulary::VocabularyTables;
+use crate::model::writer::Draft;
+use crate::model::writer::Table;
+use crate::model::writer::Written;
+use crate::pack::counts::Counts;
+use crate::pack::counts::Documents;
+use crate::pack::intake::Intake;
+use crate::pack::intake::LeftOut;
+use crate::pack::intake::Policy;
+use crate::pack::packaged::Packaged;
+use crate::pack::progress::Progress;
+use crate::pack::readers::Place;
+use crate::pack::readers::ReadError;
+use crate::pack::readers::Subword;
+use crate::pack::readers::VectorReader;
+use crate::pack::readers::format::SourceFiles;
+use crate::pack::transform::Changes;
+use crate::pack::transform::Transform;
+use crate::text::Normalisation;
+
+/// What to pack and how.
+#[derive(Debug)]
+pub struct PackOptions {
+    /// The files that vectors are read from.
+    pub source: SourceFiles,
+    /// The model file to write.
+    pub output: PathBuf,
+    /// Element type of the vectors.
+    pub dtype: Dtype,
+    /// Which rows are taken.
+    pub policy: Policy,
+    /// How rows are changed.
+    pub changes: Changes,
+    /// Rules that turn texts into this vocabulary's words.
+    pub normalisation: Normalisation,
+    /// What becomes of words that are not listed.
+    pub unknown: UnknownChoice,
+    /// Whether vectors carry their word's weight.
+    pub frequency: Frequency,
+    /// A table of counts.
+    pub counts: Option<PathBuf>,
+    /// Running text to count in.
+    pub corpus: Option<PathBuf>,
+    /// What separates the corpus's documents.
+    pub documents: Documents,
+    /// Under which terms the vectors may be used.
+    pub licence: Option<String>,
+    /// The method that `auto` stands for.
+    pub auto_method: Option<String>,
+}
+
+/// What the user wants to become of words that are not listed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum UnknownChoice {
+    /// The format's own rule if it brings one, else left out.
+    Format,
+    /// Left out.
+    Skip,
+    /// The format's own rule; an error if it brings none.
+    Subword,
+    /// Stem, parts, hash of this length (by default the median length of the rarer half).
+    Fallback {
+        /// Length of hash vectors.
+        norm: Option<f32>,
+    },
+}
+
+/// What was packed.
+#[derive(Debug, serde::Serialize)]
+pub struct Packed {
+    /// Words.
+    pub words: u64,
+    /// Dimensions.
+    pub dims: usize,
+    /// Rows left out.
+    pub left_out: LeftOut,
+    /// Lines of the count table that held no count.
+    pub skipped_count_lines: u64,
+    /// Words with a count above zero.
+    pub counted_words: u64,
+    /// The file.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// The model's fingerprint.
+    pub fingerprint: String,
+    /// BLAKE3 of the whole file.
+    pub digest: String,
+}
+
+impl std::fmt::Display for Packed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.path.display())?;
+        writeln!(f, "  {} words × {} dimensions, {} bytes", self.words, self.dims, self.bytes)?;
+        if self.counted_words > 0 {
+            writeln!(f, "  {} words with a count", self.counted_words)?;
+        }
+        let left_out = [
+            (self.left_out.duplicates, "rows left out: the word stood before"),
+            (self.left_out.non_finite, "rows left out: NaN or infinity"),
+            (self.left_out.zero_rows, "rows left out: all zeros"),
+            (self.left_out.bad_utf8, "rows left out: the word is not UTF-8"),
+            (self.left_out.empty_words, "rows left out: the word is empty"),
+            (self.skipped_count_lines, "lines of the count table held no count"),
+        ];
+        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            writeln!(f, "  {count} {what}")?;
+        }
+        writeln!(f, "  fingerprint {}", self.fingerprint)?;
+        write!(f, "  digest {}", self.digest)
+    }
+}
+
+/// Why nothing was packed.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// A foreign file could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A row was refused.
+    #[error("{place}: {problem}")]
+    Row {
+        /// Where the row began.
+        place: Place,
+        /// Why.
+        problem: String,
+    },
+    /// No room for rows on their way.
+    #[error("cannot keep rows in {}: {source}", directory.display())]
+    Spool {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A table or corpus without a single count.
+    #[error("{}: no line holds a word and a count", path.display())]
+    NoCounts {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Options that contradict each other or the input.
+    #[error("{0}")]
+    Options(String),
+    /// The model could not be written.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl PackError {
+    fn spool(directory: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Spool { directory: directory.to_owned(), source }
+    }
+}
+
+/// Packs a model file.
+pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
+    let (output, _) = disk::resolve(&options.output)
+        .map_err(|source| ModelError::Io { path: options.output.clone(), action: "write to", source })?;
+    let directory = disk::directory_of(&output);
+    let spooled = PackError::spool(directory);
+    let mut reader = readers::format::open(&options.source)?;
+    check(options, reader.as_ref())?;
+    let mut policy = options.policy;
+    policy.words = policy.words.min(Limits::DEFAULT.words);
+    let intake = Intake::read(reader.as_mut(), &policy, directory, &Progress::bytes("reading"))?;
+    let Intake { words, mut rows, counts, left_out } = intake;
+    if words.is_empty() {
+        return Err(PackError::Options("the input holds no usable row".to_owned()));
+    }
+    let tables = VocabularyTables::build(words.iter());
+    let counts = gather_counts(options, counts, &tables)?;
+    let transform = Transform::fit(&options.changes, &mut rows).map_err(&spooled)?;
+    let mut vectors = Packaged::create(&transform, options.dtype, directory).map_err(&spooled)?;
+    rows.each(u64::MAX, |row| vectors.push(row)).map_err(&spooled)?;
+    drop(rows);
+    let unknown = policy_for_unknown(options.unknown, reader.as_ref(), &vectors);
+    let mut buckets = Packaged::create(&transform, options.dtype, directory).map_err(&spooled)?;
+    let mut draft = Draft::default();
+    describe(&mut draft, options, &unknown, transform.dims())?;
+    draft.tables.extend(vectors.tables("vectors", "scales").map_err(&spooled)?);
+    draft.push_vocabulary(&tables);
+    push_counts(&mut draft, &counts);
+    if let (Unknown::Subword, Some(rule)) = (&unknown, reader.subword()) {
+        read_buckets(reader.as_mut(), &mut buckets, directory)?;
+        push_subword(&mut draft, rule, &mut buckets).map_err(&spooled)?;
+    }
+    let Written { path, bytes, fingerprint, digest } = draft.write(&options.output)?;
+    let occurrences = counts.occurrences.as_deref().unwrap_or_default();
+    Ok(Packed {
+        words: words.len() as u64,
+        dims: transform.dims(),
+        left_out,
+        skipped_count_lines: counts.skipped_lines,
+        counted_words: occurrences.iter().filter(|&&count| count > 0).count() as u64,
+        path,
+        bytes,
+        fingerprint,
+        digest,
+    })
+}
+
+fn policy_for_unknown(
+    choice: UnknownChoice,
+    reader: &dyn VectorReader,
+    vectors: &Packaged<'_>,
+) -> Unknown {
+    match choice {
+        UnknownChoice::Fallback { norm } => {
+            let norm = norm.unwrap_or_else(|| vectors.median_norm_of_rarer_half());
+            Unknown::Fallback(Fallback::english(norm))
+        }
+        UnknownChoice::Format | UnknownChoice::Subword if reader.subword().is_some() => {
+            Unknown::Subword
+        }
+        UnknownChoice::Format | UnknownChoice::Subword | UnknownChoice::Skip => Unknown::Skip,
+    }
+}
+
+/// Takes in the rows of the n-gram table, of which there are none where words come in pieces.
+fn read_buckets(
+    reader: &mut dyn VectorReader,
+    buckets: &mut Packaged<'_>,
+    directory: &Path,
+) -> Result<(), PackError> {
+    let mut row = vec![0.0; reader.dims()];
+    while reader.next_bucket(&mut row)? {
+        if let Some(value) = row.iter().find(|value| !value.is_finite()) {
+            let problem = format!("n-gram row {} holds {value}", buckets.len());
+            return Err(PackError::Row { place: reader.place(), problem });
+        }
+        buckets.push(&row).map_err(PackError::spool(directory))?;
+    }
+    Ok(())
+}
+
+fn push_subword<'a>(
+    draft: &mut Draft<'a>,
+    rule: Subword,
+    buckets: &'a mut Packaged<'_>,
+) -> io::Result<()> {
+    let (settings, tables) = match rule {
+        Subword::NGrams { min, max, .. } => {
+            let count = buckets.len() as u64;
+            let settings = SubwordRule::NGrams { min, max, buckets: count };
+            (settings, buckets.tables("buckets", "scales")?)
+        }
+        Subword::WordPiece { prefix } => (SubwordRule::WordPiece { prefix }, Vec::new()),
+    };
+    draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);
+    Ok(())
+}
+
+/// Counts from the first of: a corpus, a table, the format.
+fn gather_counts(
+    options: &PackOptions,
+    from_format: Option<Vec<u64>>,
+    tables: &VocabularyTables,
+) -> Result<Counts, PackError> {
+    let vocabulary = tables.view();
+    if let Some(corpus) = &options.corpus {
+        let rules = &options.normalisation;
+        let bar = Progress::bytes("counting");
+        return Counts::corpus(corpus, options.documents, &vocabulary, rules, &bar);
+    }
+    if let Some(table) = &options.counts {
+        return Counts::table(table, &vocabulary, &Progress::bytes("counts"));
+    }
+    Ok(from_format.and_then(Counts::from_format).unwrap_or_default())
+}
+
+fn push_counts<'a>(draft: &mut Draft<'a>, counts: &'a Counts) {
+    if let Some(occurrences) = &counts.occurrences {
+        draft.tables.push(Table::of("counts", Dtype::U64, &[occurrences.len()], occurrences));
+        draft.metadata.insert("idf_unknown".to_owned(), counts.idf_unknown.to_string());
+    }
+    if let Some(documents) = &counts.documents {
+        draft.tables.push(Table::of("df", Dtype::U32, &[documents.len()], documents));
+    }
+    if !counts.idf.is_empty() {
+        draft.tables.push(Table::of("idf", Dtype::F32, &[counts.idf.len()], &counts.idf));
+    }
+    for (key, total) in [("tokens", counts.tokens), ("documents", counts.document_total)] {
+        if let Some(total) = total {
+            draft.metadata.insert(key.to_owned(), total.to_string());
+        }
+    }
+}
+
+/// Fills in everything of the metadata that is not a size.
+fn describe(
+    draft: &mut Draft<'_>,
+    options: &PackOptions,
+    unknown: &Unknown,
+    dims: usize,
+) -> Result<(), PackError> {
+    let json = |what: &str, text: serde_json::Result<String>| {
+        text.map_err(|error| PackError::Options(format!("{what}: {error}")))
+    };
+    let mut set = |key: &str, value: String| draft.metadata.insert(key.to_owned(), value);
+    set("dim", dims.to_string());
+    set("normalisation", json("normalisation", serde_json::to_string(&options.normalisation))?);
+    set("unknown", json("unknown", serde_json::to_string(unknown))?);
+    set("frequency", options.frequency.name().to_owned());
+    set("created_by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned());
+    set("source_digest", options.source.digest()?);
+    if let Some(licence) = &options.licence {
+        set("licence", licence.clone());
+    }
+    if let Some(method) = &options.auto_method {
+        set("auto_method", method.clone());
+    }
+    Ok(())
+}
+
+/// Options that cannot be carried out are refused before anything is read.
+fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackError> {
+    let refuse = |problem: String| Err(PackError::Options(problem));
+    let dims = reader.dims();
+    if let Some((wanted, _)) = options.changes.dims
+        && !(1..=dims).contains(&wanted)
+    {
+        return refuse(format!("--dims: expected 1 to {dims}, the input's dimensions, got {wanted}"));
+    }
+    if let Some(components) = options.changes.abtt
+        && components >= dims
+    {
+        return refuse(format!("--abtt: expected fewer than {dims} components, got {components}"));
+    }
+    if options.changes.unit_norm && options.frequency == Frequency::InNorm {
+        return refuse("--unit-norm takes away the weight that --frequency in-norm says is in the length".to_owned());
+    }
+    let subword = reader.subword();
+    if options.unknown == UnknownChoice::Subword && subword.is_none() {
+        return refuse("--unknown subword: this format brings no rule for unlisted words".to_owned());
+    }
+    let by_ngrams = matches!(subword, Some(Subword::NGrams { .. }));
+    let used = matches!(options.unknown, UnknownChoice::Format | UnknownChoice::Subword);
+    if options.changes.unit_norm && by_ngrams && used {
+        return refuse("--unit-norm does not hold for words made from n-grams; add --unknown skip or fallback".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! The command line: flags, their help and defaults, turned into the options of each subcommand.
+//!
+//! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration.
+
+use std::io;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::Parser;
+use clap::Subcommand;
+use clap::ValueEnum;
+
+use crate::inspect;
+use crate::inspect::InspectOptions;
+use crate::model::Frequency;
+use crate::model::OpenOptions;
+use crate::model::Storage;
+use crate::model::Verify;
+use crate::model::format::Dtype;
+use crate::pack;
+use crate::pack::PackError;
+use crate::pack::PackOptions;
+use crate::pack::UnknownChoice;
+use crate::pack::counts::Documents;
+use crate::pack::intake::BadUtf8;
+use crate::pack::intake::Flawed;
+use crate::pack::intake::Policy;
+use crate::pack::readers::format::Format;
+use crate::pack::readers::format::SourceFiles;
+use crate::pack::transform::Changes;
+use crate::pack::transform::Cut;
+use crate::text::Normalisation;
+
+/// How alike very short texts are, in microseconds on a CPU.
+#[derive(Debug, Parser)]
+#[command(name = "cognate", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Pack foreign word vectors and counts into one model file
+    Pack(Box<PackArgs>),
+    /// Show what is inside a model file, and what texts become under it
+    Inspect(InspectArgs),
+}
+
+/// Why the process ends with another code than 0.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// What to say.
+    pub error: anyhow::Error,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { code: 1, error: error.into() }
+    }
+}
+
+/// Usage that the flags' own types could not refuse.
+fn usage(problem: impl std::fmt::Display) -> Failure {
+    Failure { code: 2, error: anyhow::anyhow!("{problem}") }
+}
+
+/// Parses the command line and does what it says.
+pub fn run() -> Result<(), Failure> {
+    match Cli::parse().command {
+        Command::Pack(args) => run_pack(*args),
+        Command::Inspect(args) => run_inspect(args),
+    }
+}
+
+#[derive(Debug, Args)]
+struct PackArgs {
+    /// File with word vectors, or a model2vec folder; .gz and .zst are read directly
+    input: PathBuf,
+    /// Model file to write
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Format of the input [default: told by its name and first bytes]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Words of .npy and safetensors input, one a line
+    #[arg(long, value_name = "FILE")]
+    vocabulary: Option<PathBuf>,
+    /// Tensor to read from safetensors input [default: the only matrix]
+    #[arg(long)]
+    tensor: Option<String>,
+    /// Take the first N words
+    #[arg(long, value_name = "N")]
+    words: Option<u64>,
+    /// Cut to N dimensions
+    #[arg(long, value_name = "N")]
+    dims: Option<usize>,
+    /// How to cut
+    #[arg(long, value_enum, default_value_t = Cut::Pca)]
+    cut: Cut,
+    /// Element type of the vectors
+    #[arg(long, value_enum, default_value_t = RowType::F32)]
+    dtype: RowType,
+    /// Rules that turn texts into words
+    #[arg(long, value_name = "PRESET", default_value = "plain",
+          value_parser = clap::builder::PossibleValuesParser::new(Normalisation::PRESETS))]
+    normalisation: String,
+    /// Lower-case the words; the first of two that become equal is kept
+    #[arg(long)]
+    lower: bool,
+    /// What becomes of words that are not listed [default: the format's rule, else skip]
+    #[arg(long, value_enum)]
+    unknown: Option<UnknownKind>,
+    /// Length of the hash vectors of --unknown fallback [default: median of the rarer half]
+    #[arg(long, value_name = "LENGTH")]
+    hash_norm: Option<f32>,
+    /// All-but-the-top: take away the mean and the first K principal components
+    #[arg(long, value_name = "K")]
+    abtt: Option<usize>,
+    /// Give every vector length 1
+    #[arg(long)]
+    unit_norm: bool,
+    /// Whether the vectors' lengths already carry the words' weights (none, in-norm)
+    #[arg(long, default_value = "none")]
+    frequency: Frequency,
+    /// Counts: a word, a tab, its count, a line each
+    #[arg(long, value_name = "FILE", conflicts_with = "corpus")]
+    counts: Option<PathBuf>,
+    /// Running text to count words and documents in
+    #[arg(long, value_name = "FILE")]
+    corpus: Option<PathBuf>,
+    /// What the documents of --corpus are
+    #[arg(long, value_enum, default_value_t = Documents::Line)]
+    documents: Documents,
+    /// A word that stands twice: keep the first, or stop
+    #[arg(long, value_enum, default_value_t = Flawed::Drop)]
+    duplicates: Flawed,
+    /// A row with NaN or infinity
+    #[arg(long, value_enum, default_value_t = Flawed::Refuse)]
+    non_finite: Flawed,
+    /// A word that is not UTF-8
+    #[arg(long, value_enum, default_value_t = BadUtf8::Skip)]
+    utf8: BadUtf8,
+    /// Terms under which the vectors may be used, kept in the file
+    #[arg(long, value_name = "TEXT")]
+    licence: Option<String>,
+    /// The method that `auto` stands for with these vectors
+    #[arg(long, value_name = "METHOD")]
+    auto_method: Option<String>,
+    /// Say what was packed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RowType {
+    F32,
+    F16,
+    Int8,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum UnknownKind {
+    /// Left out
+    Skip,
+    /// By the rule the format brings along
+    Subword,
+    /// Stem, parts, then a vector made from the word's hash
+    Fallback,
+}
+
+impl PackArgs {
+    fn options(self) -> Result<PackOptions, Failure> {
+        let normalisation = Normalisation::preset(&self.normalisation)
+            .ok_or_else(|| usage("--normalisation: no such preset"))?;
+        if let Some(norm) = self.hash_norm
+            && !(norm.is_finite() && norm > 0.0)
+        {
+            return Err(usage("--hash-norm: expected a length above 0"));
+        }
+        let unknown = match self.unknown {
+            None => UnknownChoice::Format,
+            Some(UnknownKind::Skip) => UnknownChoice::Skip,
+            Some(UnknownKind::Subword) => UnknownChoice::Subword,
+            Some(UnknownKind::Fallback) => UnknownChoice::Fallback { norm: self.hash_norm },
+        };
+        Ok(PackOptions {
+            source: SourceFiles {
+                path: self.input,
+                format: self.format,
+                vocabulary: self.vocabulary,
+                tensor: self.tensor,
+            },
+            output: self.output,
+            dtype: match self.dtype {
+                RowType::F32 => Dtype::F32,
+                RowType::F16 => Dtype::F16,
+                RowType::Int8 => Dtype::I8,
+            },
+            policy: Policy {
+                duplicates: self.duplicates,
+                non_finite: self.non_finite,
+                utf8: self.utf8,
+                lower: self.lower,
+                words: self.words.unwrap_or(u64::MAX),
+            },
+            changes: Changes {
+                abtt: self.abtt,
+                dims: self.dims.map(|dims| (dims, self.cut)),
+                unit_norm: self.unit_norm,
+            },
+            normalisation,
+            unknown,
+            frequency: self.frequency,
+            counts: self.counts,
+            corpus: self.corpus,
+            documents: self.documents,
+            licence: self.licence,
+            auto_method: self.auto_method,
+        })
+    }
+}
+
+fn run_pack(args: PackArgs) -> Result<(), Failure> {
+    let as_json = args.json;
+    let packed = pack::pack(&args.options()?).map_err(|error| match error {
+        PackError::Options(problem) => usage(problem),
+        other => other.into(),
+    })?;
+    if as_json {
+        return print(&serde_json::to_string_pretty(&packed)?);
+    }
+    print(&packed.to_string())
+}
+
+#[derive(Debug, Args)]
+struct InspectArgs {
+    /// Model file
+    model: PathBuf,
+    /// Words or texts to look up
+    texts: Vec<String>,
+    /// Neighbours shown a word
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    neighbours: usize,
+    /// How much of the file is checked (full, structure)
+    #[arg(long, default_value = "full")]
+    verify: Verify,
+    /// How the file is held (map, copy, auto)
+    #[arg(long, default_value = "map")]
+    storage: Storage,
+    /// Show it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn run_inspect(args: InspectArgs) -> Result<(), Failure> {
+    let open = OpenOptions { verify: args.verify, storage: args.storage, ..OpenOptions::default() };
+    let options = InspectOptions { open, texts: args.texts, neighbours: args.neighbours };
+    let inspection = inspect::inspect(&args.model, &options)?;
+    if args.json {
+        return print(&serde_json::to_string_pretty(&inspection)?);
+    }
+    print(&inspection.to_string())
+}
+
+/// Prints to standard output; a reader that went away is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,103 @@
+//! Products, lengths and sums of rows of f32, f16 and int8. No words, no files.
+
+use half::f16;
+
+use crate::kernels::simd;
+
+/// One row of numbers, as it lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Row<'m> {
+    /// 32-bit floats.
+    F32(&'m [f32]),
+    /// 16-bit floats.
+    F16(&'m [f16]),
+    /// Signed bytes, each times the scale.
+    I8(&'m [i8], f32),
+}
+
+impl<'m> Row<'m> {
+    /// Number of dimensions.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F16(values) => values.len(),
+            Self::I8(values, _) => values.len(),
+        }
+    }
+
+    /// Whether the row has no dimension.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the row's values into `out`, as many as fit.
+    pub fn copy_to(self, out: &mut [f32]) {
+        out.fill(0.0);
+        add_scaled(out, 1.0, self);
+    }
+}
+
+/// `Σ a_i b_i`.
+#[inline]
+pub fn dot(a: Row<'_>, b: Row<'_>) -> f32 {
+    match (a, b) {
+        (Row::F32(a), Row::F32(b)) => simd::dot(a, b),
+        (Row::F32(a), Row::F16(b)) | (Row::F16(b), Row::F32(a)) => simd::dot(a, b),
+        (Row::F16(a), Row::F16(b)) => simd::dot(a, b),
+        // Scales are multiplied with each other first, so that exchanging the rows changes no bit.
+        (Row::I8(a, scale), Row::I8(b, other)) => simd::dot(a, b) * (scale * other),
+        (Row::F32(a), Row::I8(b, scale)) | (Row::I8(b, scale), Row::F32(a)) => {
+            simd::dot(a, b) * scale
+        }
+        (Row::F16(a), Row::I8(b, scale)) | (Row::I8(b, scale), Row::F16(a)) => {
+            simd::dot(a, b) * scale
+        }
+    }
+}
+
+/// The length of a row.
+#[inline]
+pub fn norm(row: Row<'_>) -> f32 {
+    dot(row, row).sqrt()
+}
+
+/// `sum += weight · row`.
+#[inline]
+pub fn add_scaled(sum: &mut [f32], weight: f32, row: Row<'_>) {
+    match row {
+        Row::F32(values) => simd::add_scaled(sum, weight, values),
+        Row::F16(values) => simd::add_scaled(sum, weight, values),
+        Row::I8(values, scale) => simd::add_scaled(sum, weight * scale, values),
+    }
+}
+
+/// The cosine of the angle between two rows, from -1 to 1; 0 if either has no length.
+#[inline]
+pub fn cosine(a: Row<'_>, b: Row<'_>) -> f32 {
+    let lengths = norm(a) * norm(b);
+    if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_rows_agree() {
+        let wide: Vec<f32> = (0..37).map(|i| (i as f32 - 18.0) / 8.0).collect();
+        let half: Vec<f16> = wide.iter().map(|&value| f16::from_f32(value)).collect();
+        let bytes: Vec<i8> = wide.iter().map(|&value| (value * 8.0) as i8).collect();
+        let rows = [Row::F32(&wide), Row::F16(&half), Row::I8(&bytes, 0.125)];
+        let expected = dot(rows[0], rows[0]);
+        for a in rows {
+            for b in rows {
+                assert_eq!(dot(a, b), expected);
+                assert_eq!(cosine(a, b), 1.0);
+            }
+            let mut copy = vec![9.0; 37];
+            a.copy_to(&mut copy);
+            assert_eq!(copy, wide);
+        }
+        assert_eq!(cosine(Row::F32(&[0.0; 37]), rows[0]), 0.0);
+    }
+}

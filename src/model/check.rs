@@ -1,0 +1,141 @@
+//! Whether a model's tables hold what they promise: by structure alone, or every byte.
+//!
+//! Structure is what keeps look-ups within bounds and costs a pass over the vocabulary. Full adds
+//! the digest of every tensor, every word found through its own index, and every number finite.
+
+use crate::model::error::FormatError;
+use crate::model::format::Dtype;
+use crate::model::format::Header;
+use crate::model::format::Tensor;
+use crate::model::mapped::numbers;
+use crate::model::vocabulary::EMPTY;
+use crate::model::vocabulary::Vocabulary;
+
+/// How much of a model file is checked when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// Every byte: digests, numbers, and the structure.
+    #[default]
+    Full,
+    /// The header and the vocabulary's tables; vectors are not read.
+    Structure,
+}
+
+impl std::str::FromStr for Verify {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "full" => Ok(Self::Full),
+            "structure" => Ok(Self::Structure),
+            other => Err(format!("expected full or structure, got `{other}`")),
+        }
+    }
+}
+
+/// Checks that padding is zero, words are UTF-8 within their bounds, and the index names words.
+pub(crate) fn structure(
+    file: &[u8],
+    header: &Header,
+    vocabulary: &Vocabulary<'_>,
+) -> Result<(), FormatError> {
+    for range in &header.padding {
+        if file.get(range.clone()).is_none_or(|bytes| bytes.iter().any(|&byte| byte != 0)) {
+            return Err(FormatError::Extent {
+                name: "padding".to_owned(),
+                expected: "zeros".to_owned(),
+                got: format!("other bytes in {range:?}"),
+            });
+        }
+    }
+    let (bytes, offsets, index) = vocabulary.tables();
+    let words = |word: usize, problem| FormatError::Vocabulary { word: word as u64, problem };
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| words(word_at(offsets, error.valid_up_to()), "its bytes are not UTF-8"))?;
+    if offsets.first() != Some(&0) {
+        return Err(words(0, "the first word does not begin at 0"));
+    }
+    if offsets.last() != Some(&(bytes.len() as u64)) {
+        return Err(words(header.words as usize, "the last word does not end with the bytes"));
+    }
+    for (word, pair) in offsets.windows(2).enumerate() {
+        let [from, to] = pair else { continue };
+        if from >= to {
+            return Err(words(word, "it is empty or ends before it begins"));
+        }
+        if usize::try_from(*from).is_ok_and(|from| !text.is_char_boundary(from)) {
+            return Err(words(word, "it begins inside a character"));
+        }
+    }
+    // The header guarantees more slots than words, so that one is empty if each word has one.
+    let mut used: u64 = 0;
+    for &[_, id] in index {
+        if id != EMPTY {
+            used += 1;
+            if u64::from(id) >= header.words {
+                return Err(words(id as usize, "the index names it, but there is no such word"));
+            }
+        }
+    }
+    if used != header.words {
+        return Err(words(used as usize, "the index does not hold every word once"));
+    }
+    Ok(())
+}
+
+fn word_at(offsets: &[u64], byte: usize) -> usize {
+    offsets.partition_point(|&offset| offset <= byte as u64).saturating_sub(1)
+}
+
+/// Checks every byte; [`structure`] must have passed.
+pub(crate) fn full(
+    file: &[u8],
+    header: &Header,
+    vocabulary: &Vocabulary<'_>,
+) -> Result<(), FormatError> {
+    for tensor in &header.tensors {
+        let bytes = file.get(tensor.range.clone()).unwrap_or(&[]);
+        let got = blake3::hash(bytes).to_hex().to_string();
+        if got != tensor.digest {
+            let (name, expected) = (tensor.name.clone(), tensor.digest.clone());
+            return Err(FormatError::Digest { name, expected, got });
+        }
+        finite(tensor, bytes)?;
+    }
+    for id in 0..vocabulary.len() {
+        let found = vocabulary.word_bytes(id as u32).and_then(|word| vocabulary.lookup_bytes(word));
+        if found != Some(id as u32) {
+            let problem = "its own look-up does not find it; it may stand twice";
+            return Err(FormatError::Vocabulary { word: id as u64, problem });
+        }
+    }
+    Ok(())
+}
+
+/// Every float finite, every scale above zero.
+fn finite(tensor: &Tensor, bytes: &[u8]) -> Result<(), FormatError> {
+    let (expected, position) = match tensor.dtype {
+        Dtype::F32 => {
+            let values = numbers::<f32>(bytes).unwrap_or(&[]);
+            if tensor.name == "scales" {
+                let bad = |scale: &f32| !(scale.is_finite() && *scale > 0.0);
+                ("a finite number above 0", values.iter().position(bad))
+            } else {
+                ("a finite number", values.iter().position(|value| !value.is_finite()))
+            }
+        }
+        Dtype::F16 => {
+            let values = numbers::<half::f16>(bytes).unwrap_or(&[]);
+            ("a finite number", values.iter().position(|value| !value.is_finite()))
+        }
+        Dtype::I8 | Dtype::U8 | Dtype::U32 | Dtype::U64 => return Ok(()),
+    };
+    match position {
+        Some(position) => Err(FormatError::Number {
+            name: tensor.name.clone(),
+            expected,
+            position: position as u64,
+        }),
+        None => Ok(()),
+    }
+}

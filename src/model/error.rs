@@ -1,0 +1,188 @@
+//! What can go wrong with a model file: which file, what was expected, what was found, what to do.
+
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+
+/// Opening, checking or writing a model file failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The operating system refused.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was being done.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory, pipe, device or socket stands where a file must be.
+    #[error("{}: expected a regular file, got a {found}", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// The file is too small to be a model, or larger than the limit.
+    #[error("{}: expected a model of {least} to {most} bytes, got {got} bytes (raise the limit `model_bytes` if this is meant)", path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// Smallest size.
+        least: u64,
+        /// Largest size.
+        most: u64,
+        /// The file's size.
+        got: u64,
+    },
+    /// The file changed while it was being opened.
+    #[error("{}: the file changed while it was being opened; write models to a new name and rename them into place", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The bytes are not a sound model.
+    #[error("{}: {source}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: FormatError,
+    },
+    /// A section cannot be written or read as asked.
+    #[error("{}: section `{section}`: {problem}", path.display())]
+    Section {
+        /// The file.
+        path: PathBuf,
+        /// The section's name.
+        section: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl ModelError {
+    /// Builds an [`ModelError::Io`] for `map_err`.
+    pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { path: path.to_owned(), action, source }
+    }
+
+    /// Builds a [`ModelError::Format`] for `map_err`.
+    pub(crate) fn format(path: &Path) -> impl FnOnce(FormatError) -> Self {
+        move |source| Self::Format { path: path.to_owned(), source }
+    }
+}
+
+/// What is wrong with the bytes of a model file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The header's length cannot be right.
+    #[error(
+        "header length: expected at most {most} bytes and a multiple of 64 with its prefix, got {got}; this is not a cognate model, or it was cut short"
+    )]
+    HeaderLength {
+        /// The largest length this file could have.
+        most: u64,
+        /// The length in the file.
+        got: u64,
+    },
+    /// The header is not the JSON it must be.
+    #[error("header: {problem}")]
+    HeaderJson {
+        /// What the parser said.
+        problem: String,
+    },
+    /// A name stands twice.
+    #[error("header: `{name}` stands twice")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// Another format, or a newer version of ours.
+    #[error(
+        "format: expected `{expected}`, got `{got}`; a newer version of cognate may read it, or pack the vectors again"
+    )]
+    Version {
+        /// What this version writes and reads.
+        expected: &'static str,
+        /// What the file says.
+        got: String,
+    },
+    /// A metadata entry is missing or unusable.
+    #[error("metadata `{key}`: expected {expected}, got {got}")]
+    Metadata {
+        /// The key.
+        key: String,
+        /// What it should hold.
+        expected: String,
+        /// What it holds.
+        got: String,
+    },
+    /// A tensor that must be there is not.
+    #[error("tensor `{name}` is missing")]
+    MissingTensor {
+        /// Its name.
+        name: String,
+    },
+    /// A tensor that this format does not know, or in a place where it may not stand.
+    #[error("tensor `{name}` is not expected here: {problem}")]
+    UnexpectedTensor {
+        /// Its name.
+        name: String,
+        /// Why.
+        problem: &'static str,
+    },
+    /// A tensor's type or shape is wrong.
+    #[error("tensor `{name}`: expected {expected}, got {got}")]
+    Shape {
+        /// Its name.
+        name: String,
+        /// Type and shape it should have.
+        expected: String,
+        /// Type and shape it has.
+        got: String,
+    },
+    /// A tensor's bytes do not lie where they must.
+    #[error("tensor `{name}`: expected bytes {expected}, got {got}")]
+    Extent {
+        /// Its name.
+        name: String,
+        /// Where the bytes should be, or what they should look like.
+        expected: String,
+        /// What the header or the file says.
+        got: String,
+    },
+    /// A digest does not match: bytes were damaged or changed.
+    #[error(
+        "`{name}` is damaged: expected digest {expected}, got {got}; fetch or pack the file again"
+    )]
+    Digest {
+        /// The tensor, or `header`.
+        name: String,
+        /// Digest in the header.
+        expected: String,
+        /// Digest of the bytes.
+        got: String,
+    },
+    /// The vocabulary's tables contradict each other.
+    #[error("vocabulary, word {word}: {problem}")]
+    Vocabulary {
+        /// Position of the word.
+        word: u64,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A number that must be finite (or positive) is not.
+    #[error("tensor `{name}`: expected {expected} at position {position}")]
+    Number {
+        /// The tensor.
+        name: String,
+        /// What every number must be.
+        expected: &'static str,
+        /// Which element.
+        position: u64,
+    },
+}

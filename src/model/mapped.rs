@@ -1,0 +1,242 @@
+//! The bytes of a model file in memory, mapped or copied, and the view of them as numbers.
+//!
+//! Why mapping is `unsafe`, and who takes the risk: another process may shrink or overwrite the
+//! file under the map. Shrinking ends this process with SIGBUS, overwriting changes scores.
+//! Everything cognate writes goes to a new file that is renamed into place, which leaves the old
+//! bytes alone; who must live with other writers chooses [`Storage::Copy`].
+//! Which bytes mean what is not known here.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use memmap2::Mmap;
+use rustix::fs::MemfdFlags;
+use rustix::fs::SealFlags;
+
+use crate::model::error::ModelError;
+
+#[cfg(not(target_endian = "little"))]
+compile_error!(
+    "model files are little endian and used as they lie; big-endian machines are not served"
+);
+
+/// How a model file's bytes are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Storage {
+    /// Mapped: shared between processes, loaded as touched, at the mercy of other writers.
+    Map,
+    /// Copied once into sealed memory: nothing outside can change it any more.
+    Copy,
+    /// Copied up to [`AUTO_COPY_BYTES`], mapped above.
+    #[default]
+    Auto,
+}
+
+impl std::str::FromStr for Storage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "map" => Ok(Self::Map),
+            "copy" => Ok(Self::Copy),
+            "auto" => Ok(Self::Auto),
+            other => Err(format!("expected map, copy or auto, got `{other}`")),
+        }
+    }
+}
+
+/// The largest file that [`Storage::Auto`] copies.
+pub const AUTO_COPY_BYTES: u64 = 64 << 20;
+/// The smallest file that can hold a header.
+pub const LEAST_BYTES: u64 = 64;
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(file: &File) -> std::io::Result<Self> {
+        let found = file.metadata()?;
+        Ok(Self {
+            device: found.dev(),
+            inode: found.ino(),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+/// Sixty-four bytes at a multiple of sixty-four: what a copy in ordinary memory is made of.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+struct Block([u8; 64]);
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Owned { blocks: Vec<Block>, length: usize },
+}
+
+/// A model file's bytes, the first at an address that is a multiple of 64.
+#[derive(Debug)]
+pub struct Mapping {
+    bytes: Bytes,
+    origin: Option<(File, Identity)>,
+}
+
+impl Mapping {
+    /// Opens a regular file of at most `most` bytes. Pipes, devices and directories are refused
+    /// without waiting for them.
+    pub fn open(path: &Path, storage: Storage, most: u64) -> Result<Self, ModelError> {
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+        let file = File::options()
+            .read(true)
+            .custom_flags(flags.bits() as i32)
+            .open(path)
+            .map_err(ModelError::io(path, "open"))?;
+        let found = file.metadata().map_err(ModelError::io(path, "look at"))?;
+        if !found.is_file() {
+            return Err(ModelError::NotAFile { path: path.to_owned(), found: kind(&found) });
+        }
+        let before = Identity::of(&file).map_err(ModelError::io(path, "look at"))?;
+        if !(LEAST_BYTES..=most).contains(&before.size) {
+            let path = path.to_owned();
+            return Err(ModelError::Size { path, least: LEAST_BYTES, most, got: before.size });
+        }
+        let copy = match storage {
+            Storage::Map => false,
+            Storage::Copy => true,
+            Storage::Auto => before.size <= AUTO_COPY_BYTES,
+        };
+        let bytes = if copy {
+            copied(&file, before.size).map_err(ModelError::io(path, "copy"))?
+        } else {
+            // SAFETY: the map is read-only and private to this value; that nobody shrinks or
+            // overwrites the file meanwhile is the promise stated at the top of this file.
+            Bytes::Mapped(unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?)
+        };
+        let mapping = Self { bytes, origin: Some((file, before)) };
+        if mapping.as_slice().len() as u64 != before.size || !mapping.intact() {
+            return Err(ModelError::Changed { path: path.to_owned() });
+        }
+        Ok(mapping)
+    }
+
+    /// Bytes that never were a file.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut blocks = vec![Block([0; 64]); bytes.len().div_ceil(64)];
+        if let Some(head) =
+            bytemuck::cast_slice_mut::<Block, u8>(&mut blocks).get_mut(..bytes.len())
+        {
+            head.copy_from_slice(bytes);
+        }
+        Self { bytes: Bytes::Owned { blocks, length: bytes.len() }, origin: None }
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned { blocks, length } => {
+                bytemuck::cast_slice::<Block, u8>(blocks).get(..*length).unwrap_or(&[])
+            }
+        }
+    }
+
+    /// Whether the file behind the bytes is still as it was when it was opened.
+    pub fn intact(&self) -> bool {
+        match &self.origin {
+            Some((file, before)) => Identity::of(file).is_ok_and(|now| now == *before),
+            None => true,
+        }
+    }
+
+    /// Brings `range` into memory now. A file cut short under the map is an error here, where a
+    /// touch of the missing page would be a signal.
+    pub fn populate(&self, range: std::ops::Range<usize>) -> std::io::Result<()> {
+        let Bytes::Mapped(map) = &self.bytes else {
+            return Ok(());
+        };
+        let page = rustix::param::page_size();
+        let start = range.start / page * page;
+        let end = range.end.min(map.len());
+        let Some(length) = end.checked_sub(start).filter(|&length| length > 0) else {
+            return Ok(());
+        };
+        let address = map.as_ptr().wrapping_add(start).cast_mut().cast();
+        // SAFETY: `address..address + length` lies within the map, which outlives the call, and
+        // populating for reading changes no byte.
+        match unsafe { rustix::mm::madvise(address, length, rustix::mm::Advice::LinuxPopulateRead) }
+        {
+            // Kernels before 5.14 do not know it; pages then come in as they are touched.
+            Err(rustix::io::Errno::INVAL) => Ok(()),
+            other => other.map_err(std::io::Error::from),
+        }
+    }
+}
+
+fn kind(found: &std::fs::Metadata) -> &'static str {
+    let kind = found.file_type();
+    match () {
+        () if kind.is_dir() => "directory",
+        () if kind.is_fifo() => "pipe",
+        () if kind.is_socket() => "socket",
+        () if kind.is_char_device() || kind.is_block_device() => "device",
+        () => "special file",
+    }
+}
+
+/// Copies the file into memory that the kernel will let nobody change, or into our own where there
+/// is no such thing.
+fn copied(file: &File, size: u64) -> std::io::Result<Bytes> {
+    match sealed(file, size) {
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+            let mut bytes = Vec::new();
+            file.take(size).read_to_end(&mut bytes)?;
+            Ok(Mapping::from_bytes(&bytes).bytes)
+        }
+        other => other,
+    }
+}
+
+fn sealed(file: &File, size: u64) -> std::io::Result<Bytes> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let memory = match rustix::fs::memfd_create("cognate-model", flags) {
+        Ok(memory) => File::from(memory),
+        Err(rustix::io::Errno::NOSYS) => return Err(std::io::ErrorKind::Unsupported.into()),
+        Err(error) => return Err(error.into()),
+    };
+    // Past the noted size nothing is read, so a file that grows meanwhile cannot fill the memory.
+    let copied = std::io::copy(&mut file.take(size), &mut &memory)?;
+    if copied != size {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&memory, seals)?;
+    // SAFETY: the memory file is sealed: nobody, this process included, can shrink or write it.
+    Ok(Bytes::Mapped(unsafe { Mmap::map(&memory) }?))
+}
+
+/// The bytes seen as numbers; `None` unless length and address fit.
+pub fn numbers<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Option<&[T]> {
+    bytemuck::try_cast_slice(bytes).ok()
+}
+
+/// Where a test or an error message says a model came from when it never was a file.
+pub(crate) fn in_memory() -> PathBuf {
+    PathBuf::from("(in memory)")
+}

@@ -1,0 +1,317 @@
+//! A text looked up in a model: its words with their rows, and the tokens that were not found.
+//!
+//! This is the only place where tokens meet the vocabulary, so packing, training, evaluation and
+//! serving cannot disagree about what a text consists of. What words weigh and how texts compare
+//! is the methods' part.
+
+use std::ops::Range;
+
+use crate::kernels::vector;
+use crate::kernels::vector::Row;
+use crate::model::FormatError;
+use crate::model::Model;
+use crate::model::Unknown;
+use crate::model::Vectors;
+use crate::model::Vocabulary;
+use crate::model::WordId;
+use crate::model::format;
+use crate::model::subword;
+use crate::model::subword::NGrams;
+use crate::model::unknown;
+use crate::model::unknown::Fallback;
+use crate::text;
+use crate::text::Elongations;
+use crate::text::Tokens;
+
+/// Tokens longer than this are not looked up by their parts: nobody means them as words.
+pub const TOKEN_BYTES: usize = 128;
+
+/// The section that says how unlisted words get a vector.
+pub const SUBWORD_SECTION: &str = "subword";
+
+/// What the section `subword` says.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SubwordRule {
+    /// The mean of the rows of a word's character n-grams.
+    NGrams {
+        /// Shortest n-gram, in characters.
+        min: u32,
+        /// Longest n-gram, in characters.
+        max: u32,
+        /// Rows of the bucket table.
+        buckets: u64,
+    },
+    /// The longest known beginning, then the longest known continuation, and so on.
+    WordPiece {
+        /// What a continuing piece begins with.
+        prefix: String,
+    },
+}
+
+/// The model's rule for unlisted words, resolved once when it is opened.
+#[derive(Debug, Clone)]
+pub(crate) enum UnlistedWords {
+    /// They are left out.
+    None,
+    /// Suffixes, parts, hash.
+    Fallback(Fallback),
+    /// n-grams, and where their rows lie.
+    NGrams { rule: NGrams, dtype: format::Dtype, rows: Range<usize>, scales: Range<usize> },
+    /// Pieces.
+    WordPiece { prefix: String },
+}
+
+impl UnlistedWords {
+    pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
+        match model.unknown() {
+            Unknown::Skip => return Ok(Self::None),
+            Unknown::Fallback(rules) => return Ok(Self::Fallback(rules.clone())),
+            Unknown::Subword => {}
+        }
+        let key = format!("section.{SUBWORD_SECTION}");
+        let missing = |name: &str| FormatError::MissingTensor { name: format!("{key}.{name}") };
+        let section = model.section(SUBWORD_SECTION).ok_or_else(|| missing("*"))?;
+        let rule =
+            serde_json::from_str(section.settings).map_err(|error| FormatError::Metadata {
+                key: key.clone(),
+                expected: format!("a subword rule ({error})"),
+                got: format::shorten(section.settings),
+            })?;
+        match rule {
+            SubwordRule::WordPiece { prefix } => Ok(Self::WordPiece { prefix }),
+            SubwordRule::NGrams { min, max, buckets } => {
+                let (table, _) = section.tensor("buckets").ok_or_else(|| missing("buckets"))?;
+                let scales = section.tensor("scales").map(|(tensor, _)| tensor);
+                let quantised = table.dtype == format::Dtype::I8;
+                let dims = model.vectors().dims() as u64;
+                let fits = table.shape == [buckets, dims]
+                    && quantised == scales.is_some()
+                    && scales.is_none_or(|s| s.shape == [buckets] && s.dtype == format::Dtype::F32);
+                if !fits || buckets == 0 {
+                    return Err(FormatError::Shape {
+                        name: table.name.clone(),
+                        expected: format!("[{buckets}, {dims}], with scales for I8 alone"),
+                        got: format!("{} {:?}", table.dtype.name(), table.shape),
+                    });
+                }
+                Ok(Self::NGrams {
+                    rule: NGrams { min, max, buckets },
+                    dtype: table.dtype,
+                    rows: table.range.clone(),
+                    scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
+                })
+            }
+        }
+    }
+}
+
+/// How a word of a phrase was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// It is listed.
+    Listed,
+    /// It is listed with its drawn-out letters shortened.
+    Shortened,
+    /// Its stem is listed.
+    Stem,
+    /// It is a listed part of the token.
+    Part,
+    /// Its vector was made from its n-grams.
+    NGrams,
+    /// Its vector was made from its hash.
+    Hash,
+}
+
+/// One word of a phrase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Word {
+    /// Which token it comes from.
+    pub token: u32,
+    /// Its id, unless its vector was made for this text.
+    pub id: Option<WordId>,
+    /// How it was found.
+    pub found: Found,
+    /// What tells words apart whatever the text: the id, or the hash of an unlisted word with the
+    /// highest bit set. Sorting by it gives the same order for the same bag of words.
+    pub key: u64,
+    made: u32,
+}
+
+/// A text looked up. Reading another text into it reuses its memory.
+#[derive(Debug)]
+pub struct Phrase<'m> {
+    model: &'m Model,
+    vocabulary: Vocabulary<'m>,
+    vectors: Vectors<'m>,
+    tokens: Tokens,
+    words: Vec<Word>,
+    unknown: Vec<u32>,
+    made: Vec<f32>,
+    buffer: String,
+    pieces: Vec<u32>,
+}
+
+impl<'m> Phrase<'m> {
+    /// An empty phrase.
+    pub fn new(model: &'m Model) -> Self {
+        Self {
+            model,
+            vocabulary: model.vocabulary(),
+            vectors: model.vectors(),
+            tokens: Tokens::new(),
+            words: Vec::new(),
+            unknown: Vec::new(),
+            made: Vec::new(),
+            buffer: String::new(),
+            pieces: Vec::new(),
+        }
+    }
+
+    /// Replaces the phrase by another text.
+    pub fn read(&mut self, text: &str) {
+        self.words.clear();
+        self.unknown.clear();
+        self.made.clear();
+        let mut tokens = std::mem::take(&mut self.tokens);
+        text::tokenise(self.model.normalisation(), text, &mut tokens);
+        for (position, (token, _)) in tokens.iter().enumerate() {
+            let before = self.words.len();
+            self.resolve(position as u32, token);
+            if self.words.len() == before {
+                self.unknown.push(position as u32);
+            }
+        }
+        self.tokens = tokens;
+    }
+
+    /// The tokens of the text.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// The words found, in the order of the text.
+    pub fn words(&self) -> &[Word] {
+        &self.words
+    }
+
+    /// Tokens that no word was found for.
+    pub fn unknown(&self) -> &[u32] {
+        &self.unknown
+    }
+
+    /// The vector of one of this phrase's words.
+    pub fn row(&self, word: &Word) -> Row<'_> {
+        let listed = word.id.and_then(|id| self.vectors.row(id));
+        listed.unwrap_or_else(|| {
+            let start = word.made as usize;
+            Row::F32(self.made.get(start..start + self.vectors.dims()).unwrap_or(&[]))
+        })
+    }
+
+    /// The idf of one of this phrase's words, where the model has one.
+    pub fn idf(&self, word: &Word) -> Option<f32> {
+        self.vocabulary.idf(word.id)
+    }
+
+    /// The share of the counted corpus that this word is.
+    pub fn probability(&self, word: &Word) -> f64 {
+        word.id.map_or(0.0, |id| self.vocabulary.probability(id))
+    }
+
+    /// The model this phrase was looked up in.
+    pub fn model(&self) -> &'m Model {
+        self.model
+    }
+
+    fn resolve(&mut self, position: u32, token: &str) {
+        if let Some(id) = self.vocabulary.lookup(token) {
+            return self.push(position, id, Found::Listed);
+        }
+        if token.len() > TOKEN_BYTES {
+            return;
+        }
+        if self.model.normalisation().elongations == Elongations::Shorten {
+            for run in [2, 1] {
+                if text::shortened(token, run, &mut self.buffer)
+                    && let Some(id) = self.vocabulary.lookup(&self.buffer)
+                {
+                    return self.push(position, id, Found::Shortened);
+                }
+            }
+        }
+        match self.model.unlisted() {
+            UnlistedWords::None => {}
+            UnlistedWords::Fallback(rules) => self.fall_back(rules, position, token),
+            UnlistedWords::NGrams { rule, dtype, rows, scales } => {
+                let (rows, scales) = (self.model.slice(rows), self.model.slice(scales));
+                if let Some(table) = Vectors::new(*dtype, rows, scales, self.vectors.dims()) {
+                    self.make_from_ngrams(rule, &table, position, token);
+                }
+            }
+            UnlistedWords::WordPiece { prefix } => {
+                let vocabulary = self.vocabulary;
+                let mut pieces = std::mem::take(&mut self.pieces);
+                pieces.clear();
+                if subword::wordpieces(token, prefix, |p| vocabulary.lookup(p), &mut pieces) {
+                    for &id in &pieces {
+                        self.push(position, id, Found::Part);
+                    }
+                }
+                self.pieces = pieces;
+            }
+        }
+    }
+
+    fn fall_back(&mut self, rules: &Fallback, position: u32, token: &str) {
+        let vocabulary = self.vocabulary;
+        let known = |word: &str| vocabulary.lookup(word);
+        if let Some(id) = rules.stem(token, &mut self.buffer, known) {
+            return self.push(position, id, Found::Stem);
+        }
+        if rules.parts && token.contains('\'') {
+            let before = self.words.len();
+            for id in token.split('\'').filter_map(|part| vocabulary.lookup(part)) {
+                self.push(position, id, Found::Part);
+            }
+            if self.words.len() > before {
+                return;
+            }
+        }
+        if let Some(norm) = rules.hash_norm {
+            let row = self.make(position, token, Found::Hash);
+            unknown::hash_vector(token, norm, row);
+        }
+    }
+
+    fn make_from_ngrams(&mut self, rule: &NGrams, table: &Vectors<'_>, position: u32, token: &str) {
+        let mut count = 0_u32;
+        rule.buckets(token, |_| count += 1);
+        if count == 0 {
+            return;
+        }
+        let row = self.make(position, token, Found::NGrams);
+        rule.buckets(token, |bucket| {
+            if let Some(bucket) = table.row(bucket as u32) {
+                vector::add_scaled(row, 1.0, bucket);
+            }
+        });
+        for value in row {
+            *value /= count as f32;
+        }
+    }
+
+    fn push(&mut self, token: u32, id: WordId, found: Found) {
+        self.words.push(Word { token, id: Some(id), found, key: u64::from(id), made: 0 });
+    }
+
+    /// Adds a word whose vector is made for this text, and gives back the row to fill.
+    fn make(&mut self, position: u32, token: &str, found: Found) -> &mut [f32] {
+        let made = self.made.len();
+        let key = unknown::fnv1a(token.as_bytes()) | 1 << 63;
+        self.words.push(Word { token: position, id: None, found, key, made: made as u32 });
+        self.made.resize(made + self.vectors.dims(), 0.0);
+        self.made.get_mut(made..).unwrap_or_default()
+    }
+}

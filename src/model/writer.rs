@@ -1,0 +1,300 @@
+//! Writes a model file, new or extended, so that a reader never sees half of one.
+//!
+//! Sizes are known before the first byte; digests are taken while the bytes stream to the
+//! temporary file and checked once more by reading it back before it gets its name.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::model::Model;
+use crate::model::disk;
+use crate::model::disk::Disk;
+use crate::model::disk::LocalDisk;
+use crate::model::error::ModelError;
+use crate::model::format::ALIGNMENT;
+use crate::model::format::Dtype;
+use crate::model::format::FORMAT;
+use crate::model::format::HEADER_DIGEST;
+use crate::model::format::NO_DIGEST;
+use crate::model::format::PADDING;
+use crate::model::format::PREFIX;
+use crate::model::format::digest_of_header;
+use crate::model::vocabulary::VocabularyTables;
+
+/// Writes a tensor's bytes, all of them, in order.
+pub type Stream<'a> = Box<dyn FnMut(&mut dyn Write) -> io::Result<()> + 'a>;
+
+/// Where a tensor's bytes come from.
+pub enum Source<'a> {
+    /// From memory.
+    Bytes(Cow<'a, [u8]>),
+    /// From a function, so that a table larger than the memory can be written.
+    Stream(Stream<'a>),
+}
+
+/// A tensor to be written.
+pub struct Table<'a> {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: Dtype,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Its bytes.
+    pub source: Source<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// A tensor over numbers in memory.
+    pub fn of<T: bytemuck::NoUninit>(
+        name: impl Into<String>,
+        dtype: Dtype,
+        shape: &[usize],
+        numbers: &'a [T],
+    ) -> Self {
+        Self {
+            name: name.into(),
+            dtype,
+            shape: shape.iter().map(|&n| n as u64).collect(),
+            source: Source::Bytes(Cow::Borrowed(bytemuck::cast_slice(numbers))),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.shape.iter().fold(self.dtype.bytes(), |bytes, &d| bytes.saturating_mul(d))
+    }
+}
+
+/// A model file to be: metadata and tensors in the order of `format.rs`.
+#[derive(Default)]
+pub struct Draft<'a> {
+    /// Metadata strings; format and digests are added when writing.
+    pub metadata: BTreeMap<String, String>,
+    /// Tensors; sections may come in any order.
+    pub tables: Vec<Table<'a>>,
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The file, symbolic links resolved.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// The model's fingerprint.
+    pub fingerprint: String,
+    /// BLAKE3 of the whole file, to pin it in a configuration.
+    pub digest: String,
+}
+
+impl<'a> Draft<'a> {
+    /// Everything that `model` holds, to be written again with changes.
+    pub fn of(model: &'a Model) -> Self {
+        let metadata = model
+            .metadata()
+            .iter()
+            .filter(|(key, _)| *key != "format" && !key.starts_with("b3."))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let tables = model.tensors().map(|(tensor, bytes)| Table {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype,
+            shape: tensor.shape.clone(),
+            source: Source::Bytes(Cow::Borrowed(bytes)),
+        });
+        Self { metadata, tables: tables.collect() }
+    }
+
+    /// Adds the vocabulary's tables and what the metadata says of them; the vectors come before.
+    pub fn push_vocabulary(&mut self, tables: &'a VocabularyTables) {
+        let words = tables.offsets.len().saturating_sub(1);
+        let index = &[tables.index.len(), 2];
+        self.metadata.insert("vocab".to_owned(), words.to_string());
+        self.metadata.insert("max_probe".to_owned(), tables.max_probe.to_string());
+        self.tables.extend([
+            Table::of("vocab_bytes", Dtype::U8, &[tables.bytes.len()], &tables.bytes),
+            Table::of("vocab_offsets", Dtype::U64, &[words + 1], &tables.offsets),
+            Table::of("vocab_index", Dtype::U32, index, &tables.index),
+        ]);
+    }
+
+    /// Puts a section into the draft in place of one of the same name. `tables` bear the names
+    /// they have within the section.
+    pub fn set_section(&mut self, name: &str, settings: String, tables: Vec<Table<'a>>) {
+        let prefix = format!("section.{name}.");
+        self.tables.retain(|table| !table.name.starts_with(&prefix));
+        self.metadata.insert(format!("section.{name}"), settings);
+        self.tables.extend(
+            tables
+                .into_iter()
+                .map(|table| Table { name: format!("{prefix}{}", table.name), ..table }),
+        );
+    }
+
+    /// Writes the draft to `target`, replacing what is there only when all is well.
+    pub fn write(self, target: &Path) -> Result<Written, ModelError> {
+        self.write_to(&LocalDisk, target)
+    }
+
+    /// [`Draft::write`] on a disk of the caller's.
+    pub fn write_to<D: Disk>(mut self, disk: &D, target: &Path) -> Result<Written, ModelError> {
+        self.metadata.insert("format".to_owned(), FORMAT.to_owned());
+        let first_section =
+            self.tables.iter().take_while(|t| !t.name.starts_with("section.")).count();
+        if let Some(sections) = self.tables.get_mut(first_section..) {
+            sections.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        let layout = Layout::of(&self.tables, &self.metadata);
+        let (path, mode) = disk::resolve(target).map_err(ModelError::io(target, "write to"))?;
+        let written =
+            disk::replace(disk, &path, mode, layout.end, |file| layout.fill(file, self.tables));
+        let (fingerprint, digest) = written.map_err(ModelError::io(target, "write"))?;
+        Ok(Written { path, bytes: layout.end, fingerprint, digest })
+    }
+}
+
+/// Where everything goes: names and extents in file order, padding included.
+struct Layout {
+    metadata: BTreeMap<String, String>,
+    /// (name, type, shape, from, to), offsets counted from the end of the header.
+    entries: Vec<(String, Dtype, Vec<u64>, u64, u64)>,
+    header: u64,
+    end: u64,
+}
+
+impl Layout {
+    fn of(tables: &[Table<'_>], metadata: &BTreeMap<String, String>) -> Self {
+        let mut metadata = metadata.clone();
+        metadata.insert(HEADER_DIGEST.to_owned(), NO_DIGEST.to_owned());
+        let mut entries = Vec::new();
+        let (mut at, mut paddings): (u64, usize) = (0, 0);
+        for table in tables {
+            let start = at.next_multiple_of(ALIGNMENT);
+            if start > at {
+                let name = format!("{PADDING}{paddings}");
+                entries.push((name, Dtype::U8, vec![start - at], at, start));
+                paddings += 1;
+            }
+            at = start.saturating_add(table.bytes());
+            entries.push((table.name.clone(), table.dtype, table.shape.clone(), start, at));
+            metadata.insert(format!("b3.{}", table.name), NO_DIGEST.to_owned());
+        }
+        let mut layout = Self { metadata, entries, header: 0, end: 0 };
+        let json = layout.json(&layout.metadata).len() as u64;
+        layout.header = (json + PREFIX).next_multiple_of(ALIGNMENT) - PREFIX;
+        layout.end = PREFIX + layout.header + at;
+        layout
+    }
+
+    /// The header. Its length depends on the layout alone, not on the digests in it.
+    fn json(&self, metadata: &BTreeMap<String, String>) -> Vec<u8> {
+        let mut json = String::from("{\"__metadata__\":");
+        json.push_str(&serde_json::json!(metadata).to_string());
+        for (name, dtype, shape, from, to) in &self.entries {
+            let entry = serde_json::json!({
+                "dtype": dtype, "shape": shape, "data_offsets": [from, to],
+            });
+            json.push_str(&format!(",{}:{entry}", serde_json::json!(name)));
+        }
+        json.push('}');
+        let mut json = json.into_bytes();
+        json.resize(json.len().max(self.header as usize), b' ');
+        json
+    }
+
+    /// Writes header and tensors and gives back fingerprint and digest of the file.
+    fn fill<F: Read + Write + Seek>(
+        &self,
+        file: &mut F,
+        tables: Vec<Table<'_>>,
+    ) -> io::Result<(String, String)> {
+        let data_start = PREFIX + self.header;
+        file.seek(SeekFrom::Start(data_start))?;
+        let mut metadata = self.metadata.clone();
+        let mut out = io::BufWriter::with_capacity(1 << 20, &mut *file);
+        let mut at = 0;
+        let extents = self.entries.iter().filter(|entry| !entry.0.starts_with(PADDING));
+        for (table, (name, _, _, from, to)) in tables.into_iter().zip(extents) {
+            io::copy(&mut io::repeat(0).take(from - at), &mut out)?;
+            let mut hashed = Hashed { out: &mut out, hasher: blake3::Hasher::new(), written: 0 };
+            match table.source {
+                Source::Bytes(bytes) => hashed.write_all(&bytes)?,
+                Source::Stream(mut stream) => stream(&mut hashed)?,
+            }
+            if hashed.written != to - from {
+                let wrong = format!("{name}: {} bytes instead of {}", hashed.written, to - from);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, wrong));
+            }
+            metadata.insert(format!("b3.{name}"), hashed.hasher.finalize().to_hex().to_string());
+            at = *to;
+        }
+        out.flush()?;
+        drop(out);
+        let fingerprint = digest_of_header(&self.json(&metadata)).unwrap_or_default();
+        metadata.insert(HEADER_DIGEST.to_owned(), fingerprint.clone());
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&self.header.to_le_bytes())?;
+        file.write_all(&self.json(&metadata))?;
+        let digest = self.read_back(file, &metadata)?;
+        Ok((fingerprint.chars().take(16).collect(), digest))
+    }
+
+    /// Reads the file again, so that what the disk holds is what was meant.
+    fn read_back<F: Read + Seek>(
+        &self,
+        file: &mut F,
+        metadata: &BTreeMap<String, String>,
+    ) -> io::Result<String> {
+        file.seek(SeekFrom::Start(0))?;
+        let mut whole = blake3::Hasher::new();
+        let mut header = vec![0; (PREFIX + self.header) as usize];
+        file.read_exact(&mut header)?;
+        whole.update(&header);
+        let mut buffer = vec![0; 1 << 18];
+        for (name, _, _, from, to) in &self.entries {
+            let mut hasher = blake3::Hasher::new();
+            let mut left = to - from;
+            while left > 0 {
+                let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                let chunk = buffer.get_mut(..most).unwrap_or_default();
+                file.read_exact(chunk)?;
+                hasher.update(chunk);
+                whole.update(chunk);
+                left -= most as u64;
+            }
+            let stated = metadata.get(&format!("b3.{name}"));
+            if stated.is_some_and(|stated| *stated != hasher.finalize().to_hex().as_str()) {
+                let wrong = format!("{name}: the disk gave back other bytes than were written");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, wrong));
+            }
+        }
+        Ok(whole.finalize().to_hex().to_string())
+    }
+}
+
+/// Passes bytes on and takes their digest.
+struct Hashed<W> {
+    out: W,
+    hasher: blake3::Hasher,
+    written: u64,
+}
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.hasher.update(bytes.get(..count).unwrap_or_default());
+        self.written += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,187 @@
+//! How often words occur: from a table of counts, or counted in a corpus of the user's.
+//!
+//! Either way the file is streamed and memory is bound by the vocabulary, not by the file.
+
+use std::path::Path;
+
+use crate::model::Vocabulary;
+use crate::pack::PackError;
+use crate::pack::progress::Progress;
+use crate::pack::readers::input::Input;
+use crate::text;
+use crate::text::Normalisation;
+use crate::text::Tokens;
+
+/// Longest line of a corpus; a longer one is an error that names it.
+const LINE_BYTES: usize = 16 << 20;
+
+/// What a corpus says of a vocabulary.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counts {
+    /// Occurrences of each word.
+    pub occurrences: Option<Vec<u64>>,
+    /// Documents that hold each word.
+    pub documents: Option<Vec<u32>>,
+    /// Tokens in all, unknown ones included.
+    pub tokens: Option<u64>,
+    /// Documents in all.
+    pub document_total: Option<u64>,
+    /// The idf of each word.
+    pub idf: Vec<f32>,
+    /// The idf of a word that was not seen.
+    pub idf_unknown: f32,
+    /// Lines of a table that held no count.
+    pub skipped_lines: u64,
+}
+
+/// What separates the documents of a corpus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Documents {
+    /// Every line is a document.
+    Line,
+    /// Documents are separated by an empty line.
+    Paragraph,
+}
+
+impl Counts {
+    /// Reads lines of a word, a tab or spaces, and its count. Lines without a count are skipped and
+    /// counted; a word that stands twice is added up.
+    pub fn table(
+        path: &Path,
+        vocabulary: &Vocabulary<'_>,
+        progress: &Progress,
+    ) -> Result<Self, PackError> {
+        let mut occurrences = vec![0_u64; vocabulary.len()];
+        let (mut tokens, mut smallest, mut skipped) = (0_u64, u64::MAX, 0);
+        let mut input = Input::open(path)?;
+        let mut line = Vec::new();
+        while input.read_line_bounded(&mut line, LINE_BYTES)? {
+            if input.line().is_multiple_of(4096) {
+                let (done, all) = input.progress();
+                progress.at(done, all);
+            }
+            let Some((word, count)) = entry(&line) else {
+                skipped += 1;
+                continue;
+            };
+            tokens = tokens.saturating_add(count);
+            if count > 0 {
+                smallest = smallest.min(count);
+            }
+            let id = vocabulary.lookup_bytes(word);
+            if let Some(sum) = id.and_then(|id| occurrences.get_mut(id as usize)) {
+                *sum = sum.saturating_add(count);
+            }
+        }
+        if tokens == 0 {
+            return Err(PackError::NoCounts { path: path.to_owned() });
+        }
+        let mut counts = Self::of_occurrences(occurrences, tokens, smallest as f64 / 2.0);
+        counts.skipped_lines = skipped;
+        Ok(counts)
+    }
+
+    /// Counts the format brought along. A word's share is of the listed words alone.
+    pub fn from_format(occurrences: Vec<u64>) -> Option<Self> {
+        let tokens = occurrences.iter().fold(0_u64, |sum, &count| sum.saturating_add(count));
+        let smallest = occurrences.iter().copied().filter(|&count| count > 0).min()?;
+        Some(Self::of_occurrences(occurrences, tokens, smallest as f64 / 2.0))
+    }
+
+    /// Collection counts give `ln(C / c)`; a word that was not seen is taken to have half the
+    /// smallest count of the table, as it may have been cut off there.
+    fn of_occurrences(occurrences: Vec<u64>, tokens: u64, unseen: f64) -> Self {
+        let idf = |count: f64| (tokens as f64 / count).ln().max(0.0) as f32;
+        let of_count = |&count: &u64| idf(if count > 0 { count as f64 } else { unseen });
+        Self {
+            idf: occurrences.iter().map(of_count).collect(),
+            idf_unknown: idf(unseen),
+            occurrences: Some(occurrences),
+            tokens: Some(tokens),
+            ..Self::default()
+        }
+    }
+
+    /// Counts words in running text, by the model's own rules. Document frequencies give the
+    /// smooth idf `ln((1 + N) / (1 + df)) + 1`.
+    pub fn corpus(
+        path: &Path,
+        separator: Documents,
+        vocabulary: &Vocabulary<'_>,
+        rules: &Normalisation,
+        progress: &Progress,
+    ) -> Result<Self, PackError> {
+        let mut occurrences = vec![0_u64; vocabulary.len()];
+        let mut documents = vec![0_u32; vocabulary.len()];
+        // The document a word was last seen in, from 1, so that it counts once a document.
+        let mut last_seen = vec![0_u64; vocabulary.len()];
+        let (mut tokens_total, mut document, mut open) = (0_u64, 0_u64, false);
+        let mut input = Input::open(path)?;
+        let (mut line, mut tokens) = (Vec::new(), Tokens::new());
+        while input.read_line_bounded(&mut line, LINE_BYTES)? {
+            if input.line().is_multiple_of(4096) {
+                let (done, all) = input.progress();
+                progress.at(done, all);
+            }
+            let text = String::from_utf8_lossy(&line);
+            if text.trim().is_empty() {
+                open = false;
+                continue;
+            }
+            if separator == Documents::Line || !open {
+                document = document.saturating_add(1);
+                open = true;
+            }
+            text::tokenise(rules, &text, &mut tokens);
+            for (token, _) in tokens.iter() {
+                tokens_total = tokens_total.saturating_add(1);
+                let Some(id) = vocabulary.lookup(token).map(|id| id as usize) else { continue };
+                if let Some(sum) = occurrences.get_mut(id) {
+                    *sum = sum.saturating_add(1);
+                }
+                if let (Some(seen), Some(count)) = (last_seen.get_mut(id), documents.get_mut(id))
+                    && std::mem::replace(seen, document) != document
+                {
+                    *count = count.saturating_add(1);
+                }
+            }
+        }
+        if tokens_total == 0 {
+            return Err(PackError::NoCounts { path: path.to_owned() });
+        }
+        let idf = |df: f64| (((1.0 + document as f64) / (1.0 + df)).ln() + 1.0) as f32;
+        Ok(Self {
+            idf: documents.iter().map(|&df| idf(f64::from(df))).collect(),
+            idf_unknown: idf(0.0),
+            occurrences: Some(occurrences),
+            documents: Some(documents),
+            tokens: Some(tokens_total),
+            document_total: Some(document),
+            skipped_lines: 0,
+        })
+    }
+}
+
+/// The word and count of a line, split at its last tab or space.
+fn entry(line: &[u8]) -> Option<(&[u8], u64)> {
+    let at = line.iter().rposition(|&byte| byte == b'\t' || byte == b' ')?;
+    let (word, count) = (line.get(..at)?, line.get(at + 1..)?);
+    let count = std::str::from_utf8(count).ok()?.parse().ok()?;
+    let word = word.trim_ascii_end();
+    (!word.is_empty()).then_some((word, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_tables() {
+        assert_eq!(entry(b"the\t42"), Some((&b"the"[..], 42)));
+        assert_eq!(entry(b"new york 7"), Some((&b"new york"[..], 7)));
+        assert_eq!(entry("don’t\t1".as_bytes()), Some(("don’t".as_bytes(), 1)));
+        for without in ["", "the", "the\t", "the\tx", "the\t-1", "\t5", "the\t1.5"] {
+            assert_eq!(entry(without.as_bytes()), None, "{without:?}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! A bar with rate and time left on a terminal; nothing where nobody looks.
+
+use std::io::IsTerminal;
+
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
+
+/// How far a long step is, in bytes of its input or in rows.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar for a step that counts bytes.
+    pub fn bytes(step: &'static str) -> Self {
+        let line = "{msg:12} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
+        Self::new(step, line)
+    }
+
+    /// A bar for a step that counts things.
+    pub fn count(step: &'static str) -> Self {
+        Self::new(step, "{msg:12} {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left")
+    }
+
+    fn new(step: &'static str, line: &str) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { bar: ProgressBar::hidden() };
+        }
+        let style = ProgressStyle::with_template(line);
+        let bar = ProgressBar::new(0).with_message(step);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar }
+    }
+
+    /// `done` of `all`.
+    pub fn at(&self, done: u64, all: u64) {
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

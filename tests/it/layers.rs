@@ -1,0 +1,81 @@
+//! The house rule of imports: each room uses only rooms below it.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+/// A room and the rooms it may use. A file's room is the first path component under `src`.
+const MAY_USE: [(&str, &[&str]); 8] = [
+    ("text", &[]),
+    ("kernels", &[]),
+    ("metrics", &[]),
+    ("model", &["text", "kernels"]),
+    ("pack", &["text", "kernels", "model"]),
+    ("inspect", &["text", "kernels", "model"]),
+    ("cli", &["text", "model", "pack", "inspect"]),
+    ("main", &["cli"]),
+];
+
+/// Rooms that may hold `unsafe`, and nothing else may.
+const UNSAFE: [&str; 2] = ["kernels/simd.rs", "model/mapped.rs"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn each_source(mut look: impl FnMut(&str, &str)) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    sources(&root, &mut found);
+    assert!(found.len() > 10);
+    for path in found {
+        let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        look(&name, &fs::read_to_string(&path).unwrap());
+    }
+}
+
+#[test]
+fn imports_point_one_way() {
+    each_source(|name, source| {
+        let room = name.split(['/', '.']).next().unwrap();
+        if room == "lib" {
+            return;
+        }
+        let rule = MAY_USE.iter().find(|(known, _)| *known == room);
+        let (_, allowed) = rule.unwrap_or_else(|| panic!("{name}: a room that no rule names"));
+        for (number, line) in source.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            assert!(!code.contains("crate::{"), "{name}:{}: one import a line", number + 1);
+            for used in code.split("crate::").skip(1) {
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                let fine = used == room || allowed.contains(&used) || used.is_empty();
+                assert!(fine, "{name}:{}: `{room}` may not use `{used}`", number + 1);
+            }
+        }
+    });
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    each_source(|name, source| {
+        if !UNSAFE.contains(&name) {
+            assert!(!source.contains("allow(unsafe_code)"), "{name} lets itself be unsafe");
+        }
+    });
+}
+
+#[test]
+fn files_are_short_and_say_what_they_are() {
+    each_source(|name, source| {
+        let lines = source.lines().count();
+        assert!(lines <= 400, "{name} has {lines} lines: split it by meaning");
+        assert!(source.starts_with("//!"), "{name} does not open with what it is");
+    });
+}

@@ -1,0 +1,132 @@
+//! A tiny model built in code, and files crafted byte by byte.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cognate::model::format::Dtype;
+use cognate::model::unknown::Fallback;
+use cognate::model::vocabulary::VocabularyTables;
+use cognate::model::writer::Draft;
+use cognate::model::writer::Table;
+use cognate::model::{Model, OpenOptions, Unknown, Verify};
+use cognate::text::Normalisation;
+
+/// Words of the tiny model.
+pub const WORDS: [&str; 12] = [
+    "the",
+    "quake",
+    "hits",
+    "city",
+    "earthquake",
+    "shakes",
+    "town",
+    "o'neill",
+    "über",
+    "0",
+    "new",
+    "york",
+];
+/// Dimensions of the tiny model.
+pub const DIMS: usize = 20;
+
+/// A row that depends on the word alone.
+pub fn row_of(word: &str) -> Vec<f32> {
+    let mut row = vec![0.0; DIMS];
+    cognate::model::unknown::hash_vector(word, 1.0, &mut row);
+    for (place, value) in row.iter_mut().enumerate() {
+        *value *= 1.0 + (place + word.len()) as f32 / 16.0;
+    }
+    row
+}
+
+/// Bytes of the tiny model, with the given element type.
+pub fn tiny(dtype: Dtype) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tiny.safetensors");
+    let rows: Vec<f32> = WORDS.iter().flat_map(|word| row_of(word)).collect();
+    let tables = VocabularyTables::build(WORDS.iter().copied());
+    let counts: Vec<u64> = (0..WORDS.len() as u64).map(|id| 1000 / (id + 1)).collect();
+    let idf: Vec<f32> = counts.iter().map(|&count| (3000.0 / count as f32).ln()).collect();
+    let weights: Vec<f32> = vec![0.9, 0.5, 0.2];
+    let half: Vec<half::f16> = rows.iter().map(|&value| half::f16::from_f32(value)).collect();
+    let bytes: Vec<i8> = rows.iter().map(|&value| (value * 40.0) as i8).collect();
+    let scales = vec![1.0_f32 / 40.0; WORDS.len()];
+    let shape = [WORDS.len(), DIMS];
+    let mut draft = Draft { metadata: metadata(), ..Draft::default() };
+    draft.tables.push(match dtype {
+        Dtype::F16 => Table::of("vectors", dtype, &shape, &half),
+        Dtype::I8 => Table::of("vectors", dtype, &shape, &bytes),
+        _ => Table::of("vectors", Dtype::F32, &shape, &rows),
+    });
+    if dtype == Dtype::I8 {
+        draft.tables.push(Table::of("scales", Dtype::F32, &[WORDS.len()], &scales));
+    }
+    draft.push_vocabulary(&tables);
+    draft.tables.push(Table::of("counts", Dtype::U64, &[WORDS.len()], &counts));
+    draft.tables.push(Table::of("idf", Dtype::F32, &[WORDS.len()], &idf));
+    let weights = vec![Table::of("weights", Dtype::F32, &[3], &weights)];
+    draft.set_section("example", "{\"kind\":\"test\"}".to_owned(), weights);
+    draft.write(&path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// The tiny model's own metadata; sizes are added by the draft.
+pub fn metadata() -> BTreeMap<String, String> {
+    let plain = Normalisation::preset("plain").unwrap();
+    let unknown = Unknown::Fallback(Fallback::english(0.9));
+    let entries = [
+        ("dim", DIMS.to_string()),
+        ("normalisation", serde_json::to_string(&plain).unwrap()),
+        ("unknown", serde_json::to_string(&unknown).unwrap()),
+        ("frequency", "none".to_owned()),
+        ("tokens", "3000".to_owned()),
+        ("idf_unknown", "8.5".to_owned()),
+        ("licence", "none needed".to_owned()),
+    ];
+    entries.map(|(key, value)| (key.to_owned(), value)).into()
+}
+
+/// Options that read every byte.
+pub fn full() -> OpenOptions {
+    OpenOptions::default()
+}
+
+/// Options that read the structure alone.
+pub fn structure() -> OpenOptions {
+    OpenOptions { verify: Verify::Structure, ..OpenOptions::default() }
+}
+
+/// The tiny model, opened.
+pub fn tiny_model() -> Model {
+    Model::from_bytes(&tiny(Dtype::F32), &full()).unwrap()
+}
+
+/// The folder of public data beside the checkout, where there is one.
+#[allow(dead_code)]
+pub fn shared_data() -> Option<PathBuf> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data"));
+    if !folder.is_dir() {
+        eprintln!("no shared data beside the checkout: this test has nothing to read");
+        return None;
+    }
+    Some(folder)
+}
+
+/// A small generator with a seed, for tests that need chance they can repeat.
+pub struct Chance(pub u64);
+
+impl Chance {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
