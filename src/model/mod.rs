@@ -1,1 +1,2 @@
 //! The model file.
+pub mod subword;
