@@ -1,1 +1,7 @@
 //! One integration binary: each file tells one story about the built crate.
+#[cfg(test)]
+mod fasttext_bin;
+#[cfg(test)]
+mod fasttext_bin_shared;
+#[cfg(test)]
+mod shared_data;
