@@ -4,4 +4,6 @@ mod fasttext_bin;
 #[cfg(test)]
 mod fasttext_bin_shared;
 #[cfg(test)]
+mod finalfusion;
+#[cfg(test)]
 mod shared_data;

@@ -59,8 +59,7 @@ impl FinalfusionReader {
     /// As [`open`](Self::open), for bytes from anywhere.
     pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
         let mut scan = Scan::new(source);
-        chunks::check_header(&mut scan)?;
-        let mut chunks = Chunks::default();
+        let mut chunks = Chunks::read_header(&mut scan)?;
         while scan.left() > 0 {
             chunks.read_next(&mut scan, budget)?;
         }

@@ -47,39 +47,44 @@ struct Norms {
     count: u64,
 }
 
-pub(super) fn check_header(scan: &mut Scan) -> Result<(), ReadError> {
-    let magic = scan.array::<4>("the magic bytes")?;
-    if magic != MAGIC {
-        let problem = format!("expected `FiFu`, found `{}`", magic.escape_ascii());
-        return Err(scan.source().malformed(0, problem));
-    }
-    let version = scan.u32("the version")?;
-    if version != 0 {
-        let problem = format!("finalfusion version 0 is expected, found {version}");
-        return Err(scan.source().unsupported(problem));
-    }
-    let at = scan.position();
-    let chunks = scan.u32("the number of chunks")?;
-    if chunks > MOST_CHUNKS {
-        let problem = format!("expected at most {MOST_CHUNKS} chunks, found {chunks}");
-        return Err(scan.source().malformed(at, problem));
-    }
-    // Not compared with the chunks that follow: writers are known to leave the norms out here.
-    for _ in 0..chunks {
-        scan.u32("a chunk's identifier")?;
-    }
-    Ok(())
-}
-
-/// The chunks found so far.
+/// The chunks found so far, and those that the header promises.
 #[derive(Default)]
 pub(super) struct Chunks {
+    promised: Vec<u32>,
     vocabulary: Option<Vocabulary>,
     matrix: Option<Matrix>,
     norms: Option<Norms>,
 }
 
 impl Chunks {
+    /// Checks the header and leaves the scan at the first chunk.
+    pub(super) fn read_header(scan: &mut Scan) -> Result<Self, ReadError> {
+        let magic = scan.array::<4>("the magic bytes")?;
+        if magic != MAGIC {
+            let problem = format!("expected `FiFu`, found `{}`", magic.escape_ascii());
+            return Err(scan.source().malformed(0, problem));
+        }
+        let version = scan.u32("the version")?;
+        if version != 0 {
+            let problem = format!("finalfusion version 0 is expected, found {version}");
+            return Err(scan.source().unsupported(problem));
+        }
+        let at = scan.position();
+        let chunks = scan.u32("the number of chunks")?;
+        if chunks > MOST_CHUNKS {
+            let problem = format!("expected at most {MOST_CHUNKS} chunks, found {chunks}");
+            return Err(scan.source().malformed(at, problem));
+        }
+        let mut promised = Vec::new();
+        for _ in 0..chunks {
+            promised.push(scan.u32("a chunk's identifier")?);
+        }
+        Ok(Self {
+            promised,
+            ..Self::default()
+        })
+    }
+
     /// Reads one chunk and leaves the scan behind it.
     pub(super) fn read_next(&mut self, scan: &mut Scan, budget: Budget) -> Result<(), ReadError> {
         let chunk = scan.position();
@@ -93,6 +98,7 @@ impl Chunks {
             return Err(scan.source().malformed(chunk, problem));
         }
         let end = scan.position() + length;
+        self.promised.retain(|&promised| promised != kind);
         let repeated = match kind {
             1 | 3 | 7 | 8 => {
                 let found = read_vocabulary(scan, kind, chunk, end, budget)?;
@@ -132,10 +138,17 @@ impl Chunks {
         self,
         scan: &Scan,
     ) -> Result<(Vocabulary, Matrix, Option<u64>), ReadError> {
-        let missing = |what| {
+        let missing = |what: &str| {
             scan.source()
                 .malformed(scan.position(), format!("found no {what}"))
         };
+        // A file cut between two chunks shows by this alone. Chunks that the header does not list
+        // are taken all the same: some writers leave the norms out there.
+        if let Some(kind) = self.promised.first() {
+            return Err(missing(&format!(
+                "chunk of kind {kind}, which the header lists"
+            )));
+        }
         let vocabulary = self.vocabulary.ok_or_else(|| missing("vocabulary chunk"))?;
         let matrix = self.matrix.ok_or_else(|| missing("matrix chunk"))?;
         let fits = match vocabulary.parts {
