@@ -24,7 +24,7 @@ use crate::text::Elongations;
 use crate::text::Tokens;
 
 /// Tokens longer than this are not looked up by their parts: nobody means them as words.
-pub const TOKEN_BYTES: usize = 128;
+pub const TOKEN_BYTES: usize = subword::LONGEST_WORD_BYTES;
 
 /// The section that says how unlisted words get a vector.
 pub const SUBWORD_SECTION: &str = "subword";
@@ -286,17 +286,16 @@ impl<'m> Phrase<'m> {
     }
 
     fn make_from_ngrams(&mut self, rule: &NGrams, table: &Vectors<'_>, position: u32, token: &str) {
-        let mut count = 0_u32;
-        rule.buckets(token, |_| count += 1);
+        let count = rule.ids(token.as_bytes()).count();
         if count == 0 {
             return;
         }
         let row = self.make(position, token, Found::NGrams);
-        rule.buckets(token, |bucket| {
+        for bucket in rule.ids(token.as_bytes()) {
             if let Some(bucket) = table.row(bucket as u32) {
                 vector::add_scaled(row, 1.0, bucket);
             }
-        });
+        }
         for value in row {
             *value /= count as f32;
         }

@@ -3,7 +3,11 @@
 mod allocation;
 mod breaches;
 mod damage;
+mod fasttext_bin;
+mod fasttext_bin_shared;
+mod finalfusion;
 mod layers;
 mod model_file;
 mod replace;
+mod shared_data;
 mod support;

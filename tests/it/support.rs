@@ -1,7 +1,6 @@
 //! A tiny model built in code, and files crafted byte by byte.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
@@ -99,17 +98,6 @@ pub fn structure() -> OpenOptions {
 /// The tiny model, opened.
 pub fn tiny_model() -> Model {
     Model::from_bytes(&tiny(Dtype::F32), &full()).unwrap()
-}
-
-/// The folder of public data beside the checkout, where there is one.
-#[allow(dead_code)]
-pub fn shared_data() -> Option<PathBuf> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data"));
-    if !folder.is_dir() {
-        eprintln!("no shared data beside the checkout: this test has nothing to read");
-        return None;
-    }
-    Some(folder)
 }
 
 /// A small generator with a seed, for tests that need chance they can repeat.

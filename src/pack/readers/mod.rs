@@ -5,6 +5,12 @@
 //! are not UTF-8, rows of zeros or rows with NaN is not decided here: the readers hand over what
 //! stands in the file, `pack` applies the user's policy to all formats alike.
 
+pub mod fasttext_bin;
+pub mod finalfusion;
+#[cfg(feature = "model2vec")]
+pub mod model2vec;
+pub mod positioned;
+
 use std::path::PathBuf;
 
 /// Upper bounds that hold for every format, whatever its header says.
@@ -20,7 +26,11 @@ pub struct Budget {
 
 impl Budget {
     /// The limits that `cognate pack` applies.
-    pub const DEFAULT: Self = Self { words: 5_000_000, dims: 4096, word_bytes: 1024 };
+    pub const DEFAULT: Self = Self {
+        words: 5_000_000,
+        dims: 4096,
+        word_bytes: 1024,
+    };
 }
 
 /// Where in the input something stands.

@@ -1,0 +1,349 @@
+//! Reading a file by position, with errors that name the file and the byte.
+//!
+//! For formats whose parts lie apart, so that words and rows stream side by side while neither is
+//! held. Knows nothing of any format; compressed input has no positions and cannot come this way.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use super::Place;
+use super::ReadError;
+
+/// Bytes with known positions: a file, or memory.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    len: u64,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+impl Source {
+    /// Opens a regular file. A pipe is refused: it has no positions, and opening one would wait.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let io = |source| ReadError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let regular = std::fs::metadata(path).map_err(io)?.is_file();
+        if !regular {
+            let problem = "expected a regular file; unpack or save the input to one first".into();
+            return Err(ReadError::Unsupported {
+                path: path.to_owned(),
+                problem,
+            });
+        }
+        let file = File::open(path).map_err(io)?;
+        let len = file.metadata().map_err(io)?.len();
+        Ok(Self {
+            path: path.to_owned(),
+            len,
+            bytes: Bytes::File(file),
+        })
+    }
+
+    /// Bytes that are in memory already, called `name` in errors.
+    pub fn memory(name: &str, bytes: Vec<u8>) -> Self {
+        let len = bytes.len() as u64;
+        Self {
+            path: PathBuf::from(name),
+            len,
+            bytes: Bytes::Memory(bytes),
+        }
+    }
+
+    /// Bytes in all.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there is no byte at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Fills `out` with the bytes from `offset` on.
+    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+        match &self.bytes {
+            Bytes::File(file) => file.read_exact_at(out, offset).map_err(|source| {
+                if source.kind() == std::io::ErrorKind::UnexpectedEof {
+                    return self.ends_early(offset, "data", out.len() as u64);
+                }
+                ReadError::Io {
+                    path: self.path.clone(),
+                    source,
+                }
+            }),
+            Bytes::Memory(bytes) => {
+                let there = usize::try_from(offset)
+                    .ok()
+                    .and_then(|from| bytes.get(from..from.checked_add(out.len())?))
+                    .ok_or_else(|| self.ends_early(offset, "data", out.len() as u64))?;
+                out.copy_from_slice(there);
+                Ok(())
+            }
+        }
+    }
+
+    /// Fills `row` with little-endian floats from `offset` on; `bytes` is space used again.
+    pub fn floats_at(
+        &self,
+        offset: u64,
+        bytes: &mut Vec<u8>,
+        row: &mut [f32],
+    ) -> Result<(), ReadError> {
+        bytes.resize(row.len() * 4, 0);
+        self.read_at(offset, bytes)?;
+        for (value, bytes) in row.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *value = f32::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+
+    /// The error for bytes at `offset` that are not what the format demands.
+    pub fn malformed(&self, offset: u64, problem: impl Into<String>) -> ReadError {
+        let (path, place) = (self.path.clone(), Place::Byte(offset));
+        ReadError::Malformed {
+            path,
+            place,
+            problem: problem.into(),
+        }
+    }
+
+    /// The error for a well-formed file of a kind that is not read.
+    pub fn unsupported(&self, problem: impl Into<String>) -> ReadError {
+        ReadError::Unsupported {
+            path: self.path.clone(),
+            problem: problem.into(),
+        }
+    }
+
+    fn ends_early(&self, offset: u64, what: &str, expected: u64) -> ReadError {
+        let found = self.len.saturating_sub(offset);
+        self.malformed(
+            offset,
+            format!("expected {expected} bytes of {what}, found {found} before the end"),
+        )
+    }
+}
+
+/// Bytes asked of the system at once.
+const BUFFER_BYTES: u64 = 64 * 1024;
+
+/// Reads a [`Source`] from front to back through a buffer of fixed size.
+#[derive(Debug)]
+pub struct Scan {
+    source: Source,
+    /// Where the byte after the buffer stands in the source.
+    buffered_to: u64,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer already taken.
+    taken: usize,
+}
+
+impl Scan {
+    /// Begins at the first byte.
+    pub fn new(source: Source) -> Self {
+        Self {
+            source,
+            buffered_to: 0,
+            buffer: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    /// What is read.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Where the next byte stands.
+    pub fn position(&self) -> u64 {
+        self.buffered_to - self.waiting().len() as u64
+    }
+
+    /// Bytes from here to the end.
+    pub fn left(&self) -> u64 {
+        self.source.len.saturating_sub(self.position())
+    }
+
+    /// Goes on from `offset`.
+    pub fn seek(&mut self, offset: u64) {
+        self.buffer.clear();
+        self.taken = 0;
+        self.buffered_to = offset;
+    }
+
+    /// The next `N` bytes, which hold `what`.
+    pub fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
+        let mut out = [0; N];
+        self.exact(&mut out, what)?;
+        Ok(out)
+    }
+
+    /// The next four bytes as a number.
+    pub fn u32(&mut self, what: &str) -> Result<u32, ReadError> {
+        self.array(what).map(u32::from_le_bytes)
+    }
+
+    /// The next four bytes as a signed number.
+    pub fn i32(&mut self, what: &str) -> Result<i32, ReadError> {
+        self.array(what).map(i32::from_le_bytes)
+    }
+
+    /// The next eight bytes as a number.
+    pub fn u64(&mut self, what: &str) -> Result<u64, ReadError> {
+        self.array(what).map(u64::from_le_bytes)
+    }
+
+    /// The next eight bytes as a signed number.
+    pub fn i64(&mut self, what: &str) -> Result<i64, ReadError> {
+        self.array(what).map(i64::from_le_bytes)
+    }
+
+    /// Reads `len` bytes, at most `most`, into `word`.
+    pub fn counted_word(
+        &mut self,
+        word: &mut Vec<u8>,
+        len: u32,
+        most: usize,
+    ) -> Result<(), ReadError> {
+        let len = len as usize;
+        if len > most {
+            let problem = format!("expected a word of at most {most} bytes, found {len}");
+            return Err(self.source.malformed(self.position(), problem));
+        }
+        word.clear();
+        word.resize(len, 0);
+        self.exact(word, "a word")
+    }
+
+    /// Reads up to a zero byte, which is taken but not kept, into `word`: at most `most` bytes.
+    pub fn terminated_word(&mut self, word: &mut Vec<u8>, most: usize) -> Result<(), ReadError> {
+        let begin = self.position();
+        word.clear();
+        loop {
+            self.refill()?;
+            let waiting = self.waiting();
+            if waiting.is_empty() {
+                return Err(self.source.malformed(begin, "the file ends inside a word"));
+            }
+            let end = waiting.iter().position(|&byte| byte == 0);
+            let length = end.unwrap_or(waiting.len());
+            if word.len() + length > most {
+                let problem = format!("a word does not end within {most} bytes");
+                return Err(self.source.malformed(begin, problem));
+            }
+            word.extend_from_slice(&waiting[..length]);
+            self.taken += length + usize::from(end.is_some());
+            if end.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn exact(&mut self, out: &mut [u8], what: &str) -> Result<(), ReadError> {
+        if self.left() < out.len() as u64 {
+            return Err(self
+                .source
+                .ends_early(self.position(), what, out.len() as u64));
+        }
+        let mut filled = 0;
+        while filled < out.len() {
+            self.refill()?;
+            let waiting = self.waiting();
+            let length = waiting.len().min(out.len() - filled);
+            if length == 0 {
+                return Err(self
+                    .source
+                    .ends_early(self.position(), what, out.len() as u64));
+            }
+            out[filled..filled + length].copy_from_slice(&waiting[..length]);
+            self.taken += length;
+            filled += length;
+        }
+        Ok(())
+    }
+
+    fn waiting(&self) -> &[u8] {
+        self.buffer.get(self.taken..).unwrap_or_default()
+    }
+
+    /// Makes sure that bytes are waiting, unless the source is at its end.
+    fn refill(&mut self) -> Result<(), ReadError> {
+        if !self.waiting().is_empty() {
+            return Ok(());
+        }
+        let length = self.left().min(BUFFER_BYTES);
+        // At most BUFFER_BYTES, so it fits.
+        self.buffer.resize(length as usize, 0);
+        self.taken = self.buffer.len();
+        self.source.read_at(self.buffered_to, &mut self.buffer)?;
+        self.taken = 0;
+        self.buffered_to += length;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_across_the_edge_of_the_buffer_come_whole() {
+        let word_bytes = 1000;
+        let mut bytes = Vec::new();
+        for index in 0..200u32 {
+            bytes.extend(std::iter::repeat_n(b'a' + (index % 26) as u8, word_bytes));
+            bytes.push(0);
+            bytes.extend(index.to_le_bytes());
+        }
+        assert!(bytes.len() as u64 > 3 * BUFFER_BYTES);
+        let mut scan = Scan::new(Source::memory("words", bytes));
+        let mut word = Vec::new();
+        for index in 0..200u32 {
+            assert_eq!(scan.position(), u64::from(index) * 1005);
+            scan.terminated_word(&mut word, word_bytes).unwrap();
+            assert_eq!(word, [b'a' + (index % 26) as u8].repeat(word_bytes));
+            assert_eq!(scan.u32("a number").unwrap(), index);
+        }
+        assert_eq!(scan.left(), 0);
+        scan.seek(1005 + 1001);
+        assert_eq!(scan.u32("a number").unwrap(), 1);
+    }
+
+    #[test]
+    fn what_is_missing_or_too_long_is_named_with_its_place() {
+        let mut scan = Scan::new(Source::memory("tiny", b"abc\0de".to_vec()));
+        let mut word = Vec::new();
+        scan.terminated_word(&mut word, 3).unwrap();
+        let error = scan.u32("a count").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "tiny, byte 4: expected 4 bytes of a count, found 2 before the end"
+        );
+        let error = scan.terminated_word(&mut word, 9).unwrap_err().to_string();
+        assert_eq!(error, "tiny, byte 4: the file ends inside a word");
+        scan.seek(0);
+        let error = scan.terminated_word(&mut word, 2).unwrap_err().to_string();
+        assert_eq!(error, "tiny, byte 0: a word does not end within 2 bytes");
+        scan.seek(7);
+        assert_eq!(scan.left(), 0);
+        assert!(scan.array::<1>("anything").is_err());
+        assert!(scan.source().read_at(u64::MAX, &mut [0; 2]).is_err());
+    }
+
+    #[test]
+    fn a_folder_is_not_read_as_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Source::open(folder.path()).unwrap_err();
+        assert!(matches!(error, ReadError::Unsupported { .. }), "{error}");
+    }
+}
