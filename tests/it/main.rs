@@ -1,1 +1,3 @@
 //! One integration binary: each file tells one story about the built crate.
+
+mod transport;
