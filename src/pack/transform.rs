@@ -6,7 +6,7 @@
 use std::io;
 
 use crate::kernels::linalg;
-use crate::kernels::linalg::Axis;
+use crate::kernels::linalg::About;
 use crate::kernels::linalg::Moments;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
@@ -39,8 +39,9 @@ const FITTED_ROWS: u64 = 50_000;
 #[derive(Debug, Default)]
 pub struct Transform {
     mean: Vec<f32>,
-    removed: Vec<Axis>,
-    rotation: Option<Vec<Axis>>,
+    /// Axes one after another, a row each.
+    removed: Vec<f32>,
+    rotation: Option<Vec<f32>>,
     dims: usize,
     unit_norm: bool,
 }
@@ -56,7 +57,7 @@ impl Transform {
                 Ok(())
             })?;
             transform.mean = moments.mean().iter().map(|&mean| mean as f32).collect();
-            transform.removed = linalg::principal_axes(&moments, components, true);
+            transform.removed = linalg::principal_axes(&moments, components, About::Mean).to_rows();
         }
         if let Some((dims, Cut::Pca)) = changes.dims {
             let mut moments = Moments::new(rows.dims());
@@ -68,7 +69,8 @@ impl Transform {
                 Ok(())
             })?;
             // Around the origin, not the mean: products of rows are what methods live from.
-            transform.rotation = Some(linalg::principal_axes(&moments, dims, false));
+            let axes = linalg::principal_axes(&moments, dims, About::Origin);
+            transform.rotation = Some(axes.to_rows());
         }
         transform.dims = changes.dims.map_or(rows.dims(), |(dims, _)| dims);
         Ok(transform)
@@ -84,8 +86,8 @@ impl Transform {
         self.remove(row);
         match &self.rotation {
             Some(axes) => {
-                for (value, axis) in out.iter_mut().zip(axes) {
-                    *value = vector::dot(Row::F32(&axis.direction), Row::F32(row));
+                for (value, axis) in out.iter_mut().zip(axes.chunks_exact(row.len())) {
+                    *value = vector::dot(Row::F32(axis), Row::F32(row));
                 }
             }
             None => {

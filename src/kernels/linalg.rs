@@ -1,1 +1,0 @@
-//! Linear algebra on small dense matrices: principal axes, k-means centroids.

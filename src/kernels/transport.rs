@@ -1,1 +1,0 @@
-//! Exact optimal transport between two small weighted bags.
