@@ -1,1 +1,0 @@
-//! The measures of evaluation and their significance tests: numbers in, numbers out.
