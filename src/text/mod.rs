@@ -1,33 +1,80 @@
-//! `&str` to tokens.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Normalisation {
-    pub elongations: Elongations,
-}
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub enum Elongations {
-    Keep,
-    Shorten,
-}
-impl Normalisation {
-    pub fn preset(_: &str) -> Option<Self> {
-        Some(Self { elongations: Elongations::Shorten })
+//! `&str` to tokens: one forward pass made for very short, noisy text (tweets, headlines), the
+//! same for packing, training and serving. It knows characters, not words: no vocabulary, no
+//! language, no file.
+//!
+//! The order is fixed: entities, NFKC (by segment, so that every token keeps its place in the
+//! input), cutting, then case and accents of each token. Text of plain ASCII skips the first two
+//! and is cut where it lies; other text is first copied clean (`clean`), with its ASCII stretches
+//! copied whole. All work is linear in the bytes of the input, whatever they are.
+//!
+//! Texts that are already tokens, joined by spaces, give the same tokens again.
+
+mod classes;
+mod clean;
+mod contractions;
+mod cues;
+mod emoji;
+mod entities;
+mod normalisation;
+mod presets;
+mod scan;
+mod spelling;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod web;
+
+pub use normalisation::Accents;
+pub use normalisation::Case;
+pub use normalisation::Cjk;
+pub use normalisation::Contractions;
+pub use normalisation::Controls;
+pub use normalisation::Cues;
+pub use normalisation::Elongations;
+pub use normalisation::Emoji;
+pub use normalisation::Entities;
+pub use normalisation::Hashtags;
+pub use normalisation::Mentions;
+pub use normalisation::Normalisation;
+pub use normalisation::Numbers;
+pub use normalisation::Punctuation;
+pub use normalisation::TOKENISER;
+pub use normalisation::Urls;
+pub use spelling::shortened;
+pub use tokens::Kind;
+pub use tokens::Token;
+pub use tokens::Tokens;
+
+/// Text beyond this many bytes is not read. Callers bound texts far below it; it only makes sure
+/// that every position, also of the longest output, fits into 32 bits.
+const INPUT_BYTES: usize = 1 << 28;
+
+/// Replaces `tokens` by those of `input`.
+///
+/// The texts of all tokens but tags are together at most four times as long as the input.
+///
+/// ```
+/// use cognate::text::{Normalisation, Tokens, tokenise};
+///
+/// let rules = Normalisation::preset("plain").expect("it is a preset");
+/// let mut tokens = Tokens::new();
+/// tokenise(&rules, "Don’t miss #NewYork2020 http://t.co/x", &mut tokens);
+/// assert_eq!(tokens.texts().collect::<Vec<_>>(), ["don't", "miss", "new", "york", "2020"]);
+/// ```
+pub fn tokenise(rules: &Normalisation, input: &str, tokens: &mut Tokens) {
+    tokens.clear();
+    let mut end = input.len().min(INPUT_BYTES);
+    while !input.is_char_boundary(end) {
+        end -= 1;
     }
-}
-#[derive(Debug, Default)]
-pub struct Tokens(Vec<(String, Token)>);
-#[derive(Debug)]
-pub struct Token;
-impl Tokens {
-    pub fn new() -> Self {
-        Self::default()
+    let input = &input[..end];
+    if clean::is_clean(rules, input) {
+        scan::Scanner::new(rules, input, &[], tokens).run();
+    } else {
+        // The clean text is read while tokens are written, so it leaves `tokens` for that time.
+        let mut clean = std::mem::take(&mut tokens.clean);
+        clean.fill(rules, input);
+        scan::Scanner::new(rules, clean.text(), clean.origin(), tokens).run();
+        tokens.clean = clean;
     }
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Token)> {
-        self.0.iter().map(|(a, b)| (a.as_str(), b))
-    }
-}
-pub fn tokenise(_: &Normalisation, text: &str, tokens: &mut Tokens) {
-    tokens.0 = text.split_whitespace().map(|t| (t.to_lowercase(), Token)).collect();
-}
-pub fn shortened(_: &str, _: usize, _: &mut String) -> bool {
-    false
 }

@@ -1,0 +1,136 @@
+//! What a character can be to the tokeniser. ASCII is read from a table by the byte; everything
+//! else is asked for by the character, common scripts first.
+
+use unicode_properties::GeneralCategoryGroup;
+use unicode_properties::UnicodeEmoji;
+use unicode_properties::UnicodeGeneralCategory;
+
+/// The class of a byte: what the scanner does when it meets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Byte {
+    /// White space and controls.
+    Gap,
+    Letter,
+    Digit,
+    Apostrophe,
+    Hash,
+    At,
+    /// Any other printable ASCII.
+    Mark,
+    /// Part of a character outside ASCII.
+    Wide,
+}
+
+/// The class of every byte.
+pub(super) static BYTES: [Byte; 256] = bytes();
+
+const fn bytes() -> [Byte; 256] {
+    let mut table = [Byte::Wide; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' => Byte::Letter,
+            b'0'..=b'9' => Byte::Digit,
+            b'\'' => Byte::Apostrophe,
+            b'#' => Byte::Hash,
+            b'@' => Byte::At,
+            0..=b' ' | 0x7F => Byte::Gap,
+            _ => Byte::Mark,
+        };
+        byte += 1;
+    }
+    table
+}
+
+/// The class of a byte.
+pub(super) fn byte_class(byte: u8) -> Byte {
+    BYTES[usize::from(byte)]
+}
+
+/// The class of a character outside ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wide {
+    Letter,
+    Digit,
+    /// A combining mark: it continues a word and begins none.
+    Accent,
+    Emoji,
+    /// Punctuation, or a symbol that is no emoji.
+    Mark,
+    /// Everything else: spaces, controls, joiners.
+    Gap,
+}
+
+/// The class of a character outside ASCII.
+pub(super) fn wide_class(c: char) -> Wide {
+    match c {
+        '×' | '÷' => Wide::Mark,
+        // Latin, Cyrillic, kana, Han and Hangul: not worth a search in the table of categories.
+        '\u{C0}'..='\u{24F}'
+        | '\u{400}'..='\u{481}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30A1}'..='\u{30FA}'
+        | '\u{4E00}'..='\u{9FFF}'
+        | '\u{AC00}'..='\u{D7A3}' => Wide::Letter,
+        '\u{2010}'..='\u{2027}' => Wide::Mark,
+        // The keycap closes an emoji or means nothing; in a word it would hide the digit.
+        '\u{20E3}' => Wide::Gap,
+        _ => match c.general_category_group() {
+            GeneralCategoryGroup::Letter => Wide::Letter,
+            GeneralCategoryGroup::Number => Wide::Digit,
+            // Variation selectors are marks by category and joiners by use.
+            GeneralCategoryGroup::Mark if is_ignorable(c) => Wide::Gap,
+            GeneralCategoryGroup::Mark => Wide::Accent,
+            GeneralCategoryGroup::Symbol if c.is_emoji_char() => Wide::Emoji,
+            GeneralCategoryGroup::Symbol | GeneralCategoryGroup::Punctuation => Wide::Mark,
+            GeneralCategoryGroup::Separator | GeneralCategoryGroup::Other => Wide::Gap,
+        },
+    }
+}
+
+/// Whether a character begins an emoji.
+pub(super) fn is_emoji(c: char) -> bool {
+    !c.is_ascii() && wide_class(c) == Wide::Emoji
+}
+
+/// Whether a character can be inside an emoji cluster although it is ignorable elsewhere: the
+/// zero-width joiner, the emoji variation selector and the tag characters of regional flags.
+pub(super) fn is_emoji_joiner(c: char) -> bool {
+    matches!(c, '\u{200D}' | '\u{FE0F}' | '\u{E0020}'..='\u{E007F}')
+}
+
+/// Unicode's Default_Ignorable_Code_Point: characters that are not meant to be seen.
+pub(super) fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{AD}'
+            | '\u{34F}'
+            | '\u{61C}'
+            | '\u{115F}'..='\u{1160}'
+            | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}'
+            | '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}'
+            | '\u{3164}'
+            | '\u{FE00}'..='\u{FE0F}'
+            | '\u{FEFF}'
+            | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFF8}'
+            | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}'
+            | '\u{E0000}'..='\u{E0FFF}'
+    )
+}
+
+/// Whether a character is a Han ideograph, by the blocks that BERT's tokeniser names.
+pub(super) fn is_han(c: char) -> bool {
+    matches!(
+        c,
+        '\u{3400}'..='\u{4DBF}'
+            | '\u{4E00}'..='\u{9FFF}'
+            | '\u{F900}'..='\u{FAFF}'
+            | '\u{20000}'..='\u{2CEAF}'
+            | '\u{2F800}'..='\u{2FA1F}'
+    )
+}

@@ -1,0 +1,273 @@
+//! The rules of the tokeniser: plain data that a model file carries as JSON, so that packing,
+//! training and serving cut text alike. It knows what can be chosen, not how it is done, and the
+//! ready-made choices for known vectors are in `presets`.
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::de::Error;
+
+/// The version of the tokeniser that this build implements.
+///
+/// It changes when the same rules would cut some text differently than before; a model packed for
+/// another version is refused, because its words would silently no longer be found.
+pub const TOKENISER: u32 = 1;
+
+/// What to do with each kind of thing that short noisy text contains.
+///
+/// Every field is written out in JSON and every field is required when it is read, so a model
+/// file never depends on a default that a later version might change.
+///
+/// Any choice can be combined with any other. Tokens joined by spaces give the same tokens again,
+/// with one exception: [`Accents::Strip`] with [`Contractions::Split`], where an accent on the
+/// letters of a contraction (`don't̀`) hides it the first time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Normalisation {
+    /// The version these rules were written for; reading any other than [`TOKENISER`] is an error.
+    #[serde(deserialize_with = "this_version")]
+    pub tokeniser: u32,
+    /// Upper and lower case.
+    pub case: Case,
+    /// Combining marks, alone or as part of a letter.
+    pub accents: Accents,
+    /// HTML entities, which tweets and feeds are full of.
+    pub entities: Entities,
+    /// Control characters other than white space.
+    pub controls: Controls,
+    /// Apostrophes between word characters.
+    pub contractions: Contractions,
+    /// Numbers and digits.
+    pub numbers: Numbers,
+    /// Web addresses.
+    pub urls: Urls,
+    /// User names after an `@`.
+    pub mentions: Mentions,
+    /// Words after a `#`.
+    pub hashtags: Hashtags,
+    /// Punctuation and symbols that are no emoji.
+    pub punctuation: Punctuation,
+    /// Emoji.
+    pub emoji: Emoji,
+    /// Words such as `soooo`.
+    pub elongations: Elongations,
+    /// Smileys, hearts, words in capitals and repeated marks.
+    pub cues: Cues,
+    /// Han characters.
+    pub cjk: Cjk,
+}
+
+impl Normalisation {
+    /// Whether some rule writes tags, so that a tag found in the input is the tag itself.
+    pub(super) fn writes_tags(&self) -> bool {
+        self.urls == Urls::Tag
+            || self.mentions == Mentions::Tag
+            || self.hashtags == Hashtags::Tag
+            || self.numbers == Numbers::Tag
+            || self.elongations == Elongations::Tag
+            || self.cues == Cues::Tag
+    }
+}
+
+fn this_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let version = u32::deserialize(deserializer)?;
+    if version == TOKENISER {
+        Ok(version)
+    } else {
+        Err(D::Error::custom(format!(
+            "the rules are for tokeniser {version}, this build has tokeniser {TOKENISER}; \
+             pack the model again or use the release that packed it"
+        )))
+    }
+}
+
+/// Declares a choice: a small enum with kebab-case names in JSON.
+macro_rules! choice {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $value:ident),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name { $($(#[$doc])* $value),+ }
+
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$value),+];
+        }
+    };
+}
+
+choice! {
+    /// Upper and lower case.
+    Case {
+        /// Lower-case every token. `İ` becomes `i`; a last sigma becomes `ς`.
+        Lower,
+        /// Leave the case alone.
+        Keep,
+    }
+}
+
+choice! {
+    /// Combining marks, alone or as part of a letter.
+    Accents {
+        /// `café` stays `café`.
+        Keep,
+        /// `café` becomes `cafe`: every non-spacing mark goes.
+        Strip,
+    }
+}
+
+choice! {
+    /// HTML entities.
+    Entities {
+        /// `&amp;` is `&`, `&#39;` is `'`; once, so `&amp;amp;` is `&amp;`.
+        Decode,
+        /// `&amp;` is an ampersand, a word and a semicolon.
+        Keep,
+    }
+}
+
+choice! {
+    /// Control characters other than white space.
+    Controls {
+        /// They separate words, as any character that is neither letter nor mark.
+        Separate,
+        /// They vanish: `a`, U+0001, `b` is the word `ab`.
+        Remove,
+    }
+}
+
+choice! {
+    /// Apostrophes between word characters. `’`, `ʼ` and `＇` count and are written `'`.
+    Contractions {
+        /// `don't` is one token.
+        Keep,
+        /// As in the Penn Treebank: `do` `n't`, `it` `'s`, `they` `'ll` `'ve`.
+        Split,
+        /// `don't` becomes `dont`.
+        DropMark,
+        /// The apostrophe is a mark like any other: `don` `'` `t`.
+        Apart,
+    }
+}
+
+choice! {
+    /// Numbers and digits. Where numbers are replaced, `1,000.5` is one number; elsewhere the
+    /// marks inside separate, as they do between letters.
+    Numbers {
+        /// Digits are word characters.
+        Keep,
+        /// Each number becomes `0`; digits beside letters (`covid19`) stay.
+        Zero,
+        /// Each run of two or more digits becomes as many `#`, also inside words; a single digit
+        /// stays. Runs of two or more `#` in the input are word characters.
+        Hashes,
+        /// Each number becomes `<number>`; digits beside letters stay. A colon between digits
+        /// belongs to the number as well.
+        Tag,
+    }
+}
+
+choice! {
+    /// Web addresses: those that begin with `http://`, `https://` or `www.`, and the bare ones
+    /// of well-known shorteners (`t.co/x`, `pic.twitter.com/x`).
+    Urls {
+        /// Addresses are not special: words and marks.
+        Text,
+        /// One token each.
+        Keep,
+        /// No token.
+        Drop,
+        /// `<url>`.
+        Tag,
+    }
+}
+
+choice! {
+    /// User names: `@` and ASCII letters, digits or `_`, not after a word character.
+    Mentions {
+        /// Names are not special: a mark and words.
+        Text,
+        /// One token with its `@`.
+        Keep,
+        /// The name without `@`, cut at `_` as any word is.
+        Word,
+        /// No token.
+        Drop,
+        /// `<user>`.
+        Tag,
+    }
+}
+
+choice! {
+    /// Hashtags: `#` and letters, digits or `_`, among them a letter, not after a word character.
+    Hashtags {
+        /// Hashtags are not special: a mark and words.
+        Text,
+        /// One token with its `#`; digits inside stay.
+        Keep,
+        /// The word without `#`, cut at `_` as any word is.
+        Word,
+        /// Cut where case or digits change: `#NewYork2020` is `new` `york` `2020`.
+        Split,
+        /// No token.
+        Drop,
+        /// `<hashtag>`, then as `Split`.
+        Tag,
+    }
+}
+
+choice! {
+    /// Punctuation and symbols that are no emoji.
+    Punctuation {
+        /// They separate, nothing more.
+        Drop,
+        /// Each mark is a token.
+        Keep,
+    }
+}
+
+choice! {
+    /// Emoji.
+    Emoji {
+        /// They separate, nothing more; of a keycap the digit stays.
+        Drop,
+        /// Each cluster (ZWJ sequence, skin tone, flag, keycap) is a token of at most 16
+        /// code points.
+        Keep,
+    }
+}
+
+choice! {
+    /// Words that end in, or hold, a letter three or more times in a row.
+    Elongations {
+        /// They are words like any other.
+        Keep,
+        /// `tokenise` leaves them alone; the look-up of an unknown word may try
+        /// [`shortened`](super::shortened) forms. A known word is never hurt this way.
+        Shorten,
+        /// A word that ends in three or more of a letter loses all but one of them, and
+        /// `<elong>` follows. Words with an apostrophe are left alone.
+        Tag,
+    }
+}
+
+choice! {
+    /// Cues to the tone of voice: smileys, hearts, words in capitals, repeated marks.
+    Cues {
+        /// They are words and marks.
+        Keep,
+        /// `<smile>`, `<sadface>`, `<lolface>`, `<neutralface>`, `<heart>`; `<allcaps>` after a
+        /// lower-cased word of two or more capitals; `<repeat>` after the last of `!!`, `??`, `..`.
+        Tag,
+    }
+}
+
+choice! {
+    /// Han characters.
+    Cjk {
+        /// Letters like any other: a run is one word.
+        Run,
+        /// Each is a token.
+        Single,
+    }
+}
