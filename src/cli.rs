@@ -10,6 +10,8 @@ use clap::Args;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
 
 use crate::inspect;
 use crate::inspect::InspectOptions;
@@ -26,8 +28,9 @@ use crate::pack::counts::Documents;
 use crate::pack::intake::BadUtf8;
 use crate::pack::intake::Flawed;
 use crate::pack::intake::Policy;
+use crate::pack::readers::Budget;
 use crate::pack::readers::format::Format;
-use crate::pack::readers::format::SourceFiles;
+use crate::pack::readers::format::Source;
 use crate::pack::transform::Changes;
 use crate::pack::transform::Cut;
 use crate::text::Normalisation;
@@ -84,7 +87,7 @@ struct PackArgs {
     #[arg(short, long)]
     output: PathBuf,
     /// Format of the input [default: told by its name and first bytes]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = format_names())]
     format: Option<Format>,
     /// Words of .npy and safetensors input, one a line
     #[arg(long, value_name = "FILE")]
@@ -106,7 +109,7 @@ struct PackArgs {
     dtype: RowType,
     /// Rules that turn texts into words
     #[arg(long, value_name = "PRESET", default_value = "plain",
-          value_parser = clap::builder::PossibleValuesParser::new(Normalisation::PRESETS))]
+          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
     normalisation: String,
     /// Lower-case the words; the first of two that become equal is kept
     #[arg(long)]
@@ -172,6 +175,11 @@ enum UnknownKind {
     Fallback,
 }
 
+/// The formats, listed in help and in the message about an unknown one.
+fn format_names() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+}
+
 impl PackArgs {
     fn options(self) -> Result<PackOptions, Failure> {
         let normalisation = Normalisation::preset(&self.normalisation)
@@ -188,11 +196,12 @@ impl PackArgs {
             Some(UnknownKind::Fallback) => UnknownChoice::Fallback { norm: self.hash_norm },
         };
         Ok(PackOptions {
-            source: SourceFiles {
+            source: Source {
                 path: self.input,
                 format: self.format,
                 vocabulary: self.vocabulary,
                 tensor: self.tensor,
+                budget: Budget::DEFAULT,
             },
             output: self.output,
             dtype: match self.dtype {

@@ -54,13 +54,8 @@ impl Counts {
         let mut occurrences = vec![0_u64; vocabulary.len()];
         let (mut tokens, mut smallest, mut skipped) = (0_u64, u64::MAX, 0);
         let mut input = Input::open(path)?;
-        let mut line = Vec::new();
-        while input.read_line_bounded(&mut line, LINE_BYTES)? {
-            if input.line().is_multiple_of(4096) {
-                let (done, all) = input.progress();
-                progress.at(done, all);
-            }
-            let Some((word, count)) = entry(&line) else {
+        while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+            let Some((word, count)) = entry(line) else {
                 skipped += 1;
                 continue;
             };
@@ -72,6 +67,7 @@ impl Counts {
             if let Some(sum) = id.and_then(|id| occurrences.get_mut(id as usize)) {
                 *sum = sum.saturating_add(count);
             }
+            progress.follow(&input);
         }
         if tokens == 0 {
             return Err(PackError::NoCounts { path: path.to_owned() });
@@ -117,13 +113,9 @@ impl Counts {
         let mut last_seen = vec![0_u64; vocabulary.len()];
         let (mut tokens_total, mut document, mut open) = (0_u64, 0_u64, false);
         let mut input = Input::open(path)?;
-        let (mut line, mut tokens) = (Vec::new(), Tokens::new());
-        while input.read_line_bounded(&mut line, LINE_BYTES)? {
-            if input.line().is_multiple_of(4096) {
-                let (done, all) = input.progress();
-                progress.at(done, all);
-            }
-            let text = String::from_utf8_lossy(&line);
+        let mut tokens = Tokens::new();
+        while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+            let text = String::from_utf8_lossy(line);
             if text.trim().is_empty() {
                 open = false;
                 continue;
@@ -145,6 +137,7 @@ impl Counts {
                     *count = count.saturating_add(1);
                 }
             }
+            progress.follow(&input);
         }
         if tokens_total == 0 {
             return Err(PackError::NoCounts { path: path.to_owned() });

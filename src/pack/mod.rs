@@ -5,6 +5,7 @@
 //! `readers`' part, how models are written is the model's.
 
 pub mod counts;
+mod describe;
 pub mod intake;
 mod packaged;
 mod progress;
@@ -23,15 +24,15 @@ use crate::model::Unknown;
 use crate::model::disk;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
-use crate::model::phrase::SUBWORD_SECTION;
-use crate::model::phrase::SubwordRule;
 use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
-use crate::model::writer::Table;
 use crate::model::writer::Written;
 use crate::pack::counts::Counts;
 use crate::pack::counts::Documents;
+use crate::pack::describe::describe;
+use crate::pack::describe::push_counts;
+use crate::pack::describe::push_subword;
 use crate::pack::intake::Intake;
 use crate::pack::intake::LeftOut;
 use crate::pack::intake::Policy;
@@ -41,7 +42,8 @@ use crate::pack::readers::Place;
 use crate::pack::readers::ReadError;
 use crate::pack::readers::Subword;
 use crate::pack::readers::VectorReader;
-use crate::pack::readers::format::SourceFiles;
+use crate::pack::readers::format;
+use crate::pack::readers::format::Source;
 use crate::pack::transform::Changes;
 use crate::pack::transform::Transform;
 use crate::text::Normalisation;
@@ -50,7 +52,7 @@ use crate::text::Normalisation;
 #[derive(Debug)]
 pub struct PackOptions {
     /// The files that vectors are read from.
-    pub source: SourceFiles,
+    pub source: Source,
     /// The model file to write.
     pub output: PathBuf,
     /// Element type of the vectors.
@@ -187,7 +189,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         .map_err(|source| ModelError::Io { path: options.output.clone(), action: "write to", source })?;
     let directory = disk::directory_of(&output);
     let spooled = PackError::spool(directory);
-    let mut reader = readers::format::open(&options.source)?;
+    let mut reader = format::open(&options.source)?;
     check(options, reader.as_ref())?;
     let mut policy = options.policy;
     policy.words = policy.words.min(Limits::DEFAULT.words);
@@ -262,23 +264,6 @@ fn read_buckets(
     Ok(())
 }
 
-fn push_subword<'a>(
-    draft: &mut Draft<'a>,
-    rule: Subword,
-    buckets: &'a mut Packaged<'_>,
-) -> io::Result<()> {
-    let (settings, tables) = match rule {
-        Subword::NGrams { min, max, .. } => {
-            let count = buckets.len() as u64;
-            let settings = SubwordRule::NGrams { min, max, buckets: count };
-            (settings, buckets.tables("buckets", "scales")?)
-        }
-        Subword::WordPiece { prefix } => (SubwordRule::WordPiece { prefix }, Vec::new()),
-    };
-    draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);
-    Ok(())
-}
-
 /// Counts from the first of: a corpus, a table, the format.
 fn gather_counts(
     options: &PackOptions,
@@ -295,50 +280,6 @@ fn gather_counts(
         return Counts::table(table, &vocabulary, &Progress::bytes("counts"));
     }
     Ok(from_format.and_then(Counts::from_format).unwrap_or_default())
-}
-
-fn push_counts<'a>(draft: &mut Draft<'a>, counts: &'a Counts) {
-    if let Some(occurrences) = &counts.occurrences {
-        draft.tables.push(Table::of("counts", Dtype::U64, &[occurrences.len()], occurrences));
-        draft.metadata.insert("idf_unknown".to_owned(), counts.idf_unknown.to_string());
-    }
-    if let Some(documents) = &counts.documents {
-        draft.tables.push(Table::of("df", Dtype::U32, &[documents.len()], documents));
-    }
-    if !counts.idf.is_empty() {
-        draft.tables.push(Table::of("idf", Dtype::F32, &[counts.idf.len()], &counts.idf));
-    }
-    for (key, total) in [("tokens", counts.tokens), ("documents", counts.document_total)] {
-        if let Some(total) = total {
-            draft.metadata.insert(key.to_owned(), total.to_string());
-        }
-    }
-}
-
-/// Fills in everything of the metadata that is not a size.
-fn describe(
-    draft: &mut Draft<'_>,
-    options: &PackOptions,
-    unknown: &Unknown,
-    dims: usize,
-) -> Result<(), PackError> {
-    let json = |what: &str, text: serde_json::Result<String>| {
-        text.map_err(|error| PackError::Options(format!("{what}: {error}")))
-    };
-    let mut set = |key: &str, value: String| draft.metadata.insert(key.to_owned(), value);
-    set("dim", dims.to_string());
-    set("normalisation", json("normalisation", serde_json::to_string(&options.normalisation))?);
-    set("unknown", json("unknown", serde_json::to_string(unknown))?);
-    set("frequency", options.frequency.name().to_owned());
-    set("created_by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned());
-    set("source_digest", options.source.digest()?);
-    if let Some(licence) = &options.licence {
-        set("licence", licence.clone());
-    }
-    if let Some(method) = &options.auto_method {
-        set("auto_method", method.clone());
-    }
-    Ok(())
 }
 
 /// Options that cannot be carried out are refused before anything is read.

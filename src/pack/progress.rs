@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
+use crate::pack::readers::input::Input;
+
 /// How far a long step is, in bytes of its input or in rows.
 #[derive(Debug)]
 pub struct Progress {
@@ -37,6 +39,16 @@ impl Progress {
     pub fn at(&self, done: u64, all: u64) {
         self.bar.set_length(all);
         self.bar.set_position(done);
+    }
+}
+
+impl Progress {
+    /// How far a file read by lines is, looked at now and then.
+    pub fn follow(&self, input: &Input) {
+        if input.lines().is_multiple_of(4096) {
+            let (done, all) = input.progress();
+            self.at(done, all);
+        }
     }
 }
 

@@ -1,0 +1,89 @@
+//! What a model file says of itself: metadata, counts and the rule for unlisted words.
+
+use std::io;
+use std::path::Path;
+
+use crate::model::Unknown;
+use crate::model::format::Dtype;
+use crate::model::phrase::SUBWORD_SECTION;
+use crate::model::phrase::SubwordRule;
+use crate::model::writer::Draft;
+use crate::model::writer::Table;
+use crate::pack::PackError;
+use crate::pack::PackOptions;
+use crate::pack::counts::Counts;
+use crate::pack::packaged::Packaged;
+use crate::pack::readers::ReadError;
+use crate::pack::readers::Subword;
+
+/// Adds what a corpus said of the words.
+pub(crate) fn push_counts<'a>(draft: &mut Draft<'a>, counts: &'a Counts) {
+    if let Some(occurrences) = &counts.occurrences {
+        draft.tables.push(Table::of("counts", Dtype::U64, &[occurrences.len()], occurrences));
+        draft.metadata.insert("idf_unknown".to_owned(), counts.idf_unknown.to_string());
+    }
+    if let Some(documents) = &counts.documents {
+        draft.tables.push(Table::of("df", Dtype::U32, &[documents.len()], documents));
+    }
+    if !counts.idf.is_empty() {
+        draft.tables.push(Table::of("idf", Dtype::F32, &[counts.idf.len()], &counts.idf));
+    }
+    for (key, total) in [("tokens", counts.tokens), ("documents", counts.document_total)] {
+        if let Some(total) = total {
+            draft.metadata.insert(key.to_owned(), total.to_string());
+        }
+    }
+}
+
+/// Fills in everything of the metadata that is not a size.
+pub(crate) fn describe(
+    draft: &mut Draft<'_>,
+    options: &PackOptions,
+    unknown: &Unknown,
+    dims: usize,
+) -> Result<(), PackError> {
+    let json = |what: &str, text: serde_json::Result<String>| {
+        text.map_err(|error| PackError::Options(format!("{what}: {error}")))
+    };
+    let mut set = |key: &str, value: String| draft.metadata.insert(key.to_owned(), value);
+    set("dim", dims.to_string());
+    set("normalisation", json("normalisation", serde_json::to_string(&options.normalisation))?);
+    set("unknown", json("unknown", serde_json::to_string(unknown))?);
+    set("frequency", options.frequency.name().to_owned());
+    set("created_by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned());
+    set("source_digest", source_digest(&options.source.path)?);
+    if let Some(licence) = &options.licence {
+        set("licence", licence.clone());
+    }
+    if let Some(method) = &options.auto_method {
+        set("auto_method", method.clone());
+    }
+    Ok(())
+}
+
+/// Adds the section that says how unlisted words get a vector.
+pub(crate) fn push_subword<'a>(
+    draft: &mut Draft<'a>,
+    rule: Subword,
+    buckets: &'a mut Packaged<'_>,
+) -> io::Result<()> {
+    let (settings, tables) = match rule {
+        Subword::NGrams { min, max, .. } => {
+            let count = buckets.len() as u64;
+            let settings = SubwordRule::NGrams { min, max, buckets: count };
+            (settings, buckets.tables("buckets", "scales")?)
+        }
+        Subword::WordPiece { prefix } => (SubwordRule::WordPiece { prefix }, Vec::new()),
+    };
+    draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);
+    Ok(())
+}
+
+/// BLAKE3 of the input, or of the vectors in an input folder.
+fn source_digest(path: &Path) -> Result<String, PackError> {
+    let file = if path.is_dir() { path.join("model.safetensors") } else { path.to_owned() };
+    let mut hasher = blake3::Hasher::new();
+    let read = std::fs::File::open(&file).and_then(|source| hasher.update_reader(source).map(drop));
+    read.map_err(|source| ReadError::Io { path: file, source })?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
