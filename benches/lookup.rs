@@ -80,8 +80,16 @@ fn main() {
     let nanoseconds: Vec<f64> = medians.iter().map(|s| s * 1e9 / LOOKUPS as f64).collect();
     let bytes: usize = tables.bytes.len() + tables.offsets.len() * 8 + tables.index.len() * 8;
     println!("{} words, {LOOKUPS} tokens of text", words.len());
-    println!("  mapped index          {:6.1} ns a token, {:.1} MB, no build at start", nanoseconds[0], bytes as f64 / 1e6);
-    println!("  hashbrown + foldhash  {:6.1} ns a token, {:.0} ms to build", nanoseconds[1], built * 1e3);
+    println!(
+        "  mapped index          {:6.1} ns a token, {:.1} MB, no build at start",
+        nanoseconds[0],
+        bytes as f64 / 1e6
+    );
+    println!(
+        "  hashbrown + foldhash  {:6.1} ns a token, {:.0} ms to build",
+        nanoseconds[1],
+        built * 1e3
+    );
     println!("  ratio hashbrown / mapped  {:.2}", nanoseconds[1] / nanoseconds[0]);
     support::record(
         "lookup",

@@ -51,7 +51,9 @@ fn main() {
     for ((what, _, path), (seconds, resident)) in runs.iter().zip(figures) {
         let megabytes = std::fs::metadata(path).map_or(0.0, |m| m.len() as f64 / 1e6);
         let (milliseconds, resident) = (support::median(seconds) * 1e3, support::median(resident));
-        println!("  {megabytes:6.1} MB  {what:<22} {milliseconds:9.2} ms  {resident:7.1} MB resident");
+        println!(
+            "  {megabytes:6.1} MB  {what:<22} {milliseconds:9.2} ms  {resident:7.1} MB resident"
+        );
         rows.push(serde_json::json!({
             "file_mb": megabytes, "what": what, "ms": milliseconds, "resident_mb": resident,
         }));
@@ -129,7 +131,8 @@ fn rows() -> Vec<(String, Vec<f32>)> {
     let bytes = std::fs::read(folder.join("vectors/glove.6B.100d.safetensors")).expect("vectors");
     let file = safetensors::SafeTensors::deserialize(&bytes).expect("safetensors");
     let tensor = file.tensor("vectors").expect("the tensor");
-    let values = tensor.data().as_chunks::<2>().0.iter().map(|b| half::f16::from_le_bytes(*b).to_f32());
+    let values =
+        tensor.data().as_chunks::<2>().0.iter().map(|b| half::f16::from_le_bytes(*b).to_f32());
     let values: Vec<f32> = values.collect();
     let words = std::fs::read_to_string(folder.join("vectors/vocab.txt")).expect("its words");
     words.lines().map(str::to_owned).zip(values.chunks(100).map(<[f32]>::to_vec)).collect()

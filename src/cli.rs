@@ -1,8 +1,10 @@
 //! The command line: flags, their help and defaults, turned into the options of each subcommand.
 //!
-//! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration.
+//! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration,
+//! 74 no room left for what had to be written.
 
 use std::io;
+use std::io::ErrorKind;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -62,7 +64,16 @@ pub struct Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { code: 1, error: error.into() }
+        let error = error.into();
+        let full = |cause: &(dyn std::error::Error + 'static)| {
+            let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+            matches!(
+                kind,
+                Some(ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
+            )
+        };
+        let code = if error.chain().any(full) { 74 } else { 1 };
+        Self { code, error }
     }
 }
 
@@ -278,7 +289,7 @@ fn run_inspect(args: InspectArgs) -> Result<(), Failure> {
 /// Prints to standard output; a reader that went away is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
 }

@@ -41,7 +41,8 @@ pub(crate) fn nearest(
             continue;
         };
         let cosine = (vector::dot(row, other) / (length * norm)).clamp(-1.0, 1.0);
-        if cosine.is_nan() || best.len() == most && best.last().is_some_and(|last| cosine <= last.0) {
+        if cosine.is_nan() || best.len() == most && best.last().is_some_and(|last| cosine <= last.0)
+        {
             continue;
         }
         let place = best.partition_point(|kept| kept.0 >= cosine);

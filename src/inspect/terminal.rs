@@ -39,7 +39,8 @@ impl fmt::Display for Inspection {
         for section in &self.sections {
             writeln!(f, "  section        {} {}", section.name, section.settings)?;
         }
-        let tables = self.tables.iter().map(|t| format!("{} {} {:?}", t.name, t.dtype.name(), t.shape));
+        let tables =
+            self.tables.iter().map(|t| format!("{} {} {:?}", t.name, t.dtype.name(), t.shape));
         writeln!(f, "  tables         {}", tables.collect::<Vec<_>>().join(", "))?;
         self.texts.iter().try_for_each(|text| write!(f, "\n{text}"))
     }

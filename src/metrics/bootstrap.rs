@@ -25,11 +25,7 @@ pub struct Bootstrap {
 impl Default for Bootstrap {
     /// 10,000 resamples and a 95 % interval, as the published tables have them.
     fn default() -> Self {
-        Self {
-            resamples: 10_000,
-            level: 0.95,
-            seed: 1987,
-        }
+        Self { resamples: 10_000, level: 0.95, seed: 1987 }
     }
 }
 
@@ -84,9 +80,7 @@ impl Bootstrap {
         let mut drawn = vec![0; items];
         let resamples: Vec<f64> = (0..self.resamples)
             .map(|_| {
-                drawn
-                    .iter_mut()
-                    .for_each(|item| *item = random.below(items));
+                drawn.iter_mut().for_each(|item| *item = random.below(items));
                 statistic(&drawn)
             })
             .collect();
@@ -113,9 +107,7 @@ impl Bootstrap {
         first: &[f64],
         second: &[f64],
     ) -> Option<Interval> {
-        resampled_pearson::interval(self, gold, [first, second], |[first, second]| {
-            first - second
-        })
+        resampled_pearson::interval(self, gold, [first, second], |[first, second]| first - second)
     }
 }
 
@@ -167,20 +159,15 @@ pub fn bca_interval(
     };
     // Mirrored, not taken at one less the tail: that may round to 1, whose quantile is infinite.
     let deviation = normal::quantile((1.0 - level) / 2.0);
-    Some(Interval {
-        estimate,
-        low: end(deviation),
-        high: end(-deviation),
-    })
+    Some(Interval { estimate, low: end(deviation), high: end(-deviation) })
 }
 
 /// How fast the standard error changes with the statistic: a sixth of the skewness of the
 /// jackknife, in Efron's sense.
 fn acceleration(jackknife: &[f64]) -> f64 {
     let mean = jackknife.iter().sum::<f64>() / jackknife.len().max(1) as f64;
-    let largest = jackknife
-        .iter()
-        .fold(0.0_f64, |largest, value| largest.max((mean - value).abs()));
+    let largest =
+        jackknife.iter().fold(0.0_f64, |largest, value| largest.max((mean - value).abs()));
     // Not finite when the values themselves nearly overflow, which leaves no digits to speak of a
     // skew.
     if largest == 0.0 || !largest.is_finite() {
@@ -188,15 +175,10 @@ fn acceleration(jackknife: &[f64]) -> f64 {
     }
     // Deviations in units of the largest: the formula does not depend on the unit, but the cube of
     // a small one underflows.
-    let (squares, cubes) = jackknife
-        .iter()
-        .fold((0.0, 0.0), |(squares, cubes), value| {
-            let deviation = (mean - value) / largest;
-            (
-                squares + deviation * deviation,
-                cubes + deviation * deviation * deviation,
-            )
-        });
+    let (squares, cubes) = jackknife.iter().fold((0.0, 0.0), |(squares, cubes), value| {
+        let deviation = (mean - value) / largest;
+        (squares + deviation * deviation, cubes + deviation * deviation * deviation)
+    });
     cubes / (6.0 * squares.powf(1.5))
 }
 
@@ -230,9 +212,7 @@ mod tests {
         let bootstrap = Bootstrap::default();
         let found = [
             bootstrap.of_pearson(&gold, &first).unwrap(),
-            bootstrap
-                .of_pearson_difference(&gold, &first, &second)
-                .unwrap(),
+            bootstrap.of_pearson_difference(&gold, &first, &second).unwrap(),
         ];
         for (found, case) in found.into_iter().zip(golden["whole"].as_array().unwrap()) {
             golden::check(found.estimate, &case["estimate"]);
@@ -242,25 +222,14 @@ mod tests {
             golden::check_within(found.high, golden::number(&case["high"]), 0.015);
         }
         assert!(found[1].excludes_zero());
-        assert!(
-            !bootstrap
-                .of_pearson_difference(&gold, &first, &first)
-                .unwrap()
-                .excludes_zero()
-        );
+        assert!(!bootstrap.of_pearson_difference(&gold, &first, &first).unwrap().excludes_zero());
     }
 
     #[test]
     fn the_general_road_and_the_fast_one_draw_the_same_interval() {
         let golden = golden::topic("bootstrap");
-        let (gold, scores) = (
-            golden::numbers(&golden["gold"]),
-            golden::numbers(&golden["second"]),
-        );
-        let bootstrap = Bootstrap {
-            resamples: 500,
-            ..Bootstrap::default()
-        };
+        let (gold, scores) = (golden::numbers(&golden["gold"]), golden::numbers(&golden["second"]));
+        let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };
         let fast = bootstrap.of_pearson(&gold, &scores).unwrap();
         let general = bootstrap
             .of_statistic(gold.len(), |drawn| {
@@ -275,28 +244,19 @@ mod tests {
             Some(fast),
             "the same seed gives the same bits"
         );
-        let other = Bootstrap {
-            seed: 2,
-            ..bootstrap
-        };
+        let other = Bootstrap { seed: 2, ..bootstrap };
         assert_ne!(other.of_pearson(&gold, &scores), Some(fast));
     }
 
     #[test]
     fn each_jackknife_list_leaves_out_one_item() {
         let mut lists = Vec::new();
-        let bootstrap = Bootstrap {
-            resamples: 1,
-            ..Bootstrap::default()
-        };
+        let bootstrap = Bootstrap { resamples: 1, ..Bootstrap::default() };
         let _ = bootstrap.of_statistic(3, |drawn| {
             lists.push(drawn.to_vec());
             0.0
         });
-        assert_eq!(
-            lists[..4],
-            [vec![0, 1, 2], vec![1, 2], vec![0, 2], vec![0, 1]]
-        );
+        assert_eq!(lists[..4], [vec![0, 1, 2], vec![1, 2], vec![0, 2], vec![0, 1]]);
     }
 
     #[test]

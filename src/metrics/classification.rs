@@ -122,11 +122,7 @@ impl Confusion {
 
 /// The part over the part and the rest; 0 of nothing.
 fn share(part: f64, rest: f64) -> f64 {
-    if part > 0.0 {
-        part / (part + rest)
-    } else {
-        0.0
-    }
+    if part > 0.0 { part / (part + rest) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -140,15 +136,10 @@ mod tests {
     #[test]
     fn agrees_with_scikit_learn() {
         for case in golden::cases("classification") {
-            let (labels, scores) = (
-                golden::labels(&case["labels"]),
-                golden::numbers(&case["scores"]),
-            );
+            let (labels, scores) =
+                (golden::labels(&case["labels"]), golden::numbers(&case["scores"]));
             golden::check(roc_auc(&labels, &scores).unwrap(), &case["auc"]);
-            golden::check(
-                average_precision(&labels, &scores).unwrap(),
-                &case["average_precision"],
-            );
+            golden::check(average_precision(&labels, &scores).unwrap(), &case["average_precision"]);
             for at in case["at"].as_array().unwrap() {
                 let found =
                     Confusion::at(golden::number(&at["threshold"]), &labels, &scores).unwrap();

@@ -53,9 +53,7 @@ pub fn average_ranks(numbers: &[f64]) -> Vec<f64> {
 /// plain dot product. `None` when that cannot be: fewer than two numbers, one that is not finite,
 /// or all of them equal.
 pub(super) fn standardised(numbers: &[f64]) -> Option<Vec<f64>> {
-    let largest = numbers
-        .iter()
-        .fold(0.0_f64, |largest, number| largest.max(number.abs()));
+    let largest = numbers.iter().fold(0.0_f64, |largest, number| largest.max(number.abs()));
     // max() passes over a NaN, so finiteness needs its own look.
     if numbers.len() < 2 || numbers.iter().any(|number| !number.is_finite()) {
         return None;
@@ -73,11 +71,7 @@ pub(super) fn standardised(numbers: &[f64]) -> Option<Vec<f64>> {
         let mean = centred.iter().sum::<f64>() / centred.len() as f64;
         centred.iter_mut().for_each(|number| *number -= mean);
     }
-    let norm = centred
-        .iter()
-        .map(|number| number * number)
-        .sum::<f64>()
-        .sqrt();
+    let norm = centred.iter().map(|number| number * number).sum::<f64>().sqrt();
     if norm == 0.0 {
         return None;
     }
@@ -106,12 +100,7 @@ mod tests {
     #[test]
     fn what_has_no_correlation_says_so() {
         let rising = [1.0, 2.0, 3.0];
-        for other in [
-            &[2.0, 2.0, 2.0][..],
-            &[0.1, 0.1, 0.1],
-            &[1.0, 2.0],
-            &[1.0, f64::NAN, 2.0],
-        ] {
+        for other in [&[2.0, 2.0, 2.0][..], &[0.1, 0.1, 0.1], &[1.0, 2.0], &[1.0, f64::NAN, 2.0]] {
             assert_eq!(pearson(&rising, other), None);
             assert_eq!(pearson(other, &rising), None);
             assert_eq!(spearman(&rising, other), None);

@@ -37,17 +37,9 @@ pub fn roc(labels: &[bool], scores: &[f64], limit: usize) -> Option<Vec<RocPoint
         false_positive_rate: step.false_positives as f64 / sweep.negatives as f64,
         true_positive_rate: step.true_positives as f64 / sweep.positives as f64,
     };
-    let start = RocPoint {
-        false_positive_rate: 0.0,
-        true_positive_rate: 0.0,
-    };
-    let points: Vec<RocPoint> = [start]
-        .into_iter()
-        .chain(sweep.steps.iter().map(point))
-        .collect();
-    Some(thinned(&points, limit, |point| {
-        point.false_positive_rate + point.true_positive_rate
-    }))
+    let start = RocPoint { false_positive_rate: 0.0, true_positive_rate: 0.0 };
+    let points: Vec<RocPoint> = [start].into_iter().chain(sweep.steps.iter().map(point)).collect();
+    Some(thinned(&points, limit, |point| point.false_positive_rate + point.true_positive_rate))
 }
 
 /// The precision-recall curve from the highest score to accepting everything, of at most `limit`
@@ -99,9 +91,7 @@ fn thinned<Point: Copy>(
         .chain([points.len() - 1])
         .collect();
     kept.dedup();
-    kept.into_iter()
-        .filter_map(|index| points.get(index).copied())
-        .collect()
+    kept.into_iter().filter_map(|index| points.get(index).copied()).collect()
 }
 
 #[cfg(test)]
@@ -115,10 +105,8 @@ mod tests {
     #[test]
     fn whole_curves_are_those_of_scikit_learn() {
         for case in golden::cases("classification") {
-            let (labels, scores) = (
-                golden::labels(&case["labels"]),
-                golden::numbers(&case["scores"]),
-            );
+            let (labels, scores) =
+                (golden::labels(&case["labels"]), golden::numbers(&case["scores"]));
             let found = roc(&labels, &scores, usize::MAX).unwrap();
             let expected = case["roc"].as_array().unwrap();
             assert_eq!(found.len(), expected.len());
@@ -134,10 +122,7 @@ mod tests {
                 golden::check(point.recall, &pair[0]);
                 golden::check(point.precision, &pair[1]);
                 let at = Confusion::at(point.threshold, &labels, &scores).unwrap();
-                assert_eq!(
-                    (at.recall(), at.precision()),
-                    (point.recall, point.precision)
-                );
+                assert_eq!((at.recall(), at.precision()), (point.recall, point.precision));
             }
         }
     }

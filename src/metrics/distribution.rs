@@ -16,11 +16,7 @@ pub fn quantile(numbers: &[f64], at: f64) -> Option<f64> {
 #[must_use]
 pub fn percentiles(numbers: &[f64]) -> Option<Vec<f64>> {
     let sorted = sorted(numbers)?;
-    Some(
-        (0..=100)
-            .map(|percent| quantile_of_sorted(&sorted, f64::from(percent) / 100.0))
-            .collect(),
-    )
+    Some((0..=100).map(|percent| quantile_of_sorted(&sorted, f64::from(percent) / 100.0)).collect())
 }
 
 /// The `bins` + 1 edges of equal bins from `low` to `high`. Empty when `bins` is 0 or the range is
@@ -32,9 +28,8 @@ pub fn equal_edges(low: f64, high: f64, bins: usize) -> Vec<f64> {
     }
     // Halves, doubled at the end: the width of the widest finite range is not itself finite.
     let half_step = (high / 2.0 - low / 2.0) / bins as f64;
-    let mut edges: Vec<f64> = (0..bins)
-        .map(|bin| 2.0 * (low / 2.0 + bin as f64 * half_step))
-        .collect();
+    let mut edges: Vec<f64> =
+        (0..bins).map(|bin| 2.0 * (low / 2.0 + bin as f64 * half_step)).collect();
     edges.push(high);
     edges
 }
@@ -55,11 +50,7 @@ pub fn histogram(numbers: &[f64], edges: &[f64]) -> Option<Vec<u64>> {
     for &number in numbers {
         let edges_passed = edges.partition_point(|&edge| edge <= number);
         let at_the_top = edges_passed == edges.len() && edges.last() == Some(&number);
-        let bin = if at_the_top {
-            bins.checked_sub(1)
-        } else {
-            edges_passed.checked_sub(1)
-        };
+        let bin = if at_the_top { bins.checked_sub(1) } else { edges_passed.checked_sub(1) };
         if let Some(count) = bin.and_then(|bin| counts.get_mut(bin)) {
             *count += 1;
         }

@@ -58,11 +58,7 @@ pub fn jensen_shannon_of_counts(first: &[u64], second: &[u64]) -> Option<f64> {
 
 /// What one bin adds to a Kullback-Leibler divergence; an empty bin adds nothing.
 fn bits(share: f64, reference: f64) -> f64 {
-    if share > 0.0 {
-        share * (share / reference).log2()
-    } else {
-        0.0
-    }
+    if share > 0.0 { share * (share / reference).log2() } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -75,14 +71,9 @@ mod tests {
     #[test]
     fn agrees_with_scipy() {
         for case in golden::cases("distribution") {
-            let (first, second) = (
-                golden::numbers(&case["first"]),
-                golden::numbers(&case["second"]),
-            );
-            golden::check(
-                jensen_shannon(&first, &second).unwrap(),
-                &case["jensen_shannon"],
-            );
+            let (first, second) =
+                (golden::numbers(&case["first"]), golden::numbers(&case["second"]));
+            golden::check(jensen_shannon(&first, &second).unwrap(), &case["jensen_shannon"]);
         }
     }
 

@@ -9,19 +9,14 @@ pub(super) const TOLERANCE: f64 = 1e-10;
 
 /// The part of the golden file for one topic.
 pub(super) fn topic(name: &str) -> Value {
-    let text = include_str!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/data/metrics/golden.json"
-    ));
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/metrics/golden.json"));
     let mut all: Value = serde_json::from_str(text).unwrap();
     all[name].take()
 }
 
 /// The cases of a topic that is a list.
 pub(super) fn cases(name: &str) -> Vec<Value> {
-    let Value::Array(cases) = topic(name) else {
-        panic!("{name} is not a list of cases")
-    };
+    let Value::Array(cases) = topic(name) else { panic!("{name} is not a list of cases") };
     assert!(!cases.is_empty());
     cases
 }
@@ -34,19 +29,12 @@ pub(super) fn numbers(value: &Value) -> Vec<f64> {
 /// One number. Real ones are written as text: the JSON reader may miss the last bit, the standard
 /// library never does.
 pub(super) fn number(value: &Value) -> f64 {
-    value
-        .as_str()
-        .map_or_else(|| value.as_f64().unwrap(), |text| text.parse().unwrap())
+    value.as_str().map_or_else(|| value.as_f64().unwrap(), |text| text.parse().unwrap())
 }
 
 /// A list of labels.
 pub(super) fn labels(value: &Value) -> Vec<bool> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|label| label.as_bool().unwrap())
-        .collect()
+    value.as_array().unwrap().iter().map(|label| label.as_bool().unwrap()).collect()
 }
 
 /// Fails unless the number found is the reference to within [`TOLERANCE`].
@@ -60,10 +48,7 @@ pub(super) fn check(found: f64, expected: &Value) {
 #[track_caller]
 pub(super) fn check_within(found: f64, expected: f64, tolerance: f64) {
     let limit = tolerance * expected.abs().max(1.0);
-    assert!(
-        (found - expected).abs() <= limit,
-        "found {found}, expected {expected}"
-    );
+    assert!((found - expected).abs() <= limit, "found {found}, expected {expected}");
 }
 
 /// Fails unless the small probability found has the digits of the reference, however small it is.

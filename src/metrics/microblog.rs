@@ -34,9 +34,7 @@ fn judgements(path: &Path) -> Judgements {
 /// The documents of each query with their scores.
 fn runs(path: &Path) -> BTreeMap<String, Vec<(String, f64)>> {
     let mut text = String::new();
-    GzDecoder::new(File::open(path).unwrap())
-        .read_to_string(&mut text)
-        .unwrap();
+    GzDecoder::new(File::open(path).unwrap()).read_to_string(&mut text).unwrap();
     let mut runs: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
     for line in text.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -48,19 +46,13 @@ fn runs(path: &Path) -> BTreeMap<String, Vec<(String, f64)>> {
 
 #[test]
 fn the_runs_have_their_published_figures() {
-    let folder = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../shared/data/ranking"
-    ));
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data/ranking"));
     if !folder.is_dir() {
         eprintln!("passed over: {} is absent", folder.display());
         return;
     }
-    for (year, map, p30) in [
-        (2011, 0.3576, 0.4000),
-        (2012, 0.2091, 0.3311),
-        (2013, 0.2532, 0.4450),
-    ] {
+    for (year, map, p30) in [(2011, 0.3576, 0.4000), (2012, 0.2091, 0.3311), (2013, 0.2532, 0.4450)]
+    {
         let judgements = judgements(&folder.join(format!("microblog-{year}.qrels.tsv")));
         let none = BTreeMap::new();
         let queries: Vec<JudgedRanking> = runs(&folder.join(format!("microblog-{year}.tsv.gz")))
@@ -72,16 +64,10 @@ fn the_runs_have_their_published_figures() {
         let over = |measure: fn(&JudgedRanking) -> f64| {
             mean(&queries, Counted::Answered, measure).unwrap()
         };
-        let found = [
-            over(JudgedRanking::average_precision),
-            over(|query| query.precision_at(30)),
-        ];
+        let found = [over(JudgedRanking::average_precision), over(|query| query.precision_at(30))];
         for (found, published) in found.into_iter().zip([map, p30]) {
             // Four published digits.
-            assert!(
-                (found - published).abs() <= 0.00005,
-                "{year}: {found}, published {published}"
-            );
+            assert!((found - published).abs() <= 0.00005, "{year}: {found}, published {published}");
         }
     }
 }

@@ -70,9 +70,7 @@ fn erfc_scaled(x: f64) -> f64 {
 
 /// Horner's rule.
 fn polynomial(coefficients: &[f64], x: f64) -> f64 {
-    coefficients
-        .iter()
-        .fold(0.0, |sum, coefficient| sum * x + coefficient)
+    coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
 /// One over the square root of pi.
@@ -88,13 +86,8 @@ const ERF_OVER: [f64; 5] = [
 ];
 
 /// Cody, erf of an x of at most 0.46875.
-const ERF_UNDER: [f64; 5] = [
-    1.0,
-    23.601290952344122,
-    244.02463793444417,
-    1282.6165260773723,
-    2844.236833439171,
-];
+const ERF_UNDER: [f64; 5] =
+    [1.0, 23.601290952344122, 244.02463793444417, 1282.6165260773723, 2844.236833439171];
 
 /// Cody, erfc of an x of at most 4.
 const ERFC_OVER: [f64; 9] = [
@@ -223,19 +216,13 @@ mod tests {
     #[test]
     fn both_directions_are_right_in_all_but_the_last_digit() {
         let golden = golden::topic("normal");
-        for (z, p) in golden::numbers(&golden["z"])
-            .into_iter()
-            .zip(golden::numbers(&golden["cdf"]))
+        for (z, p) in golden::numbers(&golden["z"]).into_iter().zip(golden::numbers(&golden["cdf"]))
         {
             let found = cumulative(z);
-            assert!(
-                (found - p).abs() <= 5e-15 * p,
-                "cumulative({z}) is {found:e}, not {p:e}"
-            );
+            assert!((found - p).abs() <= 5e-15 * p, "cumulative({z}) is {found:e}, not {p:e}");
         }
-        for (p, z) in golden::numbers(&golden["p"])
-            .into_iter()
-            .zip(golden::numbers(&golden["quantile"]))
+        for (p, z) in
+            golden::numbers(&golden["p"]).into_iter().zip(golden::numbers(&golden["quantile"]))
         {
             let found = quantile(p);
             assert!(

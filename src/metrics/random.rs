@@ -66,11 +66,7 @@ mod tests {
             let seed = case["seed"].as_str().unwrap().parse().unwrap();
             let mut random = Random::seeded(seed);
             for word in case["words"].as_array().unwrap() {
-                assert_eq!(
-                    random.word().to_string(),
-                    word.as_str().unwrap(),
-                    "seed {seed}"
-                );
+                assert_eq!(random.word().to_string(), word.as_str().unwrap(), "seed {seed}");
             }
         }
     }
@@ -83,10 +79,7 @@ mod tests {
             seen[random.below(7)] += 1;
         }
         // The standard deviation of each count is 93.
-        assert!(
-            seen.iter().all(|&count| count.abs_diff(10_000) < 500),
-            "{seen:?}"
-        );
+        assert!(seen.iter().all(|&count| count.abs_diff(10_000) < 500), "{seen:?}");
     }
 
     #[test]

@@ -23,18 +23,10 @@ impl JudgedRanking {
     /// judgements.
     #[must_use]
     pub fn new(ranked: Vec<u32>, missed: &[u32]) -> Self {
-        let mut relevant: Vec<u32> = ranked
-            .iter()
-            .chain(missed)
-            .copied()
-            .filter(|&grade| grade > 0)
-            .collect();
+        let mut relevant: Vec<u32> =
+            ranked.iter().chain(missed).copied().filter(|&grade| grade > 0).collect();
         relevant.sort_unstable_by(|a, b| b.cmp(a));
-        Self {
-            ranked,
-            relevant,
-            listed: true,
-        }
+        Self { ranked, relevant, listed: true }
     }
 
     /// Ranks a run by [`trec_order`] and looks up its grades. Judgements without any document mean
@@ -52,17 +44,10 @@ impl JudgedRanking {
         if returned.len() < run.len() {
             return None;
         }
-        let ranked = run
-            .iter()
-            .map(|(document, _)| judgements.get(document).copied().unwrap_or(0));
-        let missed = judgements
-            .iter()
-            .filter(|(document, _)| !returned.contains(document));
+        let ranked = run.iter().map(|(document, _)| judgements.get(document).copied().unwrap_or(0));
+        let missed = judgements.iter().filter(|(document, _)| !returned.contains(document));
         let missed: Vec<u32> = missed.map(|(_, &grade)| grade).collect();
-        Some(Self {
-            listed: !judgements.is_empty(),
-            ..Self::new(ranked.collect(), &missed)
-        })
+        Some(Self { listed: !judgements.is_empty(), ..Self::new(ranked.collect(), &missed) })
     }
 
     /// How many documents of the judgements are relevant, returned or not.
@@ -96,14 +81,7 @@ impl JudgedRanking {
     /// the same.
     #[must_use]
     pub fn precision_at(&self, k: usize) -> f64 {
-        share(
-            self.ranked
-                .iter()
-                .take(k)
-                .filter(|&&grade| grade > 0)
-                .count() as f64,
-            k,
-        )
+        share(self.ranked.iter().take(k).filter(|&&grade| grade > 0).count() as f64, k)
     }
 
     /// The precision at the rank that is the number of relevant documents; 0 without any.
@@ -126,11 +104,7 @@ impl JudgedRanking {
     #[must_use]
     pub fn ndcg_at(&self, k: usize) -> f64 {
         let ideal = discounted_gain(&self.relevant, k);
-        if ideal > 0.0 {
-            (discounted_gain(&self.ranked, k) / ideal).min(1.0)
-        } else {
-            0.0
-        }
+        if ideal > 0.0 { (discounted_gain(&self.ranked, k) / ideal).min(1.0) } else { 0.0 }
     }
 }
 
@@ -142,9 +116,7 @@ impl JudgedRanking {
 pub fn trec_order<D: Ord>(run: &mut [(D, f64)]) {
     // Adding 0 turns -0 into 0: to trec_eval the two are a tie.
     run.sort_unstable_by(|(one, high), (other, low)| {
-        (low + 0.0)
-            .total_cmp(&(high + 0.0))
-            .then_with(|| other.cmp(one))
+        (low + 0.0).total_cmp(&(high + 0.0)).then_with(|| other.cmp(one))
     });
 }
 
@@ -207,22 +179,15 @@ mod tests {
         let Some(documents) = value.as_object() else {
             return Vec::new();
         };
-        documents
-            .iter()
-            .map(|(document, value)| (document.clone(), read(value)))
-            .collect()
+        documents.iter().map(|(document, value)| (document.clone(), read(value))).collect()
     }
 
     fn judged(golden: &Value, query: &str) -> JudgedRanking {
         let grade = |value: &Value| value.as_u64().unwrap() as u32;
-        let judgements: BTreeMap<_, _> = documents(&golden["qrels"][query], grade)
-            .into_iter()
-            .collect();
-        JudgedRanking::of_run(
-            documents(&golden["run"][query], golden::number),
-            &judgements,
-        )
-        .unwrap()
+        let judgements: BTreeMap<_, _> =
+            documents(&golden["qrels"][query], grade).into_iter().collect();
+        JudgedRanking::of_run(documents(&golden["run"][query], golden::number), &judgements)
+            .unwrap()
     }
 
     #[test]
@@ -243,23 +208,13 @@ mod tests {
     #[test]
     fn a_mean_counts_the_queries_it_is_told_to() {
         let golden = golden::topic("ranking");
-        let queries: Vec<_> = (0..12)
-            .map(|query| judged(&golden, &format!("q{query}")))
-            .collect();
+        let queries: Vec<_> = (0..12).map(|query| judged(&golden, &format!("q{query}"))).collect();
         let over = |counted| mean(&queries, counted, JudgedRanking::average_precision).unwrap();
         golden::check(over(Counted::Answered), &golden["mean_map"]);
         // Query 7 is judged but not answered, query 9 answered but not judged, query 3 judged and
         // without a relevant one.
-        golden::check_within(
-            over(Counted::Listed) * 11.0,
-            over(Counted::Answered) * 10.0,
-            1e-14,
-        );
-        golden::check_within(
-            over(Counted::Relevant) * 10.0,
-            over(Counted::Answered) * 10.0,
-            1e-14,
-        );
+        golden::check_within(over(Counted::Listed) * 11.0, over(Counted::Answered) * 10.0, 1e-14);
+        golden::check_within(over(Counted::Relevant) * 10.0, over(Counted::Answered) * 10.0, 1e-14);
         assert_eq!(mean(&[], Counted::Listed, JudgedRanking::ndcg), None);
     }
 
@@ -284,14 +239,8 @@ mod tests {
     #[test]
     fn a_run_that_trec_eval_refuses_is_refused() {
         let judgements = BTreeMap::from([("a", 1)]);
-        assert_eq!(
-            JudgedRanking::of_run(vec![("a", 1.0), ("a", 0.5)], &judgements),
-            None
-        );
-        assert_eq!(
-            JudgedRanking::of_run(vec![("a", f64::NAN)], &judgements),
-            None
-        );
+        assert_eq!(JudgedRanking::of_run(vec![("a", 1.0), ("a", 0.5)], &judgements), None);
+        assert_eq!(JudgedRanking::of_run(vec![("a", f64::NAN)], &judgements), None);
     }
 
     proptest! {

@@ -39,12 +39,7 @@ pub(super) fn interval<const METHODS: usize>(
             statistic(sums.correlations())
         })
         .collect();
-    bca_interval(
-        statistic(whole.correlations()),
-        &resamples,
-        &jackknife,
-        bootstrap.level,
-    )
+    bca_interval(statistic(whole.correlations()), &resamples, &jackknife, bootstrap.level)
 }
 
 /// One pair: its gold value and what each method scored, next to each other because they are drawn
@@ -62,13 +57,8 @@ fn rows<const METHODS: usize>(
     if scores.iter().any(|column| column.len() != gold.len()) {
         return None;
     }
-    let mut rows: Vec<_> = standardised(gold)?
-        .into_iter()
-        .map(|gold| Row {
-            gold,
-            scores: [0.0; METHODS],
-        })
-        .collect();
+    let mut rows: Vec<_> =
+        standardised(gold)?.into_iter().map(|gold| Row { gold, scores: [0.0; METHODS] }).collect();
     for (method, column) in scores.into_iter().enumerate() {
         for (row, score) in rows.iter_mut().zip(standardised(column)?) {
             row.scores[method] = score;
@@ -127,11 +117,7 @@ impl<const METHODS: usize> Sums<METHODS> {
             let score_spread = spread(self.pairs, self.scores[method], self.scores_squared[method]);
             let spreads = gold_spread.sqrt() * score_spread.sqrt();
             let together = self.pairs * self.products[method] - self.gold * self.scores[method];
-            if spreads > 0.0 {
-                (together / spreads).clamp(-1.0, 1.0)
-            } else {
-                0.0
-            }
+            if spreads > 0.0 { (together / spreads).clamp(-1.0, 1.0) } else { 0.0 }
         })
     }
 }

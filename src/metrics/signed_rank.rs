@@ -36,11 +36,8 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     if differences.iter().any(|difference| !difference.is_finite()) {
         return None;
     }
-    let kept: Vec<f64> = differences
-        .iter()
-        .copied()
-        .filter(|&difference| difference != 0.0)
-        .collect();
+    let kept: Vec<f64> =
+        differences.iter().copied().filter(|&difference| difference != 0.0).collect();
     let sizes: Vec<f64> = kept.iter().map(|difference| difference.abs()).collect();
     let ranks = average_ranks(&sizes);
     let sum = |positive: bool| {
@@ -57,25 +54,14 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     let tied = ties.iter().any(|&length| length > 1.0);
     let exact =
         differences.len() <= EXACT_TIED || (differences.len() <= EXACT_UNTIED && !tied && !dropped);
-    let p = if exact {
-        counted_out(statistic, &ranks)
-    } else {
-        approximated(statistic, &ties)
-    };
-    Some(SignedRank {
-        statistic,
-        p,
-        exact,
-    })
+    let p = if exact { counted_out(statistic, &ranks) } else { approximated(statistic, &ties) };
+    Some(SignedRank { statistic, p, exact })
 }
 
 /// How many differences share each distinct size.
 fn tie_lengths(mut sizes: Vec<f64>) -> Vec<f64> {
     sizes.sort_unstable_by(f64::total_cmp);
-    sizes
-        .chunk_by(|a, b| a == b)
-        .map(|tied| tied.len() as f64)
-        .collect()
+    sizes.chunk_by(|a, b| a == b).map(|tied| tied.len() as f64).collect()
 }
 
 /// Twice the share of all sign assignments whose rank sum is at most the statistic.
@@ -100,10 +86,7 @@ fn counted_out(statistic: f64, ranks: &[f64]) -> f64 {
 /// The two-sided chance under a normal distribution of the same mean and variance.
 fn approximated(statistic: f64, ties: &[f64]) -> f64 {
     let count: f64 = ties.iter().sum();
-    let tied: f64 = ties
-        .iter()
-        .map(|length| length * length * length - length)
-        .sum();
+    let tied: f64 = ties.iter().map(|length| length * length * length - length).sum();
     let variance = (count * (count + 1.0) * (2.0 * count + 1.0) - tied / 2.0) / 24.0;
     if variance <= 0.0 {
         return 1.0;
@@ -128,10 +111,7 @@ mod tests {
             golden::check_digits(found.p, &case["p"]);
             exact += usize::from(found.exact);
         }
-        assert!(
-            exact > 0 && exact < cases.len(),
-            "the cases take both roads"
-        );
+        assert!(exact > 0 && exact < cases.len(), "the cases take both roads");
     }
 
     #[test]

@@ -31,11 +31,7 @@ pub fn sign_test(wins: u32, losses: u32) -> f64 {
     }
     // `all` is one side. For an even number of tosses the middle split belongs to both sides and
     // must not count twice.
-    let middle = if wins.abs_diff(losses).is_multiple_of(2) {
-        1.0
-    } else {
-        0.0
-    };
+    let middle = if wins.abs_diff(losses).is_multiple_of(2) { 1.0 } else { 0.0 };
     (2.0 * as_uneven / (2.0 * all - middle)).min(1.0)
 }
 
@@ -55,10 +51,7 @@ pub struct Randomisation {
 impl Default for Randomisation {
     /// 100,000 assignments: near p = 0.05 the standard error is 0.0007.
     fn default() -> Self {
-        Self {
-            rounds: 100_000,
-            seed: 1935,
-        }
+        Self { rounds: 100_000, seed: 1935 }
     }
 }
 
@@ -77,9 +70,7 @@ impl Randomisation {
             return None;
         }
         // In units of the largest, so that no sum overflows.
-        let largest = differences
-            .iter()
-            .fold(0.0_f64, |largest, size| largest.max(size.abs()));
+        let largest = differences.iter().fold(0.0_f64, |largest, size| largest.max(size.abs()));
         let kept: Vec<f64> = differences
             .iter()
             .filter(|&&difference| difference != 0.0)
@@ -162,8 +153,7 @@ mod tests {
         let test = Randomisation::default();
         for case in golden["exact"].as_array().unwrap() {
             golden::check(
-                test.p_value(&golden::numbers(&case["differences"]))
-                    .unwrap(),
+                test.p_value(&golden::numbers(&case["differences"])).unwrap(),
                 &case["p"],
             );
         }
@@ -172,18 +162,13 @@ mod tests {
         let found = test.p_value(&differences).unwrap();
         // Near a half, 100,000 rounds have a standard error of 0.0016.
         golden::check_within(found, golden::number(&sampled["p"]), 0.008);
-        assert_eq!(
-            test.p_value(&differences),
-            Some(found),
-            "the same seed gives the same bits"
-        );
+        assert_eq!(test.p_value(&differences), Some(found), "the same seed gives the same bits");
     }
 
     #[test]
     fn sampling_comes_near_what_counting_out_finds() {
-        let differences: Vec<f64> = (1..=20)
-            .map(|item| (f64::from(item) * 0.7).sin() + 0.3)
-            .collect();
+        let differences: Vec<f64> =
+            (1..=20).map(|item| (f64::from(item) * 0.7).sin() + 0.3).collect();
         let test = Randomisation::default();
         let extreme = differences.iter().sum::<f64>().abs() - 1e-9;
         let exact = test.p_value(&differences).unwrap();
@@ -192,10 +177,7 @@ mod tests {
 
     #[test]
     fn a_clear_winner_is_never_impossible() {
-        let test = Randomisation {
-            rounds: 999,
-            seed: 1,
-        };
+        let test = Randomisation { rounds: 999, seed: 1 };
         assert_eq!(test.p_value(&[1.0; 200]), Some(0.001));
         assert_eq!(test.p_value(&[f64::MAX; 3]), Some(0.25));
         assert_eq!(test.p_value(&[0.0; 5]), Some(1.0));

@@ -43,18 +43,10 @@ impl Sweep {
                 let accepted = tied.iter().filter(|&&item| labels[item]).count();
                 true_positives += accepted;
                 false_positives += tied.len() - accepted;
-                Step {
-                    score: scores[tied[0]],
-                    true_positives,
-                    false_positives,
-                }
+                Step { score: scores[tied[0]], true_positives, false_positives }
             })
             .collect();
-        Some(Self {
-            positives,
-            negatives,
-            steps,
-        })
+        Some(Self { positives, negatives, steps })
     }
 
     /// A threshold that accepts exactly what this step does: midway to the next lower score, or the
@@ -84,10 +76,7 @@ mod tests {
             true_positives,
             false_positives,
         };
-        assert_eq!(
-            sweep.steps,
-            [step(0.9, 1, 0), step(0.5, 2, 1), step(0.1, 2, 2)]
-        );
+        assert_eq!(sweep.steps, [step(0.9, 1, 0), step(0.5, 2, 1), step(0.1, 2, 2)]);
         let thresholds: Vec<_> = (0..4).map(|place| sweep.threshold(place)).collect();
         assert_eq!(thresholds, [Some(0.7), Some(0.3), Some(0.1), None]);
     }

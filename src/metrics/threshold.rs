@@ -64,19 +64,14 @@ mod tests {
     #[test]
     fn no_other_threshold_does_better() {
         for case in golden::cases("classification") {
-            let (labels, scores) = (
-                golden::labels(&case["labels"]),
-                golden::numbers(&case["scores"]),
-            );
+            let (labels, scores) =
+                (golden::labels(&case["labels"]), golden::numbers(&case["scores"]));
             let at = |aim| {
                 let threshold = best_threshold(&labels, &scores, aim)?;
                 Confusion::at(threshold, &labels, &scores)
             };
             golden::check(at(Aim::F1).unwrap().f1(), &case["best_f1"]);
-            golden::check(
-                at(Aim::Accuracy).unwrap().accuracy(),
-                &case["best_accuracy"],
-            );
+            golden::check(at(Aim::Accuracy).unwrap().accuracy(), &case["best_accuracy"]);
             // The script writes -1 where no threshold reaches the precision.
             let recall = at(Aim::Precision(0.75)).map_or(-1.0, |found| found.recall());
             golden::check(recall, &case["best_recall_at_precision_075"]);
@@ -103,10 +98,7 @@ mod tests {
         assert!(none > 0.9, "accepting nothing is wrong only once");
         assert_eq!(best_threshold(&labels, &scores, Aim::F1), Some(0.1));
         assert_eq!(best_threshold(&labels, &scores, Aim::Precision(0.5)), None);
-        assert_eq!(
-            best_threshold(&labels, &scores, Aim::Precision(f64::NAN)),
-            None
-        );
+        assert_eq!(best_threshold(&labels, &scores, Aim::Precision(f64::NAN)), None);
         assert_eq!(best_threshold(&[true], &[0.1], Aim::F1), None);
     }
 

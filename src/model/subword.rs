@@ -44,14 +44,7 @@ impl NGrams {
         if self.buckets == 0 || word == END_OF_SENTENCE {
             return BucketIds::none();
         }
-        BucketIds {
-            word,
-            rule: self,
-            start: 0,
-            end: 0,
-            chars: 0,
-            hash: FNV_OFFSET,
-        }
+        BucketIds { word, rule: self, start: 0, end: 0, chars: 0, hash: FNV_OFFSET }
     }
 }
 
@@ -74,19 +67,8 @@ pub struct BucketIds<'w> {
 
 impl BucketIds<'_> {
     fn none() -> Self {
-        let rule = NGrams {
-            min: 0,
-            max: 0,
-            buckets: 0,
-        };
-        Self {
-            word: &[],
-            rule,
-            start: 0,
-            end: 0,
-            chars: 0,
-            hash: FNV_OFFSET,
-        }
+        let rule = NGrams { min: 0, max: 0, buckets: 0 };
+        Self { word: &[], rule, start: 0, end: 0, chars: 0, hash: FNV_OFFSET }
     }
 
     /// The byte of `<word>` at `index`, without building that string.
@@ -250,21 +232,9 @@ mod tests {
     #[test]
     fn a_rule_without_lengths_or_buckets_has_no_n_grams() {
         for rule in [
-            NGrams {
-                min: 0,
-                max: 0,
-                buckets: 100,
-            },
-            NGrams {
-                min: 3,
-                max: 6,
-                buckets: 0,
-            },
-            NGrams {
-                min: 5,
-                max: 4,
-                buckets: 100,
-            },
+            NGrams { min: 0, max: 0, buckets: 100 },
+            NGrams { min: 3, max: 6, buckets: 0 },
+            NGrams { min: 5, max: 4, buckets: 100 },
         ] {
             assert_eq!(rule.ids(b"where").count(), 0, "{rule:?}");
         }
@@ -272,11 +242,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_sentence_has_no_n_grams_and_a_listed_word_has_all_of_them() {
-        let rule = NGrams {
-            min: 3,
-            max: 6,
-            buckets: 2_000_000,
-        };
+        let rule = NGrams { min: 3, max: 6, buckets: 2_000_000 };
         assert_eq!(rule.ids(b"</s>").count(), 0);
         // `<where>` has 7 characters: 5 + 4 + 3 + 2 n-grams of 3 to 6.
         assert_eq!(rule.ids(b"where").count(), 14);
@@ -309,9 +275,6 @@ mod tests {
             assert!(!wordpieces(&word, "##", never, &mut ids));
         }
         assert!(wordpieces(&"a".repeat(100), "##", |_| Some(1), &mut ids));
-        assert!(
-            wordpieces("", "##", |_| None, &mut ids),
-            "no characters, no pieces"
-        );
+        assert!(wordpieces("", "##", |_| None, &mut ids), "no characters, no pieces");
     }
 }

@@ -185,8 +185,11 @@ impl PackError {
 
 /// Packs a model file.
 pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
-    let (output, _) = disk::resolve(&options.output)
-        .map_err(|source| ModelError::Io { path: options.output.clone(), action: "write to", source })?;
+    let (output, _) = disk::resolve(&options.output).map_err(|source| ModelError::Io {
+        path: options.output.clone(),
+        action: "write to",
+        source,
+    })?;
     let directory = disk::directory_of(&output);
     let spooled = PackError::spool(directory);
     let mut reader = format::open(&options.source)?;
@@ -289,7 +292,9 @@ fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackErr
     if let Some((wanted, _)) = options.changes.dims
         && !(1..=dims).contains(&wanted)
     {
-        return refuse(format!("--dims: expected 1 to {dims}, the input's dimensions, got {wanted}"));
+        return refuse(format!(
+            "--dims: expected 1 to {dims}, the input's dimensions, got {wanted}"
+        ));
     }
     if let Some(components) = options.changes.abtt
         && components >= dims
@@ -297,16 +302,24 @@ fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackErr
         return refuse(format!("--abtt: expected fewer than {dims} components, got {components}"));
     }
     if options.changes.unit_norm && options.frequency == Frequency::InNorm {
-        return refuse("--unit-norm takes away the weight that --frequency in-norm says is in the length".to_owned());
+        return refuse(
+            "--unit-norm takes away the weight that --frequency in-norm says is in the length"
+                .to_owned(),
+        );
     }
     let subword = reader.subword();
     if options.unknown == UnknownChoice::Subword && subword.is_none() {
-        return refuse("--unknown subword: this format brings no rule for unlisted words".to_owned());
+        return refuse(
+            "--unknown subword: this format brings no rule for unlisted words".to_owned(),
+        );
     }
     let by_ngrams = matches!(subword, Some(Subword::NGrams { .. }));
     let used = matches!(options.unknown, UnknownChoice::Format | UnknownChoice::Subword);
     if options.changes.unit_norm && by_ngrams && used {
-        return refuse("--unit-norm does not hold for words made from n-grams; add --unknown skip or fallback".to_owned());
+        return refuse(
+            "--unit-norm does not hold for words made from n-grams; add --unknown skip or fallback"
+                .to_owned(),
+        );
     }
     Ok(())
 }

@@ -9,21 +9,21 @@ use crate::model::format::Dtype;
 
 /// Writes rows as elements of one type, and keeps what the type needs besides.
 #[derive(Debug)]
-pub struct Quantiser {
+pub(crate) struct Quantiser {
     dtype: Dtype,
     /// One scale a row, for I8 alone.
-    pub scales: Vec<f32>,
+    pub(crate) scales: Vec<f32>,
     bytes: Vec<u8>,
 }
 
 impl Quantiser {
     /// A quantiser to F32, F16 or I8.
-    pub fn new(dtype: Dtype) -> Self {
+    pub(crate) fn new(dtype: Dtype) -> Self {
         Self { dtype, scales: Vec::new(), bytes: Vec::new() }
     }
 
     /// The element type.
-    pub fn dtype(&self) -> Dtype {
+    pub(crate) fn dtype(&self) -> Dtype {
         self.dtype
     }
 
@@ -31,7 +31,7 @@ impl Quantiser {
     ///
     /// An int8 row's scale maps its largest component to 127, so every word has full resolution
     /// whatever its length; a row of zeros gets the scale 1.
-    pub fn write(&mut self, row: &[f32], out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(&mut self, row: &[f32], out: &mut dyn Write) -> io::Result<()> {
         self.bytes.clear();
         match self.dtype {
             Dtype::F16 => {

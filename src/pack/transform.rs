@@ -49,7 +49,8 @@ pub struct Transform {
 impl Transform {
     /// Fits `changes` to `rows`.
     pub fn fit(changes: &Changes, rows: &mut Spool) -> io::Result<Self> {
-        let mut transform = Self { dims: rows.dims(), unit_norm: changes.unit_norm, ..Self::default() };
+        let mut transform =
+            Self { dims: rows.dims(), unit_norm: changes.unit_norm, ..Self::default() };
         if let Some(components) = changes.abtt {
             let mut moments = Moments::new(rows.dims());
             rows.each(FITTED_ROWS, |row| {

@@ -55,20 +55,12 @@ pub(super) struct Clean {
 
 /// Whether text is clean as it is: plain ASCII without entities or controls.
 pub(super) fn is_clean(rules: &Normalisation, input: &str) -> bool {
-    let ampersand = if rules.entities == Entities::Decode {
-        b'&'
-    } else {
-        0xFF
-    };
-    let control = if rules.controls == Controls::Remove {
-        b' '
-    } else {
-        0
-    };
+    let ampersand = if rules.entities == Entities::Decode { b'&' } else { 0xFF };
+    let control = if rules.controls == Controls::Remove { b' ' } else { 0 };
     // Without early exit the compiler makes vector code of it.
-    input.bytes().fold(true, |clean, byte| {
-        clean & (byte < 0x7F) & (byte != ampersand) & (byte >= control)
-    })
+    input
+        .bytes()
+        .fold(true, |clean, byte| clean & (byte < 0x7F) & (byte != ampersand) & (byte >= control))
 }
 
 impl Clean {
@@ -165,8 +157,7 @@ impl Clean {
         } else if self.settled {
             self.settled = false;
             let base = self.segment.pop();
-            base.into_iter()
-                .for_each(|base| decompose_canonical(base, |c| self.add(c)));
+            base.into_iter().for_each(|base| decompose_canonical(base, |c| self.add(c)));
         }
         if self.segment.is_empty() {
             self.start = start;
@@ -210,23 +201,14 @@ impl Clean {
         {
             last.end = end;
         } else {
-            self.origin.push(Origin {
-                clean,
-                start,
-                end,
-                verbatim,
-            });
+            self.origin.push(Origin { clean, start, end, verbatim });
         }
     }
 }
 
 /// Apostrophes are written `'`, wherever they stand.
 fn written(c: char) -> char {
-    if matches!(c, '\u{2019}' | '\u{2BC}') {
-        '\''
-    } else {
-        c
-    }
+    if matches!(c, '\u{2019}' | '\u{2BC}') { '\'' } else { c }
 }
 
 /// Whether a character can compose with, or be sorted among, what stands before it.
@@ -316,11 +298,8 @@ mod tests {
         let mut clean = Clean::default();
         clean.fill(&rules, "ﬁne cafe\u{AD}\u{301} &amp; ½");
         assert_eq!(clean.text(), "fine café & 1\u{2044}2");
-        let origins: Vec<_> = clean
-            .origin()
-            .iter()
-            .map(|o| (o.clean, o.start, o.end, o.verbatim))
-            .collect();
+        let origins: Vec<_> =
+            clean.origin().iter().map(|o| (o.clean, o.start, o.end, o.verbatim)).collect();
         let expected = [
             (0, 0, 3, false),
             (2, 3, 9, true),

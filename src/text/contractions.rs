@@ -17,29 +17,20 @@ pub(super) fn stem_end(word: &[u8]) -> usize {
 /// The length of the ending at the beginning of `rest`, which is what `stem_end` cut off.
 pub(super) fn ending_len(rest: &[u8]) -> usize {
     let endings = ENDINGS.iter().copied().chain([NOT]);
-    let known = endings
-        .filter(|ending| begins(rest, ending))
-        .map(<[u8]>::len)
-        .max();
+    let known = endings.filter(|ending| begins(rest, ending)).map(<[u8]>::len).max();
     known.unwrap_or(rest.len())
 }
 
 /// The length of an ending that stands at the beginning of `text`, apostrophe first.
 pub(super) fn lone_ending(text: &[u8]) -> Option<usize> {
-    ENDINGS
-        .iter()
-        .find(|ending| begins(text, ending))
-        .map(|ending| ending.len())
+    ENDINGS.iter().find(|ending| begins(text, ending)).map(|ending| ending.len())
 }
 
 fn without_ending(word: &[u8]) -> Option<usize> {
     if let Some(end) = cut(word, NOT) {
         return (end > 0 && word[end - 1] != b'\'').then_some(end);
     }
-    ENDINGS
-        .iter()
-        .find_map(|ending| cut(word, ending))
-        .filter(|&end| end > 0)
+    ENDINGS.iter().find_map(|ending| cut(word, ending)).filter(|&end| end > 0)
 }
 
 fn cut(word: &[u8], ending: &[u8]) -> Option<usize> {
@@ -48,8 +39,7 @@ fn cut(word: &[u8], ending: &[u8]) -> Option<usize> {
 }
 
 fn begins(text: &[u8], ending: &[u8]) -> bool {
-    text.get(..ending.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(ending))
+    text.get(..ending.len()).is_some_and(|start| start.eq_ignore_ascii_case(ending))
 }
 
 #[cfg(test)]

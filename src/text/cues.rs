@@ -89,9 +89,6 @@ impl Scanner<'_> {
 
     /// Where the run of any of `shapes` ends that goes on at `at`.
     fn run_end(&self, at: usize, shapes: &[u8]) -> usize {
-        at + self.bytes[at..]
-            .iter()
-            .take_while(|byte| shapes.contains(byte))
-            .count()
+        at + self.bytes[at..].iter().take_while(|byte| shapes.contains(byte)).count()
     }
 }

@@ -59,10 +59,7 @@ fn numeric(number: &str) -> Option<char> {
     };
     // `from_str_radix` would also take a sign.
     let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    u32::from_str_radix(digits, radix)
-        .ok()
-        .filter(|_| plain)
-        .and_then(char::from_u32)
+    u32::from_str_radix(digits, radix).ok().filter(|_| plain).and_then(char::from_u32)
 }
 
 #[cfg(test)]
@@ -75,9 +72,8 @@ mod tests {
         assert_eq!(entity("&#39;s"), Some(('\'', 5)));
         assert_eq!(entity("&#x27;"), Some(('\'', 6)));
         assert_eq!(entity("&#x1F600;"), Some(('😀', 9)));
-        for text in [
-            "&", "&;", "&am", "&amp", "&AMP;", "&#;", "&#x;", "&#+9;", "&#xD800;", "&é;",
-        ] {
+        for text in ["&", "&;", "&am", "&amp", "&AMP;", "&#;", "&#x;", "&#+9;", "&#xD800;", "&é;"]
+        {
             assert_eq!(entity(text), None, "{text}");
         }
         assert!(NAMED.iter().all(|(name, _)| name.len() + 2 <= ENTITY_BYTES));

@@ -24,15 +24,8 @@ const PLAIN: Normalisation = Normalisation {
 
 impl Normalisation {
     /// The names that [`Normalisation::preset`] knows.
-    pub const PRESETS: &[&str] = &[
-        "plain",
-        "glove-6b",
-        "glove-twitter",
-        "word2vec-news",
-        "fasttext",
-        "deboom",
-        "bert",
-    ];
+    pub const PRESETS: &[&str] =
+        &["plain", "glove-6b", "glove-twitter", "word2vec-news", "fasttext", "deboom", "bert"];
 
     /// The rules for a known family of vectors.
     ///
@@ -54,10 +47,7 @@ impl Normalisation {
     pub fn preset(name: &str) -> Option<Self> {
         Some(match name {
             "plain" => PLAIN,
-            "glove-6b" => Self {
-                contractions: Contractions::Split,
-                ..PLAIN
-            },
+            "glove-6b" => Self { contractions: Contractions::Split, ..PLAIN },
             "glove-twitter" => Self {
                 numbers: Numbers::Tag,
                 urls: Urls::Tag,
@@ -69,15 +59,8 @@ impl Normalisation {
                 cues: Cues::Tag,
                 ..PLAIN
             },
-            "word2vec-news" => Self {
-                case: Case::Keep,
-                numbers: Numbers::Hashes,
-                ..PLAIN
-            },
-            "fasttext" => Self {
-                case: Case::Keep,
-                ..PLAIN
-            },
+            "word2vec-news" => Self { case: Case::Keep, numbers: Numbers::Hashes, ..PLAIN },
+            "fasttext" => Self { case: Case::Keep, ..PLAIN },
             "deboom" => Self {
                 contractions: Contractions::DropMark,
                 numbers: Numbers::Zero,
@@ -111,15 +94,8 @@ mod tests {
         for name in Normalisation::PRESETS {
             let rules = Normalisation::preset(name).unwrap();
             let json = serde_json::to_value(&rules).unwrap();
-            assert_eq!(
-                json.as_object().unwrap().len(),
-                15,
-                "{name}: a field is not written"
-            );
-            assert_eq!(
-                serde_json::from_value::<Normalisation>(json).unwrap(),
-                rules
-            );
+            assert_eq!(json.as_object().unwrap().len(), 15, "{name}: a field is not written");
+            assert_eq!(serde_json::from_value::<Normalisation>(json).unwrap(), rules);
         }
         assert_eq!(Normalisation::preset("no-such"), None);
     }
@@ -130,9 +106,7 @@ mod tests {
         let refusal = |change: &dyn Fn(&mut serde_json::Map<String, serde_json::Value>)| {
             let mut json = written.clone();
             change(json.as_object_mut().unwrap());
-            serde_json::from_value::<Normalisation>(json)
-                .unwrap_err()
-                .to_string()
+            serde_json::from_value::<Normalisation>(json).unwrap_err().to_string()
         };
         let newer = refusal(&|json| drop(json.insert("tokeniser".into(), 2.into())));
         assert!(newer.contains("tokeniser 2"), "{newer}");

@@ -49,14 +49,7 @@ impl<'a> Scanner<'a> {
         origin: &'a [Origin],
         tokens: &'a mut Tokens,
     ) -> Self {
-        Self {
-            rules,
-            text,
-            bytes: text.as_bytes(),
-            origin,
-            cursor: 0,
-            tokens,
-        }
+        Self { rules, text, bytes: text.as_bytes(), origin, cursor: 0, tokens }
     }
 
     /// Cuts the whole text.
@@ -179,9 +172,7 @@ impl<'a> Scanner<'a> {
 
     /// Whether `number_end` joined several groups: no word holds these marks.
     fn is_grouped(&self, at: usize, end: usize) -> bool {
-        self.bytes[at..end]
-            .iter()
-            .any(|byte| matches!(byte, b'.' | b',' | b':'))
+        self.bytes[at..end].iter().any(|byte| matches!(byte, b'.' | b',' | b':'))
     }
 
     fn number(&mut self, at: usize, end: usize) {
@@ -226,12 +217,7 @@ impl<'a> Scanner<'a> {
         let rules = self.rules;
         let word = &self.text[start..end];
         let from = self.tokens.arena.len();
-        spelling::spell(
-            rules,
-            word,
-            &mut self.tokens.arena,
-            &mut self.tokens.scratch,
-        );
+        spelling::spell(rules, word, &mut self.tokens.arena, &mut self.tokens.scratch);
         let spelled = &self.tokens.arena[from..];
         let number = spelled.chars().all(|c| c.is_numeric() || c == '#');
         if number && matches!(rules.numbers, Numbers::Zero | Numbers::Tag) {
@@ -310,8 +296,7 @@ impl<'a> Scanner<'a> {
     fn emoji(&mut self, at: usize, end: usize) {
         if self.rules.emoji == Emoji::Keep {
             let span = self.span(at, end);
-            self.tokens
-                .push_text(&self.text[at..end], span, Kind::Emoji);
+            self.tokens.push_text(&self.text[at..end], span, Kind::Emoji);
         }
     }
 
@@ -319,8 +304,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn punctuation(&mut self, at: usize, end: usize) {
         if self.rules.punctuation == Punctuation::Keep {
             let span = self.span(at, end);
-            self.tokens
-                .push_text(&self.text[at..end], span, Kind::Punctuation);
+            self.tokens.push_text(&self.text[at..end], span, Kind::Punctuation);
         }
     }
 
@@ -331,28 +315,16 @@ impl<'a> Scanner<'a> {
         let Some(mut last) = self.origin.get(self.cursor) else {
             return from..to;
         };
-        while let Some(next) = self
-            .origin
-            .get(self.cursor + 1)
-            .filter(|next| next.clean <= from)
-        {
+        while let Some(next) = self.origin.get(self.cursor + 1).filter(|next| next.clean <= from) {
             self.cursor += 1;
             last = next;
         }
-        let start = if last.verbatim {
-            last.start + (from - last.clean)
-        } else {
-            last.start
-        };
+        let start = if last.verbatim { last.start + (from - last.clean) } else { last.start };
         let rest = self.origin[self.cursor..].iter().skip(1);
         for next in rest.take_while(|next| next.clean < to) {
             last = next;
         }
-        let end = if last.verbatim {
-            last.start + (to - last.clean)
-        } else {
-            last.end
-        };
+        let end = if last.verbatim { last.start + (to - last.clean) } else { last.end };
         start..end
     }
 }

@@ -27,11 +27,7 @@ pub(super) fn spell(rules: &Normalisation, word: &str, arena: &mut String, scrat
         scratch.push_str(&arena[at..]);
         arena.truncate(at);
         let kept = scratch.chars().filter(|&c| !(drops_marks && c == '\''));
-        if hides_digits {
-            hide_digits(kept, arena)
-        } else {
-            arena.extend(kept)
-        }
+        if hides_digits { hide_digits(kept, arena) } else { arena.extend(kept) }
     }
 }
 
@@ -117,10 +113,7 @@ pub(super) fn elongation_end(word: &str) -> Option<usize> {
 /// Writes the last sigma of a lower-cased word, the part of `arena` from `from` on, as `ς`. A
 /// letter must stand before it: `σ` alone is the name of the letter.
 pub(super) fn end_sigma(arena: &mut String, from: usize) {
-    if arena[from..]
-        .strip_suffix('σ')
-        .is_some_and(|stem| stem.contains(char::is_alphabetic))
-    {
+    if arena[from..].strip_suffix('σ').is_some_and(|stem| stem.contains(char::is_alphabetic)) {
         arena.pop();
         arena.push('ς');
     }
@@ -144,11 +137,7 @@ pub fn shortened(word: &str, run: usize, out: &mut String) -> bool {
         let after = rest.trim_start_matches(c);
         let bytes = rest.len() - after.len();
         let len = bytes / c.len_utf8();
-        let kept = if len >= 3 && c.is_alphabetic() {
-            len.min(run)
-        } else {
-            len
-        };
+        let kept = if len >= 3 && c.is_alphabetic() { len.min(run) } else { len };
         out.push_str(&rest[..kept * c.len_utf8()]);
         rest = after;
     }
@@ -168,11 +157,7 @@ mod tests {
         assert_eq!(short("yeeesss", 1).as_deref(), Some("yes"));
         assert_eq!(short("ñññam", 2).as_deref(), Some("ññam"));
         assert_eq!(short("1000", 1), None, "digits are not letters");
-        assert_eq!(
-            short("committee", 1),
-            None,
-            "two in a row are how words are written"
-        );
+        assert_eq!(short("committee", 1), None, "two in a row are how words are written");
         assert_eq!(short("sooo", 3), None);
         assert_eq!(short("", 1), None);
     }

@@ -75,11 +75,7 @@ impl Scanner<'_> {
         let mut end = rest.iter().position(outside).unwrap_or(rest.len());
         // An ampersand and a near semicolon could be an entity the next time it is read.
         let entity = |at: &usize| {
-            rest[*at] == b'&'
-                && rest[*at..end]
-                    .iter()
-                    .take(ENTITY_BYTES)
-                    .any(|&byte| byte == b';')
+            rest[*at] == b'&' && rest[*at..end].iter().take(ENTITY_BYTES).any(|&byte| byte == b';')
         };
         if let Some(at) = (0..end).find(entity) {
             end = at;
@@ -173,9 +169,7 @@ impl Scanner<'_> {
         let mut chars = text[body..end].chars().peekable();
         while let Some(c) = chars.next() {
             let part = part_of(c).unwrap_or(Part::Line);
-            let small_next = chars
-                .peek()
-                .is_some_and(|&c| part_of(c) == Some(Part::Small));
+            let small_next = chars.peek().is_some_and(|&c| part_of(c) == Some(Part::Small));
             let cuts = match (before, part) {
                 (None, _) | (_, Part::Accent) => false,
                 (Some(Part::Capital), Part::Capital) => small_next,
@@ -210,10 +204,7 @@ impl Scanner<'_> {
 
     /// Whether a word character, or `_`, stands right before `at`.
     fn after_word(&self, at: usize) -> bool {
-        self.text[..at]
-            .chars()
-            .next_back()
-            .is_some_and(|c| part_of(c).is_some())
+        self.text[..at].chars().next_back().is_some_and(|c| part_of(c).is_some())
     }
 }
 
@@ -255,12 +246,9 @@ fn part_of(c: char) -> Option<Part> {
 }
 
 fn begins(text: &[u8], prefix: &str) -> bool {
-    text.get(..prefix.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
+    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
 }
 
 fn ends(word: &[u8], suffix: &str) -> bool {
-    word.len()
-        .checked_sub(suffix.len())
-        .is_some_and(|at| begins(&word[at..], suffix))
+    word.len().checked_sub(suffix.len()).is_some_and(|at| begins(&word[at..], suffix))
 }

@@ -35,12 +35,7 @@ const DICTIONARY_AT: usize = 92;
 
 impl Model {
     fn tiny() -> Self {
-        let dictionary = vec![
-            ("</s>", 9, 0),
-            ("cat", 7, 0),
-            ("größe", 2, 0),
-            ("__label__x", 1, 1),
-        ];
+        let dictionary = vec![("</s>", 9, 0), ("cat", 7, 0), ("größe", 2, 0), ("__label__x", 1, 1)];
         Self {
             version: 12,
             // dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn, rate
@@ -121,52 +116,32 @@ fn read_all(bytes: Vec<u8>) -> Result<usize, ReadError> {
 }
 
 fn assert_close(found: &[f32], expected: &[f32]) {
-    let close = found
-        .iter()
-        .zip(expected)
-        .all(|(a, b)| (a - b).abs() <= 1e-6);
-    assert!(
-        found.len() == expected.len() && close,
-        "found {found:?}, expected {expected:?}"
-    );
+    let close = found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= 1e-6);
+    assert!(found.len() == expected.len() && close, "found {found:?}, expected {expected:?}");
 }
 
 #[test]
 fn words_come_with_counts_and_the_mean_of_their_rows_and_labels_do_not_come() {
     let mut reader = open(Model::tiny().bytes()).unwrap();
     assert_eq!((reader.dims(), reader.rows_hint()), (DIMS, Some(3)));
-    let expected = Subword::NGrams {
-        min: 2,
-        max: 4,
-        buckets: 10,
-    };
+    let expected = Subword::NGrams { min: 2, max: 4, buckets: 10 };
     assert_eq!(reader.subword(), Some(expected));
     let (mut word, mut row) = (b"left over".to_vec(), [0.0; DIMS]);
 
     assert!(reader.next_row(&mut word, &mut row).unwrap());
     assert_eq!((word.as_slice(), reader.count()), (&b"</s>"[..], Some(9)));
     assert_eq!(reader.place(), Place::Byte(DICTIONARY_AT as u64));
-    assert_eq!(
-        row,
-        [0, 1, 2].map(|column| cell(0, column)),
-        "its own row and no n-gram"
-    );
+    assert_eq!(row, [0, 1, 2].map(|column| cell(0, column)), "its own row and no n-gram");
 
     // The vectors of the next two are gensim's for the same bytes.
     assert!(reader.next_row(&mut word, &mut row).unwrap());
     assert_eq!((word.as_slice(), reader.count()), (&b"cat"[..], Some(7)));
     assert_close(&row, &CAT);
     assert!(reader.next_row(&mut word, &mut row).unwrap());
-    assert_eq!(
-        (word.as_slice(), reader.count()),
-        ("größe".as_bytes(), Some(2))
-    );
+    assert_eq!((word.as_slice(), reader.count()), ("größe".as_bytes(), Some(2)));
     assert_close(&row, &GROESSE);
 
-    assert!(
-        !reader.next_row(&mut word, &mut row).unwrap(),
-        "a label is not a word"
-    );
+    assert!(!reader.next_row(&mut word, &mut row).unwrap(), "a label is not a word");
     for bucket in 0..10 {
         assert!(reader.next_bucket(&mut row).unwrap());
         assert_eq!(row, [0, 1, 2].map(|column| cell(3 + bucket, column)));
@@ -184,11 +159,7 @@ const JAPAN: [f32; DIMS] = [0.0, 0.083333336, -0.75];
 
 #[test]
 fn a_word_never_seen_gets_the_vector_that_gensim_gives_it() {
-    let rule = NGrams {
-        min: 2,
-        max: 4,
-        buckets: 10,
-    };
+    let rule = NGrams { min: 2, max: 4, buckets: 10 };
     for (word, expected) in [("tomcat", TOMCAT), ("日本", JAPAN)] {
         let ids: Vec<u64> = rule.ids(word.as_bytes()).collect();
         let mean = [0, 1, 2].map(|column| {
@@ -225,59 +196,23 @@ fn what_the_format_forbids_is_refused_with_its_place_and_what_was_found() {
     type Break = fn(&mut Model);
     let cases: [(Break, &str); 18] = [
         (|m| m.version = 13, "version 11 or 12 is expected, found 13"),
-        (
-            |m| m.arguments[0] = -1,
-            "byte 8: expected dim between 1 and 2147483647, found -1",
-        ),
-        (
-            |m| m.arguments[0] = i32::MAX,
-            "2147483647 dimensions, at most 4096",
-        ),
-        (
-            |m| m.arguments[6] = 5,
-            "expected loss between 1 and 4, found 5",
-        ),
-        (
-            |m| m.arguments[7] = 0,
-            "expected model between 1 and 3, found 0",
-        ),
+        (|m| m.arguments[0] = -1, "byte 8: expected dim between 1 and 2147483647, found -1"),
+        (|m| m.arguments[0] = i32::MAX, "2147483647 dimensions, at most 4096"),
+        (|m| m.arguments[6] = 5, "expected loss between 1 and 4, found 5"),
+        (|m| m.arguments[7] = 0, "expected model between 1 and 3, found 0"),
         (|m| m.arguments[8] = -5, "byte 40: expected bucket between"),
-        (
-            |m| m.arguments[8] = i32::MAX,
-            "input matrix of 2147483650 x 3",
-        ),
-        (
-            |m| m.arguments[10] = i32::MAX,
-            "n-grams of 2147483647 characters",
-        ),
-        (
-            |m| m.entries = 5,
-            "expected 5 entries, found 3 words and 1 labels",
-        ),
-        (
-            |m| (m.words, m.labels) = (i32::MAX, i32::MAX),
-            "2147483647 labels",
-        ),
-        (
-            |m| (m.entries, m.words) = (i32::MAX, i32::MAX - 1),
-            "words, at most 5000000",
-        ),
-        (
-            |m| (m.entries, m.labels) = (1_000_003, 1_000_000),
-            "1000003 dictionary entries cannot",
-        ),
+        (|m| m.arguments[8] = i32::MAX, "input matrix of 2147483650 x 3"),
+        (|m| m.arguments[10] = i32::MAX, "n-grams of 2147483647 characters"),
+        (|m| m.entries = 5, "expected 5 entries, found 3 words and 1 labels"),
+        (|m| (m.words, m.labels) = (i32::MAX, i32::MAX), "2147483647 labels"),
+        (|m| (m.entries, m.words) = (i32::MAX, i32::MAX - 1), "words, at most 5000000"),
+        (|m| (m.entries, m.labels) = (1_000_003, 1_000_000), "1000003 dictionary entries cannot"),
         (|m| m.pruned = -2, "byte 84: expected -1"),
         (|m| m.pruned = 12, "pack the full .bin model"),
         (|m| m.quantised = 1, "pack the full .bin model"),
         (|m| m.quantised = 2, "0 or 1, found 2"),
-        (
-            |m| m.dictionary[1].1 = -7,
-            "expected a word's count, found -7",
-        ),
-        (
-            |m| m.dictionary[1].2 = 1,
-            "expected kind 0 for entry 1, found 1",
-        ),
+        (|m| m.dictionary[1].1 = -7, "expected a word's count, found -7"),
+        (|m| m.dictionary[1].2 = 1, "expected kind 0 for entry 1, found 1"),
     ];
     for (index, (change, expected)) in cases.into_iter().enumerate() {
         let mut model = Model::tiny();
@@ -290,13 +225,7 @@ fn what_the_format_forbids_is_refused_with_its_place_and_what_was_found() {
 
 #[test]
 fn a_matrix_of_the_wrong_shape_or_beyond_the_file_is_refused() {
-    for (rows, columns) in [
-        (12, 3),
-        (13, 4),
-        (-1, 3),
-        (i64::MAX, i64::MAX),
-        (13, i64::MIN),
-    ] {
+    for (rows, columns) in [(12, 3), (13, 4), (-1, 3), (i64::MAX, i64::MAX), (13, i64::MIN)] {
         let mut model = Model::tiny();
         (model.rows, model.columns) = (rows, columns);
         assert!(refusal(model.bytes()).contains("expected an input matrix of 13 x 3"));
@@ -333,10 +262,7 @@ fn every_truncation_is_an_error() {
     let whole = Model::tiny().without_label().bytes();
     assert_eq!(read_all(whole.clone()).unwrap(), 13);
     for length in 0..whole.len() {
-        assert!(
-            read_all(whole[..length].to_vec()).is_err(),
-            "cut to {length} bytes"
-        );
+        assert!(read_all(whole[..length].to_vec()).is_err(), "cut to {length} bytes");
     }
 }
 

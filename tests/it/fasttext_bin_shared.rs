@@ -27,13 +27,7 @@ fn load(name: &str) -> Option<Loaded> {
         other => panic!("fastText has n-grams, not {other:?}"),
     });
     let (words, order, counts) = Default::default();
-    let mut loaded = Loaded {
-        words,
-        order,
-        counts,
-        rule,
-        buckets: Vec::new(),
-    };
+    let mut loaded = Loaded { words, order, counts, rule, buckets: Vec::new() };
     let (mut word, mut row) = (Vec::new(), vec![0.0; reader.dims()]);
     while reader.next_row(&mut word, &mut row).unwrap() {
         loaded.words.insert(word.clone(), row.clone());
@@ -56,9 +50,7 @@ impl Loaded {
         let ids: Vec<u64> = self.rule.unwrap().ids(word.as_bytes()).collect();
         let mut sum = vec![0.0; self.buckets[0].len()];
         for &id in &ids {
-            sum.iter_mut()
-                .zip(&self.buckets[id as usize])
-                .for_each(|(sum, value)| *sum += value);
+            sum.iter_mut().zip(&self.buckets[id as usize]).for_each(|(sum, value)| *sum += value);
         }
         sum.iter_mut().for_each(|sum| *sum /= ids.len() as f32);
         sum
@@ -67,15 +59,8 @@ impl Loaded {
 
 #[track_caller]
 fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {
-    let furthest = found
-        .iter()
-        .zip(expected)
-        .map(|(a, b)| (a - b).abs())
-        .fold(0.0, f32::max);
-    assert!(
-        furthest <= tolerance,
-        "found {found:?}, expected {expected:?}"
-    );
+    let furthest = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(furthest <= tolerance, "found {found:?}, expected {expected:?}");
 }
 
 #[test]
@@ -135,11 +120,7 @@ fn words_seen_and_unseen_have_the_vectors_that_gensim_gives_them() {
     ];
     for (name, words, buckets, expected) in files {
         let Some(model) = load(name) else { return };
-        assert_eq!(
-            (model.order.len(), model.buckets.len()),
-            (words, buckets),
-            "{name}"
-        );
+        assert_eq!((model.order.len(), model.buckets.len()), (words, buckets), "{name}");
         for (word, vector) in expected {
             assert_close(&model.vector(word)[..3], &vector, 1e-6);
         }
@@ -153,28 +134,13 @@ fn a_supervised_model_gives_its_words_without_its_labels_and_has_no_n_grams() {
     };
     assert_eq!((model.order.len(), model.rule), (1694, None));
     assert!(model.buckets.is_empty());
-    assert!(
-        !model
-            .order
-            .iter()
-            .any(|word| word.starts_with(b"__label__"))
-    );
-    assert!(
-        model
-            .words
-            .values()
-            .flatten()
-            .all(|value| value.is_finite())
-    );
+    assert!(!model.order.iter().any(|word| word.starts_with(b"__label__")));
+    assert!(model.words.values().flatten().all(|value| value.is_finite()));
 }
 
 #[test]
 fn files_from_before_the_magic_number_are_refused_with_advice() {
-    for name in [
-        "lee_fasttext.bin",
-        "non_ascii_fasttext.bin",
-        "cp852_fasttext.bin",
-    ] {
+    for name in ["lee_fasttext.bin", "non_ascii_fasttext.bin", "cp852_fasttext.bin"] {
         let Some(path) = shared_data(&format!("fixtures/gensim/{name}")) else {
             return;
         };

@@ -42,14 +42,8 @@ fn read_all(bytes: &[u8]) -> Result<(Vec<String>, Rows, Rows), ReadError> {
 }
 
 fn assert_close(found: &[f32], expected: &[f32]) {
-    let close = found
-        .iter()
-        .zip(expected)
-        .all(|(a, b)| (a - b).abs() <= 1e-6);
-    assert!(
-        found.len() == expected.len() && close,
-        "found {found:?}, expected {expected:?}"
-    );
+    let close = found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= 1e-6);
+    assert!(found.len() == expected.len() && close, "found {found:?}, expected {expected:?}");
 }
 
 #[test]
@@ -94,42 +88,23 @@ fn rows_come_with_the_length_they_had_before_they_were_stored() {
 
 #[test]
 fn a_word_never_seen_gets_the_direction_that_the_writer_gives_it() {
-    let expected = Subword::NGrams {
-        min: 2,
-        max: 4,
-        buckets: 7,
-    };
+    let expected = Subword::NGrams { min: 2, max: 4, buckets: 7 };
     assert_eq!(open(FASTTEXT).unwrap().subword(), Some(expected));
     let (_, _, buckets) = read_all(FASTTEXT).unwrap();
     assert_eq!(buckets.len(), 7);
     let mut sum = [0.0f32; 3];
-    for id in (NGrams {
-        min: 2,
-        max: 4,
-        buckets: 7,
-    })
-    .ids(b"tomcat")
-    {
-        sum.iter_mut()
-            .zip(&buckets[id as usize])
-            .for_each(|(sum, value)| *sum += value);
+    for id in (NGrams { min: 2, max: 4, buckets: 7 }).ids(b"tomcat") {
+        sum.iter_mut().zip(&buckets[id as usize]).for_each(|(sum, value)| *sum += value);
     }
     let norm = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
-    assert_close(
-        &sum.map(|value| value / norm),
-        &[-0.66492194, 0.26722085, -0.6974753],
-    );
+    assert_close(&sum.map(|value| value / norm), &[-0.66492194, 0.26722085, -0.6974753]);
 }
 
 #[test]
 fn n_grams_under_another_hash_are_left_out_and_this_is_said() {
     let reader = open(HASHED).unwrap();
     assert_eq!(reader.subword(), None);
-    assert!(
-        reader
-            .left_out()
-            .is_some_and(|what| what.contains("own hash"))
-    );
+    assert!(reader.left_out().is_some_and(|what| what.contains("own hash")));
     assert!(read_all(HASHED).unwrap().2.is_empty());
     assert_eq!(open(SIMPLE).unwrap().left_out(), None);
     assert_eq!(open(FASTTEXT).unwrap().left_out(), None);
@@ -155,9 +130,7 @@ impl Writer {
 
     fn words(self, kind: u32, numbers: &[u32], words: &[&str]) -> Self {
         let mut contents = (words.len() as u64).to_le_bytes().to_vec();
-        numbers
-            .iter()
-            .for_each(|number| contents.extend(number.to_le_bytes()));
+        numbers.iter().for_each(|number| contents.extend(number.to_le_bytes()));
         for word in words {
             contents.extend((word.len() as u32).to_le_bytes());
             contents.extend(word.as_bytes());
@@ -172,9 +145,7 @@ impl Writer {
         contents.extend(10u32.to_le_bytes());
         let position = self.0.len() + 12 + contents.len();
         contents.extend(vec![0; 4 - position % 4]);
-        floats
-            .iter()
-            .for_each(|value| contents.extend(value.to_le_bytes()));
+        floats.iter().for_each(|value| contents.extend(value.to_le_bytes()));
         self.chunk(kind, &contents)
     }
 }
@@ -187,17 +158,12 @@ fn two_words() -> Writer {
 fn without_norms_rows_come_as_they_stand_wherever_the_padding_puts_them() {
     for metadata in ["", "a", "ab", "abc"] {
         let floats = [0.6, 0.8, f32::NAN, 0.0];
-        let file = Writer::new()
-            .chunk(5, metadata.as_bytes())
-            .words(1, &[], &["a", "bc"]);
+        let file = Writer::new().chunk(5, metadata.as_bytes()).words(1, &[], &["a", "bc"]);
         let file = file.floats(2, 2, Some(2), &floats).0;
         let (words, rows, _) = read_all(&file).unwrap();
         assert_eq!(words, ["a", "bc"]);
         assert_eq!(rows[0], [0.6, 0.8]);
-        assert!(
-            rows[1][0].is_nan(),
-            "what to do with NaN is not the reader's business"
-        );
+        assert!(rows[1][0].is_nan(), "what to do with NaN is not the reader's business");
     }
 }
 
@@ -205,26 +171,14 @@ fn without_norms_rows_come_as_they_stand_wherever_the_padding_puts_them() {
 fn listed_n_grams_are_left_out_and_words_are_not() {
     let mut contents = 1u64.to_le_bytes().to_vec();
     contents.extend(1u64.to_le_bytes());
-    [2u32, 3]
-        .iter()
-        .for_each(|number| contents.extend(number.to_le_bytes()));
+    [2u32, 3].iter().for_each(|number| contents.extend(number.to_le_bytes()));
     contents.extend([1, 0, 0, 0, b'a']);
     contents.extend([2, 0, 0, 0, b'<', b'a', 0, 0, 0, 0, 0, 0, 0, 0]);
-    let file = Writer::new()
-        .chunk(8, &contents)
-        .floats(2, 2, Some(1), &[0.5, 0.25])
-        .0;
+    let file = Writer::new().chunk(8, &contents).floats(2, 2, Some(1), &[0.5, 0.25]).0;
     let reader = open(&file).unwrap();
-    assert!(
-        reader
-            .left_out()
-            .is_some_and(|what| what.contains("listed"))
-    );
+    assert!(reader.left_out().is_some_and(|what| what.contains("listed")));
     let (words, rows, buckets) = read_all(&file).unwrap();
-    assert_eq!(
-        (words, rows, buckets),
-        (vec!["a".into()], vec![vec![0.5]], vec![])
-    );
+    assert_eq!((words, rows, buckets), (vec!["a".into()], vec![vec![0.5]], vec![]));
 }
 
 #[test]
@@ -249,69 +203,30 @@ fn parts_that_contradict_one_another_are_refused_with_what_was_found() {
     let mut many = matrix(two_words()).0;
     many[8..12].fill(0xFF);
     let cases: [(Vec<u8>, &str); 19] = [
-        (
-            b"word2vec".to_vec(),
-            "byte 0: expected `FiFu`, found `word`",
-        ),
+        (b"word2vec".to_vec(), "byte 0: expected `FiFu`, found `word`"),
         (old, "version 0 is expected, found 1"),
         (many, "byte 8: expected at most 64 chunks, found 4294967295"),
         (two_words().0, "found no matrix chunk"),
         (matrix(Writer::new()).0, "found no vocabulary chunk"),
-        (
-            matrix(two_words()).words(1, &[], &["a"]).0,
-            "found another of kind 1",
-        ),
-        (
-            matrix(two_words()).chunk(0, &[]).0,
-            "identifier from 1 to 9, found 0",
-        ),
+        (matrix(two_words()).words(1, &[], &["a"]).0, "found another of kind 1"),
+        (matrix(two_words()).chunk(0, &[]).0, "identifier from 1 to 9, found 0"),
         (two_words().chunk(4, &[]).0, "a quantised matrix"),
         (Writer::new().chunk(9, &[]).0, "floret"),
-        (
-            two_words().floats(2, 3, Some(1), &[1.0; 3]).0,
-            "found 3 rows, which do not fit the 2",
-        ),
-        (
-            two_words().floats(2, u64::MAX, Some(2), &[1.0]).0,
-            "a length beyond 64 bits",
-        ),
-        (
-            two_words().floats(2, 1 << 40, Some(4000), &[1.0]).0,
-            "expected the numbers to end",
-        ),
-        (
-            two_words().floats(2, 2, Some(0), &[]).0,
-            "expected 1 to 4096 columns, found 0",
-        ),
+        (two_words().floats(2, 3, Some(1), &[1.0; 3]).0, "found 3 rows, which do not fit the 2"),
+        (two_words().floats(2, u64::MAX, Some(2), &[1.0]).0, "a length beyond 64 bits"),
+        (two_words().floats(2, 1 << 40, Some(4000), &[1.0]).0, "expected the numbers to end"),
+        (two_words().floats(2, 2, Some(0), &[]).0, "expected 1 to 4096 columns, found 0"),
         (two_words().floats(2, 2, Some(4097), &[]).0, "found 4097"),
-        (
-            matrix(two_words()).floats(6, 1, None, &[1.0]).0,
-            "expected 2 norms, found 1",
-        ),
-        (
-            subwords(7, &[3, 6, 100]),
-            "found 2 rows, which do not fit the 1 words",
-        ),
-        (
-            subwords(3, &[3, 6, 64]),
-            "found 2 rows, which do not fit the 1 words",
-        ),
-        (
-            subwords(3, &[3, 6, u32::MAX]),
-            "found 2 rows, which do not fit the 1 words",
-        ),
-        (
-            Writer::new().chunk(1, &u64::MAX.to_le_bytes()).0,
-            "words, at most 5000000 are taken",
-        ),
+        (matrix(two_words()).floats(6, 1, None, &[1.0]).0, "expected 2 norms, found 1"),
+        (subwords(7, &[3, 6, 100]), "found 2 rows, which do not fit the 1 words"),
+        (subwords(3, &[3, 6, 64]), "found 2 rows, which do not fit the 1 words"),
+        (subwords(3, &[3, 6, u32::MAX]), "found 2 rows, which do not fit the 1 words"),
+        (Writer::new().chunk(1, &u64::MAX.to_le_bytes()).0, "words, at most 5000000 are taken"),
     ];
     for (bytes, expected) in cases {
         let message = refusal(&bytes);
         assert!(message.starts_with("tiny.fifu"), "{message}");
-        assert!(
-            message.contains(expected),
-            "expected {expected:?} in {message:?}"
-        );
+        assert!(message.contains(expected), "expected {expected:?} in {message:?}");
     }
 }
 
@@ -328,9 +243,7 @@ fn lengths_beyond_what_is_left_are_refused_before_anything_is_reserved() {
     assert!(refusal(&many_words).contains("before the end"));
     let mut wide = two_words().floats(2, 2, Some(1), &[1.0, 2.0]).0;
     let kind_at = wide.len() - 8 - 4 - 1;
-    let kind_at = (kind_at - 3..=kind_at)
-        .find(|&at| wide[at..at + 4] == [10, 0, 0, 0])
-        .unwrap();
+    let kind_at = (kind_at - 3..=kind_at).find(|&at| wide[at..at + 4] == [10, 0, 0, 0]).unwrap();
     wide[kind_at] = 11;
     assert!(refusal(&wide).contains("type 10 (f32), found type 11"));
 }
@@ -342,14 +255,9 @@ fn every_truncation_is_an_error_even_at_the_edge_of_a_chunk() {
             assert!(read_all(&whole[..length]).is_err(), "cut to {length} bytes");
         }
         // The norms are the last chunk: 24 bytes, padding to a multiple of four, four numbers.
-        let edge = (whole.len() - 24 - 4 - 16..whole.len())
-            .find(|&at| whole[at] == 6)
-            .unwrap();
+        let edge = (whole.len() - 24 - 4 - 16..whole.len()).find(|&at| whole[at] == 6).unwrap();
         let message = refusal(&whole[..edge]);
-        assert!(
-            message.contains("no chunk of kind 6, which the header lists"),
-            "{message}"
-        );
+        assert!(message.contains("no chunk of kind 6, which the header lists"), "{message}");
     }
 }
 

@@ -77,28 +77,15 @@ fn moments_and_axes_agree_with_numpy() {
     check_close(&about_mean.vectors, &golden.centred_vectors, 1e-11);
     let about_origin = principal_axes(&moments, 4, About::Origin);
     check_close(&about_origin.eigenvalues, &golden.origin_values[..4], 1e-11);
-    check_close(
-        &about_origin.vectors,
-        &golden.origin_vectors[..4 * golden.dim],
-        1e-11,
-    );
-    check_close(
-        &about_origin.singular_values(),
-        &golden.singular_values[..4],
-        1e-11,
-    );
+    check_close(&about_origin.vectors, &golden.origin_vectors[..4 * golden.dim], 1e-11);
+    check_close(&about_origin.singular_values(), &golden.singular_values[..4], 1e-11);
     assert!((about_origin.shares().sum() - 1.0).abs() < 1e-15);
 }
 
 #[test]
 fn centroids_agree_with_numpy_from_the_same_start() {
     let golden = golden();
-    let search = KMeans {
-        clusters: 5,
-        seed: 0,
-        max_iterations: 100,
-        threads: 2,
-    };
+    let search = KMeans { clusters: 5, seed: 0, max_iterations: 100, threads: 2 };
     let found = search.fit_from(&golden.points, 3, golden.points[..15].to_vec());
     let centroids: Vec<f64> = found.centroids.iter().map(|&x| f64::from(x)).collect();
     check_close(&centroids, &golden.centroids, 1e-6);
@@ -116,16 +103,10 @@ fn check_decomposition(matrix: &Array2<f64>) {
     let tolerance = 1e-14 * n.max(8) as f64;
     let turned = matrix.dot(&vectors.t());
     for (i, value) in values.iter().enumerate() {
-        check_close(
-            &turned.column(i),
-            &(&vectors.row(i) * *value),
-            tolerance * size.max(1e-300),
-        );
+        check_close(&turned.column(i), &(&vectors.row(i) * *value), tolerance * size.max(1e-300));
         assert!(i == 0 || values[i - 1] >= *value);
-        let largest = vectors
-            .row(i)
-            .iter()
-            .fold(0.0, |l: f64, &x| if x.abs() > l.abs() { x } else { l });
+        let largest =
+            vectors.row(i).iter().fold(0.0, |l: f64, &x| if x.abs() > l.abs() { x } else { l });
         assert!(largest > 0.0);
     }
     check_close(&vectors.dot(&vectors.t()), &Array2::eye(n), tolerance);
@@ -138,48 +119,30 @@ fn awkward_matrices_are_decomposed_too() {
     check_decomposition(&Array2::eye(n));
     check_decomposition(&Array2::ones((n, n)));
     check_decomposition(&Array2::from_elem((1, 1), -2.0));
-    check_decomposition(&Array2::from_diag(&Array1::from_iter(
-        (0..n).map(|i| (i % 3) as f64),
-    )));
+    check_decomposition(&Array2::from_diag(&Array1::from_iter((0..n).map(|i| (i % 3) as f64))));
     // Widely graded, ill-conditioned, and two equal halves that do not touch.
+    check_decomposition(&Array2::from_shape_fn((n, n), |(i, j)| 10f64.powi(-((i + j) as i32))));
+    check_decomposition(&Array2::from_shape_fn((n, n), |(i, j)| 1.0 / (i + j + 1) as f64));
     check_decomposition(&Array2::from_shape_fn((n, n), |(i, j)| {
-        10f64.powi(-((i + j) as i32))
-    }));
-    check_decomposition(&Array2::from_shape_fn((n, n), |(i, j)| {
-        1.0 / (i + j + 1) as f64
-    }));
-    check_decomposition(&Array2::from_shape_fn((n, n), |(i, j)| {
-        if i / 12 == j / 12 {
-            1.0 / (1 + (i % 12).abs_diff(j % 12)) as f64
-        } else {
-            0.0
-        }
+        if i / 12 == j / 12 { 1.0 / (1 + (i % 12).abs_diff(j % 12)) as f64 } else { 0.0 }
     }));
     // Squares of these would overflow or vanish.
     for scale in [1e200, 1e-200] {
         let matrix = Array2::from_shape_fn((5, 5), |(i, j)| scale * ((i * j) % 4) as f64);
         check_decomposition(&matrix);
     }
-    assert_eq!(
-        symmetric_eigen(Array2::zeros((0, 0)).view()).values.len(),
-        0
-    );
+    assert_eq!(symmetric_eigen(Array2::zeros((0, 0)).view()).values.len(), 0);
 }
 
 #[test]
 fn a_mean_far_away_costs_no_digits() {
     // Steps of 1/4 about 10,000: the sum of squares alone would keep no more than eight digits.
-    let rows: Vec<f32> = (0..2000)
-        .map(|at| 10_000.0 + (at * 7 % 13) as f32 / 4.0)
-        .collect();
+    let rows: Vec<f32> = (0..2000).map(|at| 10_000.0 + (at * 7 % 13) as f32 / 4.0).collect();
     let moments = moments_of(&rows, &vec![1.0; 1000], 2);
     let mean = moments.mean();
     for column in 0..2 {
-        let own = rows
-            .iter()
-            .skip(column)
-            .step_by(2)
-            .map(|&x| (f64::from(x) - mean[column]).powi(2));
+        let own =
+            rows.iter().skip(column).step_by(2).map(|&x| (f64::from(x) - mean[column]).powi(2));
         let expected = own.sum::<f64>() / 1000.0;
         assert!((moments.covariance()[[column, column]] - expected).abs() < 1e-12);
     }
@@ -192,26 +155,14 @@ fn no_rows_have_no_spread() {
     let axes = principal_axes(&empty, 2, About::Mean);
     assert_eq!(axes.eigenvalues, Array1::<f64>::zeros(2));
     assert_eq!(axes.shares(), Array1::<f64>::zeros(2));
-    let clusters = KMeans {
-        clusters: 4,
-        seed: 1,
-        max_iterations: 9,
-        threads: 3,
-    }
-    .fit(&[], 3);
+    let clusters = KMeans { clusters: 4, seed: 1, max_iterations: 9, threads: 3 }.fit(&[], 3);
     assert!(clusters.centroids.is_empty() && clusters.inertia == 0.0);
 }
 
 #[test]
 fn fewer_different_rows_than_clusters_end_on_the_rows() {
     let rows = [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 5.0, 6.0];
-    let clusters = KMeans {
-        clusters: 3,
-        seed: 1,
-        max_iterations: 9,
-        threads: 1,
-    }
-    .fit(&rows, 2);
+    let clusters = KMeans { clusters: 3, seed: 1, max_iterations: 9, threads: 1 }.fit(&rows, 2);
     assert_eq!(clusters.inertia, 0.0);
     assert_eq!(clusters.centroids.len(), 6);
 }
@@ -219,12 +170,7 @@ fn fewer_different_rows_than_clusters_end_on_the_rows() {
 #[test]
 fn a_centroid_nobody_is_near_takes_the_farthest_row() {
     let rows = [0.0, 1.0, 2.0, 10.0];
-    let search = KMeans {
-        clusters: 2,
-        seed: 1,
-        max_iterations: 9,
-        threads: 1,
-    };
+    let search = KMeans { clusters: 2, seed: 1, max_iterations: 9, threads: 1 };
     let clusters = search.fit_from(&rows, 1, vec![1.0, -50.0]);
     assert_eq!(clusters.centroids, [1.0, 10.0]);
     assert_eq!(clusters.assignment, [0, 0, 0, 1]);

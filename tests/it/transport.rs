@@ -21,19 +21,9 @@ fn agrees_with_linear_programming() {
     let golden: Vec<Golden> = serde_json::from_str(golden).unwrap();
     let mut solver = Transport::new();
     assert!(!golden.is_empty());
-    for Golden {
-        name,
-        supply,
-        demand,
-        cost,
-        optimum,
-    } in golden
-    {
+    for Golden { name, supply, demand, cost, optimum } in golden {
         let found = solver.cost(&supply, &demand, &cost);
-        assert!(
-            (found - optimum).abs() <= 1e-12 * (1.0 + optimum),
-            "{name}: {found} {optimum}"
-        );
+        assert!((found - optimum).abs() <= 1e-12 * (1.0 + optimum), "{name}: {found} {optimum}");
     }
 }
 
@@ -43,10 +33,7 @@ fn a_worked_example() {
     let found = Transport::new().cost(&[0.5, 0.5], &[0.25, 0.75], &[0.0, 1.0, 5.0, 2.0]);
     assert_eq!(found, 0.25 + 0.5 * 2.0);
     // Regardless of room, the first word would stay and the second still pay two.
-    assert_eq!(
-        relaxed(&[0.5, 0.5], &[0.25, 0.75], &[0.0, 1.0, 5.0, 2.0]),
-        1.0
-    );
+    assert_eq!(relaxed(&[0.5, 0.5], &[0.25, 0.75], &[0.0, 1.0, 5.0, 2.0]), 1.0);
 }
 
 #[test]
@@ -57,14 +44,7 @@ fn a_side_without_mass_costs_nothing_and_bad_numbers_never_become_nan() {
         assert_eq!(relaxed(&supply, &demand, &[1.0; 4]), 0.0);
     }
     assert_eq!(solver.cost(&[], &[], &[]), 0.0);
-    let odd = [
-        f64::NAN,
-        f64::INFINITY,
-        -1.0,
-        f64::MIN_POSITIVE,
-        f64::from_bits(1),
-        f64::MAX,
-    ];
+    let odd = [f64::NAN, f64::INFINITY, -1.0, f64::MIN_POSITIVE, f64::from_bits(1), f64::MAX];
     for first in odd {
         for second in odd {
             for third in odd {
@@ -115,14 +95,8 @@ impl Problem {
 
     fn transposed(&self) -> Self {
         let (n, m) = (self.supply.len(), self.demand.len());
-        let cost = (0..n * m)
-            .map(|at| self.cost[(at % n) * m + at / n])
-            .collect();
-        Self {
-            supply: self.demand.clone(),
-            demand: self.supply.clone(),
-            cost,
-        }
+        let cost = (0..n * m).map(|at| self.cost[(at % n) * m + at / n]).collect();
+        Self { supply: self.demand.clone(), demand: self.supply.clone(), cost }
     }
 
     /// The same bags with their words in another order, or with some left out.
@@ -133,11 +107,7 @@ impl Problem {
             demand: columns.iter().map(|&column| self.demand[column]).collect(),
             cost: rows
                 .iter()
-                .flat_map(|row| {
-                    columns
-                        .iter()
-                        .map(move |column| self.cost[row * m + column])
-                })
+                .flat_map(|row| columns.iter().map(move |column| self.cost[row * m + column]))
                 .collect(),
         }
     }
@@ -153,11 +123,7 @@ fn problem() -> impl Strategy<Value = Problem> {
             prop::collection::vec(mass(), m),
             prop::collection::vec(cost.clone(), n * m),
         )
-            .prop_map(|(supply, demand, cost)| Problem {
-                supply,
-                demand,
-                cost,
-            })
+            .prop_map(|(supply, demand, cost)| Problem { supply, demand, cost })
     })
 }
 
@@ -166,11 +132,7 @@ fn shuffled() -> impl Strategy<Value = (Problem, Vec<usize>, Vec<usize>)> {
     problem().prop_flat_map(|problem| {
         let rows: Vec<usize> = (0..problem.supply.len()).collect();
         let columns: Vec<usize> = (0..problem.demand.len()).collect();
-        (
-            Just(problem),
-            Just(rows).prop_shuffle(),
-            Just(columns).prop_shuffle(),
-        )
+        (Just(problem), Just(rows).prop_shuffle(), Just(columns).prop_shuffle())
     })
 }
 

@@ -45,22 +45,13 @@ pub fn symmetric_eigen(matrix: ArrayView2<'_, f64>) -> Eigen {
     for (mut to, &from) in vectors.rows_mut().into_iter().zip(&order) {
         let from = &rows[from * n..][..n];
         let sign = sign_of_largest(from);
-        to.iter_mut()
-            .zip(from)
-            .for_each(|(to, from)| *to = sign * from);
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = sign * from);
     }
-    Eigen {
-        values: order.iter().map(|&at| diagonal[at] * scale).collect(),
-        vectors,
-    }
+    Eigen { values: order.iter().map(|&at| diagonal[at] * scale).collect(), vectors }
 }
 
 fn power_of_two_near(number: f64) -> f64 {
-    if number.is_normal() {
-        f64::from_bits(number.to_bits() & (0x7ff << 52))
-    } else {
-        1.0
-    }
+    if number.is_normal() { f64::from_bits(number.to_bits() & (0x7ff << 52)) } else { 1.0 }
 }
 
 fn sign_of_largest(row: &[f64]) -> f64 {
@@ -140,9 +131,7 @@ fn reflections(a: &[f64], betas: &[f64], n: usize) -> Vec<f64> {
 /// Makes the tridiagonal matrix diagonal, and turns `rows` with it.
 fn diagonalise(diagonal: &mut [f64], beside: &mut [f64], rows: &mut [f64]) {
     let n = diagonal.len();
-    let size = (0..n).fold(0.0, |most, i| {
-        f64::max(most, diagonal[i].abs() + beside[i].abs())
-    });
+    let size = (0..n).fold(0.0, |most, i| f64::max(most, diagonal[i].abs() + beside[i].abs()));
     let negligible = f64::EPSILON * size;
     let mut end = n.saturating_sub(1);
     for _ in 0..STEPS_PER_COLUMN * n {
@@ -171,11 +160,7 @@ fn qr_step(diagonal: &mut [f64], beside: &mut [f64], rows: &mut [f64], start: us
     let (mut lead, mut bulge) = (diagonal[start] - shift, beside[start]);
     for k in start..end {
         let length = (lead * lead + bulge * bulge).sqrt();
-        let (cos, sin) = if length > 0.0 {
-            (lead / length, bulge / length)
-        } else {
-            (1.0, 0.0)
-        };
+        let (cos, sin) = if length > 0.0 { (lead / length, bulge / length) } else { (1.0, 0.0) };
         if k > start {
             beside[k - 1] = length;
         }
@@ -199,12 +184,7 @@ fn qr_step(diagonal: &mut [f64], beside: &mut [f64], rows: &mut [f64], start: us
 fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (x, y) = (x.chunks_exact(8), y.chunks_exact(8));
-    let rest: f64 = x
-        .remainder()
-        .iter()
-        .zip(y.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
+    let rest: f64 = x.remainder().iter().zip(y.remainder()).map(|(x, y)| x * y).sum();
     for (x, y) in x.zip(y) {
         for lane in 0..8 {
             sums[lane] += x[lane] * y[lane];

@@ -59,24 +59,15 @@ impl KMeans {
     /// or a thread cannot be started.
     pub fn fit_from(&self, rows: &[f32], dim: usize, centroids: Vec<f32>) -> Clusters {
         let rows = Rows::new(rows, dim);
-        assert!(
-            centroids.len().is_multiple_of(rows.dim),
-            "centroids are as long as rows"
-        );
-        assert!(
-            rows.count == 0 || !centroids.is_empty(),
-            "rows need a centroid to belong to"
-        );
+        assert!(centroids.len().is_multiple_of(rows.dim), "centroids are as long as rows");
+        assert!(rows.count == 0 || !centroids.is_empty(), "rows need a centroid to belong to");
         self.descend(&rows, centroids)
     }
 
     /// k-means++: each next centroid is a row drawn in proportion to its squared distance from
     /// those before.
     fn start(&self, rows: &Rows<'_>) -> Vec<f32> {
-        let clusters = self
-            .clusters
-            .min(rows.count)
-            .max(usize::from(rows.count > 0));
+        let clusters = self.clusters.min(rows.count).max(usize::from(rows.count > 0));
         let mut random = SplitMix64(self.seed);
         let mut distances = vec![f32::INFINITY; rows.count];
         let mut centroids = Vec::with_capacity(clusters * rows.dim);
@@ -89,15 +80,12 @@ impl KMeans {
             let centroid = rows.row(chosen.min(rows.count - 1));
             centroids.extend_from_slice(centroid);
             let share = rows.count.div_ceil(self.threads.max(1));
-            run_shares(
-                distances.chunks_mut(share).enumerate(),
-                |(part, distances)| {
-                    for (at, nearest) in distances.iter_mut().enumerate() {
-                        let row = rows.row(part * share + at);
-                        *nearest = nearest.min(squared_distance(row, centroid));
-                    }
-                },
-            );
+            run_shares(distances.chunks_mut(share).enumerate(), |(part, distances)| {
+                for (at, nearest) in distances.iter_mut().enumerate() {
+                    let row = rows.row(part * share + at);
+                    *nearest = nearest.min(squared_distance(row, centroid));
+                }
+            });
         }
         centroids
     }
@@ -118,12 +106,7 @@ impl KMeans {
             }
         }
         let inertia = members.distances.iter().copied().map(f64::from).sum();
-        Clusters {
-            centroids,
-            assignment: members.assignment,
-            inertia,
-            iterations,
-        }
+        Clusters { centroids, assignment: members.assignment, inertia, iterations }
     }
 
     /// Gives each row to its nearest centroid, and each centroid left without rows a row. Returns
@@ -133,19 +116,11 @@ impl KMeans {
             return false;
         }
         let panels = Panels::of(centroids, rows.dim);
-        let share = rows
-            .count
-            .div_ceil(self.threads.max(1))
-            .next_multiple_of(BLOCK);
+        let share = rows.count.div_ceil(self.threads.max(1)).next_multiple_of(BLOCK);
         let before = members.assignment.clone();
-        let parts = members
-            .assignment
-            .chunks_mut(share)
-            .zip(members.distances.chunks_mut(share));
+        let parts = members.assignment.chunks_mut(share).zip(members.distances.chunks_mut(share));
         run_shares(parts.enumerate(), |(part, (assignment, distances))| {
-            let blocks = assignment
-                .chunks_mut(BLOCK)
-                .zip(distances.chunks_mut(BLOCK));
+            let blocks = assignment.chunks_mut(BLOCK).zip(distances.chunks_mut(BLOCK));
             for (block, (assignment, distances)) in blocks.enumerate() {
                 let first = part * share + block * BLOCK;
                 panels.nearest(rows, first, assignment);
@@ -165,28 +140,25 @@ impl KMeans {
         let (starts, order) = members.by_cluster();
         let clusters = members.sizes.len();
         let share = clusters.div_ceil(self.threads.max(1)).max(1);
-        run_shares(
-            centroids.chunks_mut(share * rows.dim).enumerate(),
-            |(part, centroids)| {
-                let mut sum = vec![0.0f64; rows.dim];
-                for (at, centroid) in centroids.chunks_exact_mut(rows.dim).enumerate() {
-                    let cluster = part * share + at;
-                    let own = &order[starts[cluster]..starts[cluster + 1]];
-                    if own.is_empty() {
-                        continue;
-                    }
-                    sum.fill(0.0);
-                    for &row in own {
-                        for (sum, &x) in sum.iter_mut().zip(rows.row(row as usize)) {
-                            *sum += f64::from(x);
-                        }
-                    }
-                    for (x, sum) in centroid.iter_mut().zip(&sum) {
-                        *x = (sum / own.len() as f64) as f32;
+        run_shares(centroids.chunks_mut(share * rows.dim).enumerate(), |(part, centroids)| {
+            let mut sum = vec![0.0f64; rows.dim];
+            for (at, centroid) in centroids.chunks_exact_mut(rows.dim).enumerate() {
+                let cluster = part * share + at;
+                let own = &order[starts[cluster]..starts[cluster + 1]];
+                if own.is_empty() {
+                    continue;
+                }
+                sum.fill(0.0);
+                for &row in own {
+                    for (sum, &x) in sum.iter_mut().zip(rows.row(row as usize)) {
+                        *sum += f64::from(x);
                     }
                 }
-            },
-        );
+                for (x, sum) in centroid.iter_mut().zip(&sum) {
+                    *x = (sum / own.len() as f64) as f32;
+                }
+            }
+        });
     }
 }
 

@@ -52,19 +52,12 @@ impl Axes {
     /// (Ethayarajh 2018). Zeros when there is nothing to share.
     pub fn shares(&self) -> Array1<f64> {
         let sum = self.eigenvalues.sum();
-        if sum > 0.0 {
-            &self.eigenvalues / sum
-        } else {
-            Array1::zeros(self.eigenvalues.len())
-        }
+        if sum > 0.0 { &self.eigenvalues / sum } else { Array1::zeros(self.eigenvalues.len()) }
     }
 
     /// The axes one after the other in single precision, as [`remove`] takes them.
     pub fn to_rows(&self) -> Vec<f32> {
-        self.vectors
-            .iter()
-            .map(|&component| component as f32)
-            .collect()
+        self.vectors.iter().map(|&component| component as f32).collect()
     }
 }
 
@@ -102,11 +95,7 @@ pub fn remove(axes: &[f32], x: &mut [f32]) {
 ///
 /// When there is not one factor for each axis.
 pub fn remove_scaled(axes: &[f32], factors: &[f32], x: &mut [f32]) {
-    assert_eq!(
-        axes.len(),
-        factors.len() * x.len(),
-        "one factor for each axis"
-    );
+    assert_eq!(axes.len(), factors.len() * x.len(), "one factor for each axis");
     for (axis, &factor) in axes_along(axes, x.len()).zip(factors) {
         subtract_projection(axis, f64::from(factor), x);
     }
@@ -114,19 +103,12 @@ pub fn remove_scaled(axes: &[f32], factors: &[f32], x: &mut [f32]) {
 
 fn axes_along(axes: &[f32], dim: usize) -> impl Iterator<Item = &[f32]> {
     let dim = dim.max(1);
-    assert!(
-        axes.len().is_multiple_of(dim),
-        "axes are as long as the row they are removed from"
-    );
+    assert!(axes.len().is_multiple_of(dim), "axes are as long as the row they are removed from");
     axes.chunks_exact(dim)
 }
 
 fn subtract_projection(axis: &[f32], factor: f64, x: &mut [f32]) {
-    let along: f64 = axis
-        .iter()
-        .zip(&*x)
-        .map(|(&u, &x)| f64::from(u) * f64::from(x))
-        .sum();
+    let along: f64 = axis.iter().zip(&*x).map(|(&u, &x)| f64::from(u) * f64::from(x)).sum();
     let along = factor * along;
     for (x, &u) in x.iter_mut().zip(axis) {
         *x = (f64::from(*x) - along * f64::from(u)) as f32;

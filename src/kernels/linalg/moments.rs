@@ -90,12 +90,7 @@ impl Moments {
         assert_eq!(other.dim, self.dim, "moments of rows of the same length");
         self.settle();
         other.settle();
-        for (into, from) in self
-            .scatter
-            .iter_mut()
-            .flatten()
-            .zip(other.scatter.iter().flatten())
-        {
+        for (into, from) in self.scatter.iter_mut().flatten().zip(other.scatter.iter().flatten()) {
             for (into, from) in into.iter_mut().zip(from) {
                 *into += from;
             }
@@ -156,11 +151,7 @@ impl Moments {
         }
         let weight: f64 = self.weights.iter().sum();
         let mut mean = vec![0.0; self.mean.len()];
-        for (strip, mean) in self
-            .strips
-            .chunks_exact_mut(STRIP)
-            .zip(mean.chunks_exact_mut(SIDE))
-        {
+        for (strip, mean) in self.strips.chunks_exact_mut(STRIP).zip(mean.chunks_exact_mut(SIDE)) {
             let strip = &mut strip[..rows];
             for (row, share) in strip.iter().zip(&self.weights) {
                 for (mean, x) in mean.iter_mut().zip(row) {

@@ -22,11 +22,7 @@ impl<'a> Rows<'a> {
         assert!(numbers.len().is_multiple_of(dim), "a whole number of rows");
         let count = numbers.len() / dim;
         assert!(u32::try_from(count).is_ok(), "rows are numbered in 32 bits");
-        Self {
-            numbers,
-            dim,
-            count,
-        }
+        Self { numbers, dim, count }
     }
 
     pub(super) fn row(&self, at: usize) -> &'a [f32] {
@@ -55,10 +51,7 @@ impl Panels {
             }
             half_norms[panel][lane] = (norm / 2.0) as f32;
         }
-        Self {
-            components,
-            half_norms,
-        }
+        Self { components, half_norms }
     }
 
     /// The nearest centroid (the first of equals) for each row from `first` on, up to [`BLOCK`]
@@ -107,12 +100,7 @@ fn tile_products(rows: [&[f32]; TILE], components: &[[f32; LANES]]) -> [[f32; LA
 pub(super) fn squared_distance(x: &[f32], y: &[f32]) -> f32 {
     let mut sums = [0.0; 16];
     let (x, y) = (x.chunks_exact(16), y.chunks_exact(16));
-    let rest: f32 = x
-        .remainder()
-        .iter()
-        .zip(y.remainder())
-        .map(|(x, y)| (x - y) * (x - y))
-        .sum();
+    let rest: f32 = x.remainder().iter().zip(y.remainder()).map(|(x, y)| (x - y) * (x - y)).sum();
     for (x, y) in x.zip(y) {
         for lane in 0..16 {
             let apart = x[lane] - y[lane];
@@ -128,13 +116,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn nearest_one_by_one(row: &[f32], centroids: &[f32]) -> u32 {
-        let distances = centroids
-            .chunks_exact(row.len())
-            .map(|c| squared_distance(row, c));
-        let best = distances
-            .enumerate()
-            .min_by(|(_, a), (_, b)| a.total_cmp(b))
-            .unwrap();
+        let distances = centroids.chunks_exact(row.len()).map(|c| squared_distance(row, c));
+        let best = distances.enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b)).unwrap();
         best.0 as u32
     }
 

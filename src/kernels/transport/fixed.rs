@@ -19,10 +19,7 @@ impl Grid {
     /// The grid for numbers up to `largest`. `None` when there is nothing but zero to represent.
     pub(super) fn up_to(largest: f64, bits: u32) -> Option<Self> {
         let (mantissa, exponent) = decompose(largest);
-        (mantissa > 0).then_some(Self {
-            exponent,
-            dropped: MANTISSA_BITS - bits,
-        })
+        (mantissa > 0).then_some(Self { exponent, dropped: MANTISSA_BITS - bits })
     }
 
     /// The number of steps nearest to `number`: at most `2^bits`, as rounding may reach it.
@@ -101,13 +98,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_number_line_are_placed_without_overflow() {
-        for largest in [
-            f64::MAX,
-            f64::INFINITY,
-            1.0,
-            f64::MIN_POSITIVE,
-            f64::from_bits(1),
-        ] {
+        for largest in [f64::MAX, f64::INFINITY, 1.0, f64::MIN_POSITIVE, f64::from_bits(1)] {
             let grid = Grid::up_to(largest, 48).unwrap();
             // Rounding up may pass the last finite number.
             let back = (grid.steps(largest) as f64 * grid.step()).min(f64::MAX);

@@ -23,10 +23,7 @@ fn check_certificate(solver: &Transport) {
     let (row_prices, column_prices) = solver.tree.prices();
     for (row, from) in row_prices.iter().enumerate() {
         for (column, to) in column_prices.iter().enumerate() {
-            assert!(
-                from + to <= solver.costs[row * columns + column],
-                "a cell is underpriced"
-            );
+            assert!(from + to <= solver.costs[row * columns + column], "a cell is underpriced");
         }
     }
     let mut sent = vec![0u128; rows];
@@ -34,10 +31,7 @@ fn check_certificate(solver: &Transport) {
     let mut cells = 0;
     for (row, column, flow) in solver.tree.cells() {
         assert!(flow > 0, "a cell of the tree is empty");
-        assert_eq!(
-            row_prices[row] + column_prices[column],
-            solver.costs[row * columns + column]
-        );
+        assert_eq!(row_prices[row] + column_prices[column], solver.costs[row * columns + column]);
         let amount = (flow + SPREAD / 2) / SPREAD;
         sent[row] += amount;
         received[column] += amount;
@@ -45,16 +39,9 @@ fn check_certificate(solver: &Transport) {
     }
     assert_eq!(cells, rows + columns - 1);
     // Exact shares: mass over own total equals flow over both totals.
-    assert_eq!(
-        sent.iter().sum::<u128>(),
-        solver.rows.total * solver.columns.total
-    );
+    assert_eq!(sent.iter().sum::<u128>(), solver.rows.total * solver.columns.total);
     assert!(sent.iter().all(|amount| amount % solver.columns.total == 0));
-    assert!(
-        received
-            .iter()
-            .all(|amount| amount % solver.rows.total == 0)
-    );
+    assert!(received.iter().all(|amount| amount % solver.rows.total == 0));
 }
 
 proptest! {

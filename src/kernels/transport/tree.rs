@@ -27,14 +27,8 @@ struct Node {
     next: u32,
 }
 
-const LONE: Node = Node {
-    flow: 0,
-    parent: NONE,
-    depth: 0,
-    first_child: NONE,
-    previous: NONE,
-    next: NONE,
-};
+const LONE: Node =
+    Node { flow: 0, parent: NONE, depth: 0, first_child: NONE, previous: NONE, next: NONE };
 
 impl Tree {
     /// Forgets everything and makes room for a problem of this shape, all nodes apart.
@@ -53,14 +47,10 @@ impl Tree {
 
     /// The cells of the tree: row, column, flow.
     pub(super) fn cells(&self) -> impl Iterator<Item = (usize, usize, u128)> + '_ {
-        self.nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, node)| node.parent != NONE)
-            .map(|(at, node)| {
-                let (row, column) = self.cell(at, node.parent as usize);
-                (row, column, node.flow)
-            })
+        self.nodes.iter().enumerate().filter(|(_, node)| node.parent != NONE).map(|(at, node)| {
+            let (row, column) = self.cell(at, node.parent as usize);
+            (row, column, node.flow)
+        })
     }
 
     /// Hangs a node that has no parent yet below another, with the flow of the cell between them.
@@ -164,12 +154,7 @@ impl Tree {
     }
 
     fn detach(&mut self, child: usize) {
-        let Node {
-            parent,
-            previous,
-            next,
-            ..
-        } = self.nodes[child];
+        let Node { parent, previous, next, .. } = self.nodes[child];
         if previous == NONE {
             self.nodes[parent as usize].first_child = next;
         } else {
@@ -201,10 +186,6 @@ impl Tree {
     }
 
     fn cell(&self, node: usize, parent: usize) -> (usize, usize) {
-        if node < self.rows {
-            (node, parent - self.rows)
-        } else {
-            (parent, node - self.rows)
-        }
+        if node < self.rows { (node, parent - self.rows) } else { (parent, node - self.rows) }
     }
 }

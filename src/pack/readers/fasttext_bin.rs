@@ -122,9 +122,7 @@ impl VectorReader for FastTextReader {
         let mut rows = 1u32;
         for id in self.ngrams.iter().flat_map(|rule| rule.ids_of_listed(word)) {
             let at = self.row_at(self.words + id);
-            self.scan
-                .source()
-                .floats_at(at, &mut self.bytes, &mut self.part)?;
+            self.scan.source().floats_at(at, &mut self.bytes, &mut self.part)?;
             for (sum, value) in row.iter_mut().zip(&self.part) {
                 *sum += value;
             }
@@ -146,10 +144,7 @@ impl VectorReader for FastTextReader {
     fn progress(&self) -> (u64, u64) {
         let buckets = self.ngrams.map_or(0, |rule| rule.buckets);
         let row = self.row_bytes();
-        (
-            (self.next_word + self.next_bucket) * row,
-            (self.words + buckets) * row,
-        )
+        ((self.next_word + self.next_bucket) * row, (self.words + buckets) * row)
     }
 
     fn count(&self) -> Option<u64> {
@@ -157,8 +152,7 @@ impl VectorReader for FastTextReader {
     }
 
     fn subword(&self) -> Option<Subword> {
-        self.ngrams
-            .map(|NGrams { min, max, buckets }| Subword::NGrams { min, max, buckets })
+        self.ngrams.map(|NGrams { min, max, buckets }| Subword::NGrams { min, max, buckets })
     }
 
     fn next_bucket(&mut self, row: &mut [f32]) -> Result<bool, ReadError> {
@@ -198,10 +192,8 @@ impl Arguments {
         }
         let dims = argument(scan, "dim", 1, i32::MAX)?;
         if dims as usize > budget.dims {
-            let problem = format!(
-                "vectors of {dims} dimensions, at most {} are taken",
-                budget.dims
-            );
+            let problem =
+                format!("vectors of {dims} dimensions, at most {} are taken", budget.dims);
             return Err(scan.source().unsupported(problem));
         }
         for what in ["ws", "epoch", "minCount", "neg", "wordNgrams"] {
@@ -223,23 +215,14 @@ impl Arguments {
         if version == 11 && model == SUPERVISED as u32 {
             longest = 0;
         }
-        Ok(Self {
-            dims: dims as usize,
-            buckets: u64::from(buckets),
-            shortest,
-            longest,
-        })
+        Ok(Self { dims: dims as usize, buckets: u64::from(buckets), shortest, longest })
     }
 
     /// The n-gram rule, unless it yields nothing. A supervised model without character n-grams
     /// may still have buckets: those belong to its word n-grams.
     fn ngrams(&self) -> Option<NGrams> {
         let some = self.longest > 0 && self.shortest <= self.longest && self.buckets > 0;
-        let rule = NGrams {
-            min: self.shortest,
-            max: self.longest,
-            buckets: self.buckets,
-        };
+        let rule = NGrams { min: self.shortest, max: self.longest, buckets: self.buckets };
         some.then_some(rule)
     }
 }
@@ -291,16 +274,11 @@ fn skip_dictionary_head(scan: &mut Scan, budget: Budget) -> Result<Entries, Read
         return Err(scan.source().unsupported(problem));
     }
     if u64::from(entries) * SMALLEST_ENTRY > scan.left() {
-        let problem = format!(
-            "{entries} dictionary entries cannot fit in the {} bytes left",
-            scan.left()
-        );
+        let problem =
+            format!("{entries} dictionary entries cannot fit in the {} bytes left", scan.left());
         return Err(scan.source().malformed(at, problem));
     }
-    Ok(Entries {
-        words: u64::from(words),
-        labels: u64::from(labels),
-    })
+    Ok(Entries { words: u64::from(words), labels: u64::from(labels) })
 }
 
 const QUANTISED: &str = "a quantised or pruned fastText model (.ftz): pack the full .bin model that it was made from, \
@@ -363,9 +341,9 @@ fn flag(scan: &mut Scan, what: &str) -> Result<bool, ReadError> {
     match scan.array(what)? {
         [0] => Ok(false),
         [1] => Ok(true),
-        [other] => Err(scan
-            .source()
-            .malformed(at, format!("expected {what}, 0 or 1, found {other}"))),
+        [other] => {
+            Err(scan.source().malformed(at, format!("expected {what}, 0 or 1, found {other}")))
+        }
     }
 }
 

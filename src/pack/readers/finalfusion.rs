@@ -119,9 +119,7 @@ impl VectorReader for FinalfusionReader {
         self.scan.source().floats_at(at, &mut self.bytes, row)?;
         if let Some(norms) = self.norms {
             let mut norm = [0.0];
-            self.scan
-                .source()
-                .floats_at(norms + self.next_word * 4, &mut self.bytes, &mut norm)?;
+            self.scan.source().floats_at(norms + self.next_word * 4, &mut self.bytes, &mut norm)?;
             for value in row.iter_mut() {
                 *value *= norm[0];
             }
@@ -156,9 +154,7 @@ impl VectorReader for FinalfusionReader {
         }
         let index = self.vocabulary.words + self.next_bucket;
         self.place = self.matrix.begin + index * self.row_bytes();
-        self.scan
-            .source()
-            .floats_at(self.place, &mut self.bytes, row)?;
+        self.scan.source().floats_at(self.place, &mut self.bytes, row)?;
         self.next_bucket += 1;
         Ok(true)
     }

@@ -72,20 +72,10 @@ impl Model2VecReader {
         budget: Budget,
     ) -> Result<Self, ReadError> {
         let normalised = read_config(config)?;
-        let Entries {
-            words,
-            subword,
-            left_out,
-        } = read_entries(tokenizer, budget)?;
-        let Header {
-            embeddings,
-            weights,
-            mapping,
-        } = Header::read(&tensors, budget)?;
+        let Entries { words, subword, left_out } = read_entries(tokenizer, budget)?;
+        let Header { embeddings, weights, mapping } = Header::read(&tensors, budget)?;
 
-        let entries = weights
-            .or(mapping)
-            .map_or(embeddings.rows, |tensor| tensor.rows);
+        let entries = weights.or(mapping).map_or(embeddings.rows, |tensor| tensor.rows);
         for (name, tensor) in [("weights", weights), ("mapping", mapping)] {
             if tensor.is_some_and(|tensor| tensor.rows != entries) {
                 let problem = format!("expected {entries} {name}, one for each entry");
@@ -145,21 +135,16 @@ impl Model2VecReader {
                 i64::from_le_bytes(bytes)
             }
         };
-        u64::try_from(found)
-            .ok()
-            .filter(|&row| row < self.embeddings.rows)
-            .ok_or_else(|| {
-                let rows = self.embeddings.rows;
-                self.tensors
-                    .malformed(at, format!("expected a row below {rows}, found {found}"))
-            })
+        u64::try_from(found).ok().filter(|&row| row < self.embeddings.rows).ok_or_else(|| {
+            let rows = self.embeddings.rows;
+            self.tensors.malformed(at, format!("expected a row below {rows}, found {found}"))
+        })
     }
 
     fn numbers(&mut self, tensor: Tensor, row: u64, out: &mut [f32]) -> Result<(), ReadError> {
         self.place = tensor.at(row, out.len() as u64);
         // A row has at most `Budget::dims` numbers, each of a few bytes.
-        self.bytes
-            .resize(out.len() * tensor.number_bytes() as usize, 0);
+        self.bytes.resize(out.len() * tensor.number_bytes() as usize, 0);
         self.tensors.read_at(self.place, &mut self.bytes)?;
         match tensor.dtype {
             Dtype::F16 => fill(out, &self.bytes, |b| half::f16::from_le_bytes(b).to_f32()),
@@ -245,11 +230,7 @@ fn read_entries(source: &Source, budget: Budget) -> Result<Entries, ReadError> {
     let (unknown, subword, marked) = match tokenizer.get_model() {
         ModelWrapper::WordPiece(model) => {
             let prefix = model.continuing_subword_prefix.clone();
-            (
-                Some(model.unk_token.as_str()),
-                Some(Subword::WordPiece { prefix }),
-                false,
-            )
+            (Some(model.unk_token.as_str()), Some(Subword::WordPiece { prefix }), false)
         }
         ModelWrapper::WordLevel(model) => (Some(model.unk_token.as_str()), None, false),
         // What stands for unknown text does not begin with the mark, so it is left out anyway.
@@ -285,21 +266,14 @@ fn read_entries(source: &Source, budget: Budget) -> Result<Entries, ReadError> {
         let problem = format!("{} words, at most {} are taken", words.len(), budget.words);
         return Err(source.unsupported(problem));
     }
-    if let Some((id, _)) = words
-        .iter()
-        .find(|(_, word)| word.len() > budget.word_bytes)
-    {
+    if let Some((id, _)) = words.iter().find(|(_, word)| word.len() > budget.word_bytes) {
         let most = budget.word_bytes;
         return Err(source.malformed(0, format!("token {id} is longer than {most} bytes")));
     }
     if words.is_empty() {
         return Err(source.unsupported("a tokenizer without any entry that is a whole word"));
     }
-    Ok(Entries {
-        words,
-        subword,
-        left_out,
-    })
+    Ok(Entries { words, subword, left_out })
 }
 
 fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {

@@ -28,35 +28,21 @@ enum Bytes {
 impl Source {
     /// Opens a regular file. A pipe is refused: it has no positions, and opening one would wait.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let io = |source| ReadError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let io = |source| ReadError::Io { path: path.to_owned(), source };
         let regular = std::fs::metadata(path).map_err(io)?.is_file();
         if !regular {
             let problem = "expected a regular file; unpack or save the input to one first".into();
-            return Err(ReadError::Unsupported {
-                path: path.to_owned(),
-                problem,
-            });
+            return Err(ReadError::Unsupported { path: path.to_owned(), problem });
         }
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
-        Ok(Self {
-            path: path.to_owned(),
-            len,
-            bytes: Bytes::File(file),
-        })
+        Ok(Self { path: path.to_owned(), len, bytes: Bytes::File(file) })
     }
 
     /// Bytes that are in memory already, called `name` in errors.
     pub fn memory(name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
-        Self {
-            path: PathBuf::from(name),
-            len,
-            bytes: Bytes::Memory(bytes),
-        }
+        Self { path: PathBuf::from(name), len, bytes: Bytes::Memory(bytes) }
     }
 
     /// Bytes in all.
@@ -76,10 +62,7 @@ impl Source {
                 if source.kind() == std::io::ErrorKind::UnexpectedEof {
                     return self.ends_early(offset, "data", out.len() as u64);
                 }
-                ReadError::Io {
-                    path: self.path.clone(),
-                    source,
-                }
+                ReadError::Io { path: self.path.clone(), source }
             }),
             Bytes::Memory(bytes) => {
                 let there = usize::try_from(offset)
@@ -110,19 +93,12 @@ impl Source {
     /// The error for bytes at `offset` that are not what the format demands.
     pub fn malformed(&self, offset: u64, problem: impl Into<String>) -> ReadError {
         let (path, place) = (self.path.clone(), Place::Byte(offset));
-        ReadError::Malformed {
-            path,
-            place,
-            problem: problem.into(),
-        }
+        ReadError::Malformed { path, place, problem: problem.into() }
     }
 
     /// The error for a well-formed file of a kind that is not read.
     pub fn unsupported(&self, problem: impl Into<String>) -> ReadError {
-        ReadError::Unsupported {
-            path: self.path.clone(),
-            problem: problem.into(),
-        }
+        ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
 
     fn ends_early(&self, offset: u64, what: &str, expected: u64) -> ReadError {
@@ -151,12 +127,7 @@ pub struct Scan {
 impl Scan {
     /// Begins at the first byte.
     pub fn new(source: Source) -> Self {
-        Self {
-            source,
-            buffered_to: 0,
-            buffer: Vec::new(),
-            taken: 0,
-        }
+        Self { source, buffered_to: 0, buffer: Vec::new(), taken: 0 }
     }
 
     /// What is read.
@@ -251,9 +222,7 @@ impl Scan {
 
     fn exact(&mut self, out: &mut [u8], what: &str) -> Result<(), ReadError> {
         if self.left() < out.len() as u64 {
-            return Err(self
-                .source
-                .ends_early(self.position(), what, out.len() as u64));
+            return Err(self.source.ends_early(self.position(), what, out.len() as u64));
         }
         let mut filled = 0;
         while filled < out.len() {
@@ -261,9 +230,7 @@ impl Scan {
             let waiting = self.waiting();
             let length = waiting.len().min(out.len() - filled);
             if length == 0 {
-                return Err(self
-                    .source
-                    .ends_early(self.position(), what, out.len() as u64));
+                return Err(self.source.ends_early(self.position(), what, out.len() as u64));
             }
             out[filled..filled + length].copy_from_slice(&waiting[..length]);
             self.taken += length;
@@ -325,10 +292,7 @@ mod tests {
         let mut word = Vec::new();
         scan.terminated_word(&mut word, 3).unwrap();
         let error = scan.u32("a count").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "tiny, byte 4: expected 4 bytes of a count, found 2 before the end"
-        );
+        assert_eq!(error, "tiny, byte 4: expected 4 bytes of a count, found 2 before the end");
         let error = scan.terminated_word(&mut word, 9).unwrap_err().to_string();
         assert_eq!(error, "tiny, byte 4: the file ends inside a word");
         scan.seek(0);

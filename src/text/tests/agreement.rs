@@ -33,10 +33,7 @@ fn naive(text: &str) -> Vec<String> {
 
 fn is_letter_or_number(c: char) -> bool {
     let group = c.general_category_group();
-    matches!(
-        group,
-        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
-    )
+    matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number)
 }
 
 proptest! {
@@ -63,9 +60,7 @@ fn plain_is_the_rule_on_the_sentences_of_the_reference_scores() {
         let path = entry.unwrap().path();
         if path.to_string_lossy().ends_with(".tsv.gz") {
             let mut table = String::new();
-            GzDecoder::new(fs::File::open(path).unwrap())
-                .read_to_string(&mut table)
-                .unwrap();
+            GzDecoder::new(fs::File::open(path).unwrap()).read_to_string(&mut table).unwrap();
             tables.push(table);
         }
     }
@@ -75,21 +70,13 @@ fn plain_is_the_rule_on_the_sentences_of_the_reference_scores() {
         .flat_map(|line| line.split('\t').take(2))
         .collect();
     let rules = preset("plain");
-    let differing: Vec<_> = sentences
-        .iter()
-        .filter(|text| texts(&rules, text) != naive(text))
-        .collect();
-    eprintln!(
-        "{} of {} sentences differ: {differing:#?}",
-        differing.len(),
-        sentences.len()
-    );
+    let differing: Vec<_> =
+        sentences.iter().filter(|text| texts(&rules, text) != naive(text)).collect();
+    eprintln!("{} of {} sentences differ: {differing:#?}", differing.len(), sentences.len());
     assert!(sentences.len() > 1000, "only {} sentences", sentences.len());
     // What `plain` means to cut differently has one of these in it.
     let meant = |text: &str| {
-        ["#", "@", "http", "www.", "&"]
-            .iter()
-            .any(|mark| text.contains(mark))
+        ["#", "@", "http", "www.", "&"].iter().any(|mark| text.contains(mark))
             || text.nfkc().ne(text.chars())
     };
     assert!(differing.iter().all(|text| meant(text)), "{differing:#?}");

@@ -165,13 +165,7 @@ prop_compose! {
 
 fn is_idempotent(rules: &Normalisation, input: &str) -> Result<(), TestCaseError> {
     let once = texts(rules, input);
-    prop_assert_eq!(
-        &texts(rules, &once.join(" ")),
-        &once,
-        "{:?} under {:?}",
-        input,
-        rules
-    );
+    prop_assert_eq!(&texts(rules, &once.join(" ")), &once, "{:?} under {:?}", input, rules);
     Ok(())
 }
 
@@ -289,10 +283,7 @@ fn long_runs_of_anything_take_linear_time() {
                 tokenise(&preset(name), &input, &mut tokens);
                 // A linear pass takes milliseconds, a quadratic one many seconds; the bound leaves room for a busy machine.
                 let taken = begun.elapsed();
-                assert!(
-                    taken < Duration::from_secs(1),
-                    "{name}, {start:?}, {brick:?}: {taken:?}"
-                );
+                assert!(taken < Duration::from_secs(1), "{name}, {start:?}, {brick:?}: {taken:?}");
             }
         }
     }

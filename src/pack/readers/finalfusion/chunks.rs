@@ -79,10 +79,7 @@ impl Chunks {
         for _ in 0..chunks {
             promised.push(scan.u32("a chunk's identifier")?);
         }
-        Ok(Self {
-            promised,
-            ..Self::default()
-        })
+        Ok(Self { promised, ..Self::default() })
     }
 
     /// Reads one chunk and leaves the scan behind it.
@@ -104,10 +101,7 @@ impl Chunks {
                 let found = read_vocabulary(scan, kind, chunk, end, budget)?;
                 self.vocabulary.replace(found).is_some()
             }
-            2 => self
-                .matrix
-                .replace(read_matrix(scan, chunk, end, budget)?)
-                .is_some(),
+            2 => self.matrix.replace(read_matrix(scan, chunk, end, budget)?).is_some(),
             4 => {
                 return Err(scan.source().unsupported(
                     "a quantised matrix: reconstruct it first, for example with finalfusion-utils",
@@ -138,16 +132,12 @@ impl Chunks {
         self,
         scan: &Scan,
     ) -> Result<(Vocabulary, Matrix, Option<u64>), ReadError> {
-        let missing = |what: &str| {
-            scan.source()
-                .malformed(scan.position(), format!("found no {what}"))
-        };
+        let missing =
+            |what: &str| scan.source().malformed(scan.position(), format!("found no {what}"));
         // A file cut between two chunks shows by this alone. Chunks that the header does not list
         // are taken all the same: some writers leave the norms out there.
         if let Some(kind) = self.promised.first() {
-            return Err(missing(&format!(
-                "chunk of kind {kind}, which the header lists"
-            )));
+            return Err(missing(&format!("chunk of kind {kind}, which the header lists")));
         }
         let vocabulary = self.vocabulary.ok_or_else(|| missing("vocabulary chunk"))?;
         let matrix = self.matrix.ok_or_else(|| missing("matrix chunk"))?;
@@ -220,18 +210,11 @@ fn read_vocabulary(
     // A list of n-grams may follow where n-grams are listed, and nothing elsewhere.
     let fits = scan.position() == end || (kind == 8 && scan.position() < end);
     if !fits {
-        let problem = format!(
-            "expected the {words} words to end at byte {end}, found {}",
-            scan.position()
-        );
+        let problem =
+            format!("expected the {words} words to end at byte {end}, found {}", scan.position());
         return Err(scan.source().malformed(chunk, problem));
     }
-    Ok(Vocabulary {
-        chunk,
-        begin,
-        words,
-        parts,
-    })
+    Ok(Vocabulary { chunk, begin, words, parts })
 }
 
 fn read_matrix(scan: &mut Scan, chunk: u64, end: u64, budget: Budget) -> Result<Matrix, ReadError> {
@@ -243,30 +226,15 @@ fn read_matrix(scan: &mut Scan, chunk: u64, end: u64, budget: Budget) -> Result<
         return Err(scan.source().malformed(chunk, problem));
     }
     let begin = floats_begin(scan)?;
-    check_floats(
-        scan,
-        chunk,
-        begin,
-        rows.checked_mul(u64::from(columns)),
-        end,
-    )?;
-    Ok(Matrix {
-        chunk,
-        begin,
-        rows,
-        dims,
-    })
+    check_floats(scan, chunk, begin, rows.checked_mul(u64::from(columns)), end)?;
+    Ok(Matrix { chunk, begin, rows, dims })
 }
 
 fn read_norms(scan: &mut Scan, chunk: u64, end: u64) -> Result<Norms, ReadError> {
     let count = scan.u64("the number of norms")?;
     let begin = floats_begin(scan)?;
     check_floats(scan, chunk, begin, Some(count), end)?;
-    Ok(Norms {
-        chunk,
-        begin,
-        count,
-    })
+    Ok(Norms { chunk, begin, count })
 }
 
 /// Reads the type of numbers and says where they begin, behind the padding: at least one byte of

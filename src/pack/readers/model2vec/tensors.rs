@@ -54,10 +54,7 @@ impl Header {
         let begin = 8 + length;
         let data = source.len() - begin;
         if metadata.data_len() as u64 != data {
-            let problem = format!(
-                "expected {} bytes of data, found {data}",
-                metadata.data_len()
-            );
+            let problem = format!("expected {} bytes of data, found {data}", metadata.data_len());
             return Err(source.malformed(begin, problem));
         }
         let embeddings = ["embeddings", "0", "embedding.weight"]
@@ -67,32 +64,16 @@ impl Header {
             return Err(source.malformed(8, "expected a tensor `embeddings`, found none"));
         };
         let [rows, dims] = info.shape[..] else {
-            let problem = format!(
-                "expected `{name}` with two dimensions, found {:?}",
-                info.shape
-            );
+            let problem = format!("expected `{name}` with two dimensions, found {:?}", info.shape);
             return Err(source.malformed(8, problem));
         };
         if dims == 0 || dims > budget.dims {
-            let problem = format!(
-                "expected vectors of 1 to {} numbers, found {dims}",
-                budget.dims
-            );
+            let problem = format!("expected vectors of 1 to {} numbers, found {dims}", budget.dims);
             return Err(source.malformed(8, problem));
         }
-        check_dtype(
-            source,
-            name,
-            info.dtype,
-            &[Dtype::F32, Dtype::F16, Dtype::I8],
-        )?;
+        check_dtype(source, name, info.dtype, &[Dtype::F32, Dtype::F16, Dtype::I8])?;
         let at = begin + info.data_offsets.0 as u64;
-        let embeddings = Tensor {
-            dtype: info.dtype,
-            begin: at,
-            rows: rows as u64,
-            dims,
-        };
+        let embeddings = Tensor { dtype: info.dtype, begin: at, rows: rows as u64, dims };
         let column = |name: &str, dtypes: &[Dtype]| {
             let Some(info) = metadata.info(name) else {
                 return Ok(None);
@@ -103,20 +84,11 @@ impl Header {
             };
             check_dtype(source, name, info.dtype, dtypes)?;
             let begin = begin + info.data_offsets.0 as u64;
-            Ok(Some(Tensor {
-                dtype: info.dtype,
-                begin,
-                rows: rows as u64,
-                dims: 1,
-            }))
+            Ok(Some(Tensor { dtype: info.dtype, begin, rows: rows as u64, dims: 1 }))
         };
         let weights = column("weights", &[Dtype::F64, Dtype::F32, Dtype::F16])?;
         let mapping = column("mapping", &[Dtype::I32, Dtype::I64])?;
-        Ok(Self {
-            embeddings,
-            weights,
-            mapping,
-        })
+        Ok(Self { embeddings, weights, mapping })
     }
 }
 
@@ -129,7 +101,5 @@ fn check_dtype(
     if taken.contains(&found) {
         return Ok(());
     }
-    Err(source.unsupported(format!(
-        "`{name}` of type {found}; one of {taken:?} is taken"
-    )))
+    Err(source.unsupported(format!("`{name}` of type {found}; one of {taken:?} is taken")))
 }
