@@ -7,6 +7,18 @@
 
 use std::path::PathBuf;
 
+mod compression;
+pub mod format;
+pub mod glove_text;
+mod header;
+pub mod input;
+pub mod matrix;
+pub mod npy;
+pub mod safetensors;
+mod text_rows;
+pub mod word2vec_bin;
+pub mod word2vec_text;
+
 /// Upper bounds that hold for every format, whatever its header says.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
@@ -20,7 +32,11 @@ pub struct Budget {
 
 impl Budget {
     /// The limits that `cognate pack` applies.
-    pub const DEFAULT: Self = Self { words: 5_000_000, dims: 4096, word_bytes: 1024 };
+    pub const DEFAULT: Self = Self {
+        words: 5_000_000,
+        dims: 4096,
+        word_bytes: 1024,
+    };
 }
 
 /// Where in the input something stands.
@@ -127,3 +143,6 @@ pub enum Subword {
         prefix: String,
     },
 }
+
+#[cfg(test)]
+mod tests;
