@@ -106,6 +106,11 @@ fn a_file_without_one_clear_matrix_says_what_it_holds() {
             &["`vectors`", kind, "F32, F16 and BF16"],
         );
     }
+    let twice = [
+        ("vectors", "F32", "[1,2]", 8),
+        ("vectors", "F32", "[1,2]", 8),
+    ];
+    says(&refusal(tensors(&twice), None), &["byte 8", "twice"]);
     let many: Vec<String> = (0..20).map(|index| format!("bias{index}")).collect();
     let many: Vec<_> = many
         .iter()

@@ -100,7 +100,7 @@ fn files_that_gensim_glove_and_fasttext_wrote_are_read_through() {
         );
     }
     let text = rows(&folder.join("high_precision.kv.txt"), Format::Word2VecText);
-    assert_eq!(text[1].1, [-0.000_854_628_23, 0.000_769_414_26]);
+    assert_eq!(text[1].1, [-0.000_854_628_2, 0.000_769_414_26]);
 }
 
 #[test]
