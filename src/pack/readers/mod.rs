@@ -13,6 +13,18 @@ pub mod positioned;
 
 use std::path::PathBuf;
 
+mod compression;
+pub mod format;
+pub mod glove_text;
+mod header;
+pub mod input;
+pub mod matrix;
+pub mod npy;
+pub mod safetensors;
+mod text_rows;
+pub mod word2vec_bin;
+pub mod word2vec_text;
+
 /// Upper bounds that hold for every format, whatever its header says.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
@@ -137,3 +149,6 @@ pub enum Subword {
         prefix: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! The bytes below an input: a file or a block of memory, unpacked on the way if they are packed.
+//!
+//! Whether they are packed is read from their first bytes, not from the file's name: browsers
+//! unpack a download and keep its `.gz`. What the unpacked bytes mean is not known here.
+
+use std::fs::File;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Cursor;
+use std::io::Error;
+use std::io::ErrorKind;
+use std::io::Read;
+use std::io::Result;
+use std::io::Seek;
+use std::io::SeekFrom;
+
+use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::BlockDecodingStrategy;
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::errors::ReadFrameHeaderError;
+
+/// Largest distance a zstd frame may reach back, which is what unpacking it costs in memory.
+///
+/// The format asks every reader for 8 MiB, and `zstd` up to `-19` stays below that.
+const ZSTD_WINDOW_BYTES: u64 = 8 << 20;
+
+/// Bytes as they lie on disk or in memory, with a count of how many were taken.
+#[derive(Debug)]
+pub(super) struct Stored {
+    place: Storage,
+    taken: u64,
+}
+
+#[derive(Debug)]
+enum Storage {
+    File(File),
+    Memory(Cursor<Vec<u8>>),
+}
+
+impl Stored {
+    pub(super) fn file(file: File) -> Self {
+        Self {
+            place: Storage::File(file),
+            taken: 0,
+        }
+    }
+
+    pub(super) fn memory(bytes: Vec<u8>) -> Self {
+        Self {
+            place: Storage::Memory(Cursor::new(bytes)),
+            taken: 0,
+        }
+    }
+
+    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        match &mut self.place {
+            Storage::File(file) => file.seek(to),
+            Storage::Memory(bytes) => bytes.seek(to),
+        }
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let read = match &mut self.place {
+            Storage::File(file) => file.read(out)?,
+            Storage::Memory(bytes) => bytes.read(out)?,
+        };
+        self.taken = self.taken.saturating_add(read as u64);
+        Ok(read)
+    }
+}
+
+/// Stored bytes, seen unpacked.
+pub(super) enum Unpacked {
+    Plain(Stored),
+    Gzip(Box<MultiGzDecoder<BufReader<Stored>>>),
+    Zstd(Box<ZstdFrames>),
+}
+
+impl Unpacked {
+    /// Looks at the first bytes and puts the right decoder in front of them.
+    pub(super) fn new(mut stored: Stored) -> Result<Self> {
+        let mut magic = [0; 4];
+        let mut known = 0;
+        while known < magic.len() {
+            match stored.read(&mut magic[known..]) {
+                Ok(0) => break,
+                Ok(read) => known += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        stored.seek(SeekFrom::Start(0))?;
+        stored.taken = 0;
+        Ok(match magic {
+            [0x1f, 0x8b, 0x08, _] => {
+                Self::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(stored))))
+            }
+            // A file may begin with a skippable frame, as those of parallel packers do.
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
+                Self::Zstd(Box::new(ZstdFrames::new(BufReader::new(stored))))
+            }
+            _ => Self::Plain(stored),
+        })
+    }
+
+    /// What the bytes are packed with.
+    pub(super) fn packing(&self) -> Option<&'static str> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Gzip(_) => Some("gzip"),
+            Self::Zstd(_) => Some("zstd"),
+        }
+    }
+
+    /// How many stored bytes have been used up.
+    pub(super) fn consumed(&self) -> u64 {
+        let (stored, buffered) = match self {
+            Self::Plain(stored) => (stored, 0),
+            Self::Gzip(gzip) => (gzip.get_ref().get_ref(), gzip.get_ref().buffer().len()),
+            Self::Zstd(zstd) => (zstd.stored.get_ref(), zstd.stored.buffer().len()),
+        };
+        stored.taken.saturating_sub(buffered as u64)
+    }
+
+    /// Passes over bytes without reading them; `false` where unpacking makes that impossible.
+    pub(super) fn seek_over(&mut self, bytes: u64) -> Result<bool> {
+        let (Self::Plain(stored), Ok(distance)) = (self, i64::try_from(bytes)) else {
+            return Ok(false);
+        };
+        stored.seek(SeekFrom::Current(distance))?;
+        stored.taken = stored.taken.saturating_add(bytes);
+        Ok(true)
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        match self {
+            Self::Plain(stored) => stored.read(out),
+            Self::Gzip(gzip) => gzip.read(out),
+            Self::Zstd(zstd) => zstd.read(out),
+        }
+    }
+}
+
+/// All frames of a zstd file, one after the other.
+///
+/// The library's own stream ends after the first frame and leaves checksums to its caller.
+pub(super) struct ZstdFrames {
+    stored: BufReader<Stored>,
+    decoder: FrameDecoder,
+    in_frame: bool,
+}
+
+impl ZstdFrames {
+    fn new(stored: BufReader<Stored>) -> Self {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(ZSTD_WINDOW_BYTES);
+        Self {
+            stored,
+            decoder,
+            in_frame: false,
+        }
+    }
+
+    /// Opens the next frame, passing over skippable ones; `false` at the end of the file.
+    fn next_frame(&mut self) -> Result<bool> {
+        while !self.stored.fill_buf()?.is_empty() {
+            match self.decoder.reset(&mut self.stored) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    let mut skipped = (&mut self.stored).take(length);
+                    if std::io::copy(&mut skipped, &mut std::io::sink())? < length {
+                        return Err(Error::from(ErrorKind::UnexpectedEof));
+                    }
+                }
+                Err(error @ FrameDecoderError::WindowSizeTooBig { .. }) => {
+                    let problem = format!("{error}; pack it with zstd -19 or lower, not --long");
+                    return Err(Error::new(ErrorKind::InvalidData, problem));
+                }
+                Err(error) => return Err(Error::new(ErrorKind::InvalidData, error)),
+            }
+        }
+        Ok(false)
+    }
+
+    fn check_sum(&self) -> Result<()> {
+        let Some(expected) = self.decoder.get_checksum_from_data() else {
+            return Ok(());
+        };
+        if self.decoder.get_calculated_checksum() == Some(expected) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidData,
+            "the checksum of a frame does not match its bytes",
+        ))
+    }
+}
+
+impl Read for ZstdFrames {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if !self.in_frame {
+                if !self.next_frame()? {
+                    return Ok(0);
+                }
+                self.in_frame = true;
+            }
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                self.decoder
+                    .decode_blocks(&mut self.stored, BlockDecodingStrategy::UptoBlocks(1))
+                    .map_err(|error| Error::new(ErrorKind::InvalidData, error))?;
+            }
+            if self.decoder.can_collect() > 0 {
+                return self.decoder.read(out);
+            }
+            self.check_sum()?;
+            self.in_frame = false;
+        }
+    }
+}

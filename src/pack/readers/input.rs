@@ -1,0 +1,357 @@
+//! A file read once from front to back: buffered, counted, and never further than asked.
+//!
+//! Every foreign file comes through here: vectors, vocabularies, counts and corpora. Packed files
+//! (gzip, zstd) are unpacked on the way. No number that stands in a file decides how much memory
+//! is taken: the buffer grows only while bytes really arrive, and only up to the caller's limit.
+//! What the bytes mean is not known here.
+
+use std::fs::OpenOptions;
+use std::io::BufRead;
+use std::io::ErrorKind;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use rustix::fs::OFlags;
+
+use super::Place;
+use super::ReadError;
+use super::compression::Stored;
+use super::compression::Unpacked;
+
+/// Bytes asked of the system at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// A file, or bytes in memory that stand for one.
+pub struct Input {
+    path: PathBuf,
+    source: Unpacked,
+    total: u64,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    ended: bool,
+    position: u64,
+    lines: u64,
+}
+
+impl Input {
+    /// Opens a regular file. Pipes, folders and devices are refused, because they have no size to
+    /// check a header against and some have no end.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let io = |source| ReadError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        // Without NONBLOCK, opening a pipe would wait for somebody to write to it.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(path)
+            .map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
+        if !metadata.is_file() {
+            let problem = "not a regular file; folders, pipes and devices are not read".into();
+            return Err(ReadError::Unsupported {
+                path: path.to_owned(),
+                problem,
+            });
+        }
+        let source = Unpacked::new(Stored::file(file)).map_err(io)?;
+        Ok(Self::new(path.to_owned(), source, metadata.len()))
+    }
+
+    /// Reads bytes as if they stood in the file `name`, which only messages show.
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<Self, ReadError> {
+        let path = name.into();
+        let total = bytes.len() as u64;
+        match Unpacked::new(Stored::memory(bytes)) {
+            Ok(source) => Ok(Self::new(path, source, total)),
+            Err(source) => Err(ReadError::Io { path, source }),
+        }
+    }
+
+    fn new(path: PathBuf, source: Unpacked, total: u64) -> Self {
+        Self {
+            path,
+            source,
+            total,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            ended: false,
+            position: 0,
+            lines: 0,
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file is packed with, `gzip` or `zstd`.
+    pub fn packing(&self) -> Option<&'static str> {
+        self.source.packing()
+    }
+
+    /// Bytes of the file used up so far, counted as it is stored, and its size.
+    pub fn progress(&self) -> (u64, u64) {
+        let consumed = match self.packing() {
+            None => self.position,
+            Some(_) => self.source.consumed(),
+        };
+        (consumed, self.total)
+    }
+
+    /// Unpacked bytes handed over so far.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Lines handed over so far, so the number of the line last read.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Bytes still to come. `None` for a packed file, whose unpacked size nobody can vouch for.
+    pub fn bytes_left(&self) -> Option<u64> {
+        match self.packing() {
+            None => Some(self.total.saturating_sub(self.position)),
+            Some(_) => None,
+        }
+    }
+
+    /// The next bytes without taking them: `count`, or fewer where the file ends.
+    pub fn peek(&mut self, count: usize) -> Result<&[u8], ReadError> {
+        while self.end - self.start < count && self.fill()? {}
+        let end = self.end.min(self.start.saturating_add(count));
+        Ok(&self.buffer[self.start..end])
+    }
+
+    /// Takes `prefix` if the next bytes are just that.
+    pub fn skip_prefix(&mut self, prefix: &[u8]) -> Result<bool, ReadError> {
+        let found = self.peek(prefix.len())? == prefix;
+        if found {
+            self.consume(prefix.len());
+        }
+        Ok(found)
+    }
+
+    /// Takes the mark that some editors put before UTF-8 text, if it is there.
+    pub fn skip_byte_order_mark(&mut self) -> Result<bool, ReadError> {
+        self.skip_prefix("\u{feff}".as_bytes())
+    }
+
+    /// The next line without its end (`\n` or `\r\n`), or `None` at the end of the file. A line
+    /// longer than `limit` is an error that names its number.
+    pub fn read_line_bounded(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+        let Some(found) = self.find_line(limit)? else {
+            let place = Place::Line(self.lines.saturating_add(1));
+            return Err(self.malformed(place, format!("the line is longer than {limit} bytes")));
+        };
+        if found == Found::default() {
+            return Ok(None);
+        }
+        let from = self.start;
+        self.lines = self.lines.saturating_add(1);
+        self.consume(found.bytes + usize::from(found.delimited));
+        Ok(Some(without_return(&self.buffer[from..from + found.bytes])))
+    }
+
+    /// The line that [`read_line_bounded`](Self::read_line_bounded) would hand over, not taken.
+    /// `None` also where the line is longer than `limit`.
+    pub fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+        match self.find_line(limit)? {
+            Some(found) if found != Found::default() => Ok(Some(without_return(
+                &self.buffer[self.start..self.start + found.bytes],
+            ))),
+            _ => Ok(None),
+        }
+    }
+
+    /// The bytes before the next `delimiter`, which is taken too and must come within `limit`
+    /// bytes. `what` names them in messages.
+    pub fn read_until(
+        &mut self,
+        delimiter: u8,
+        limit: usize,
+        what: &str,
+    ) -> Result<&[u8], ReadError> {
+        let problem = match self.find(delimiter, limit)? {
+            Some(found) if found.delimited => {
+                let from = self.start;
+                self.consume(found.bytes + 1);
+                return Ok(&self.buffer[from..from + found.bytes]);
+            }
+            Some(found) => format!("the file ends {} bytes into {what}", found.bytes),
+            None => format!("{what} is not ended within {limit} bytes"),
+        };
+        Err(self.malformed(Place::Byte(self.position), problem))
+    }
+
+    /// Exactly `count` bytes. The caller answers for `count`: it must be bounded by a limit of its
+    /// own or by [`bytes_left`](Self::bytes_left). `what` names them in messages.
+    pub fn read_exact(&mut self, count: usize, what: &str) -> Result<&[u8], ReadError> {
+        let found = self.peek(count)?.len();
+        if found < count {
+            let problem = format!("expected {count} bytes of {what}, found {found}");
+            return Err(self.malformed(Place::Byte(self.position), problem));
+        }
+        let from = self.start;
+        self.consume(count);
+        Ok(&self.buffer[from..from + count])
+    }
+
+    /// Passes over `count` bytes; the file must hold them.
+    pub fn skip(&mut self, count: u64) -> Result<(), ReadError> {
+        let from = self.position;
+        let target = from.saturating_add(count);
+        while self.position < target {
+            let wanted = target - self.position;
+            let buffered = self.end - self.start;
+            if buffered > 0 {
+                self.consume(buffered.min(usize::try_from(wanted).unwrap_or(usize::MAX)));
+                continue;
+            }
+            let seekable = self.bytes_left().is_some_and(|left| wanted <= left);
+            if seekable && self.source.seek_over(wanted).map_err(|e| self.failed(e))? {
+                self.position = target;
+            } else if !self.fill()? {
+                let found = self.position - from;
+                let problem = format!("expected {count} bytes to pass over, found {found}");
+                return Err(self.malformed(Place::Byte(from), problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// An error in the bytes of this file.
+    pub fn malformed(&self, place: Place, problem: impl Into<String>) -> ReadError {
+        ReadError::Malformed {
+            path: self.path.clone(),
+            place,
+            problem: problem.into(),
+        }
+    }
+
+    /// The error that this file is of a kind that is not read.
+    pub fn unsupported(&self, problem: impl Into<String>) -> ReadError {
+        ReadError::Unsupported {
+            path: self.path.clone(),
+            problem: problem.into(),
+        }
+    }
+
+    /// Finds the end of the line; the return of a `\r\n` does not count towards its limit.
+    fn find_line(&mut self, limit: usize) -> Result<Option<Found>, ReadError> {
+        let found = self.find(b'\n', limit.saturating_add(1))?;
+        Ok(found.filter(|found| {
+            let line = &self.buffer[self.start..self.start + found.bytes];
+            without_return(line).len() <= limit
+        }))
+    }
+
+    /// How far the next `delimiter` is, `None` if further than `limit`; without delimiter where
+    /// the file ends first.
+    fn find(&mut self, delimiter: u8, limit: usize) -> Result<Option<Found>, ReadError> {
+        let mut bytes = 0;
+        loop {
+            let mut fresh = &self.buffer[self.start + bytes..self.end];
+            // The standard library searches fast here and nowhere else in its public face;
+            // reading from a slice cannot fail.
+            let passed = fresh.skip_until(delimiter).unwrap_or(0);
+            bytes += passed;
+            let delimited = passed > 0 && self.buffer[self.start + bytes - 1] == delimiter;
+            bytes -= usize::from(delimited);
+            if bytes > limit {
+                return Ok(None);
+            }
+            if delimited || !self.fill()? {
+                return Ok(Some(Found { bytes, delimited }));
+            }
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.position = self.position.saturating_add(count as u64);
+    }
+
+    /// Appends bytes to the buffer; `false` at the end of the file.
+    fn fill(&mut self) -> Result<bool, ReadError> {
+        if self.ended {
+            return Ok(false);
+        }
+        if self.end == self.buffer.len() {
+            if self.start > 0 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            } else {
+                // A small file needs no large buffer; one byte more lets its end be seen.
+                let whole = usize::try_from(self.total.saturating_add(1)).unwrap_or(usize::MAX);
+                let first = if self.packing().is_some() {
+                    CHUNK_BYTES
+                } else {
+                    whole
+                };
+                let grown = first
+                    .min(CHUNK_BYTES)
+                    .max(self.buffer.len().saturating_mul(2));
+                self.buffer.resize(grown, 0);
+            }
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    return Ok(false);
+                }
+                Ok(read) => {
+                    self.end += read;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+    }
+
+    /// A failure of the system, or of unpacking, which is a fault in the file.
+    fn failed(&self, source: std::io::Error) -> ReadError {
+        match self.packing() {
+            Some(packing) if source.raw_os_error().is_none() => {
+                let problem = format!("damaged {packing} data: {source}");
+                self.malformed(Place::Byte(self.source.consumed()), problem)
+            }
+            _ => ReadError::Io {
+                path: self.path.clone(),
+                source,
+            },
+        }
+    }
+}
+
+/// Where a search ended: after how many bytes, and whether at the delimiter or the file's end.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    bytes: usize,
+    delimited: bool,
+}
+
+/// Most bytes of a file quoted in a message.
+const SHOWN_BYTES: usize = 40;
+
+/// The beginning of `bytes` in a form that is safe to print.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    match bytes.get(..SHOWN_BYTES) {
+        Some(beginning) => format!("`{}…`", beginning.escape_ascii()),
+        None => format!("`{}`", bytes.escape_ascii()),
+    }
+}
+
+fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

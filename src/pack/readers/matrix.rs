@@ -1,0 +1,188 @@
+//! A matrix of numbers in one file, its words in another: row by row, side by side.
+//!
+//! Where in the file the matrix lies and what its numbers are is told by the header of the format
+//! ([`npy`](super::npy), [`safetensors`](super::safetensors)); the bytes after it are the same.
+
+use half::bf16;
+use half::f16;
+
+use super::Budget;
+use super::Place;
+use super::ReadError;
+use super::VectorReader;
+use super::input::Input;
+
+/// How a number is written, always with the least significant byte first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// IEEE half.
+    F16,
+    /// The upper half of an IEEE single.
+    Bf16,
+    /// IEEE single.
+    F32,
+    /// IEEE double.
+    F64,
+}
+
+impl Number {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+
+    /// What is too large for a 32-bit float becomes infinite.
+    fn decode(self, bytes: &[u8], row: &mut [f32]) {
+        fn each<const N: usize>(bytes: &[u8], row: &mut [f32], number: fn([u8; N]) -> f32) {
+            for (slot, bytes) in row.iter_mut().zip(bytes.as_chunks().0) {
+                *slot = number(*bytes);
+            }
+        }
+        match self {
+            Self::F16 => each(bytes, row, |bytes| f16::from_le_bytes(bytes).to_f32()),
+            Self::Bf16 => each(bytes, row, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+            Self::F32 => each(bytes, row, f32::from_le_bytes),
+            Self::F64 => each(bytes, row, |bytes| f64::from_le_bytes(bytes) as f32),
+        }
+    }
+}
+
+/// What the header of a matrix claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// How its numbers are written.
+    pub number: Number,
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many numbers a row has.
+    pub dims: u64,
+}
+
+impl Shape {
+    /// Bytes of the whole matrix, `None` if that is beyond counting.
+    pub(super) fn bytes(self) -> Option<u64> {
+        self.rows
+            .checked_mul(self.dims)?
+            .checked_mul(self.number.bytes())
+    }
+}
+
+/// Reads a matrix and the words that belong to its rows.
+pub struct MatrixReader {
+    input: Input,
+    words: Input,
+    number: Number,
+    rows: u64,
+    dims: usize,
+    row_bytes: usize,
+    word_bytes: usize,
+    read: u64,
+}
+
+impl MatrixReader {
+    /// `input` stands at the first number and holds the whole matrix; `words` is a word a line.
+    pub fn new(
+        input: Input,
+        mut words: Input,
+        shape: Shape,
+        budget: Budget,
+    ) -> Result<Self, ReadError> {
+        if shape.dims == 0 {
+            return Err(input.malformed(Place::Byte(0), "its rows have 0 numbers"));
+        }
+        let rows = budget.admit_rows(shape.rows, &input)?;
+        let dims = budget.admit_dims(shape.dims, &input)?;
+        words.skip_byte_order_mark()?;
+        let number = shape.number;
+        // Fits: the budget bounds the dimensions far below.
+        let row_bytes = dims.saturating_mul(number.bytes() as usize);
+        let word_bytes = budget.word_bytes;
+        Ok(Self {
+            input,
+            words,
+            number,
+            rows,
+            dims,
+            row_bytes,
+            word_bytes,
+            read: 0,
+        })
+    }
+
+    fn next_word(&mut self, word: &mut Vec<u8>) -> Result<bool, ReadError> {
+        let line = self.words.read_line_bounded(self.word_bytes)?;
+        line.inspect(|line| word.extend_from_slice(line));
+        Ok(line.is_some())
+    }
+
+    /// The error that there are not as many words as rows, once all words are read.
+    fn unequal(&self) -> ReadError {
+        let (words, rows) = (self.words.lines(), self.rows);
+        let matrix = self.input.path().display();
+        let problem =
+            format!("the vocabulary ends after {words} words, but {matrix} has {rows} rows");
+        self.words.malformed(Place::Line(words), problem)
+    }
+}
+
+impl VectorReader for MatrixReader {
+    fn dims(&self) -> usize {
+        self.dims
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+        word.clear();
+        let more_words = self.next_word(word)?;
+        if self.read == self.rows {
+            if !more_words {
+                return Ok(false);
+            }
+            while self.words.read_line_bounded(self.word_bytes)?.is_some() {}
+            return Err(self.unequal());
+        }
+        if !more_words {
+            return Err(self.unequal());
+        }
+        let bytes = self.input.read_exact(self.row_bytes, "a row's numbers")?;
+        self.number.decode(bytes, row);
+        self.read = self.read.saturating_add(1);
+        Ok(true)
+    }
+
+    fn place(&self) -> Place {
+        Place::Row(self.read.saturating_sub(1))
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        self.input.progress()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_number_is_decoded_and_what_is_too_large_becomes_infinite() {
+        let decode = |number: Number, bytes: &[u8]| {
+            let mut row = [0.0; 2];
+            number.decode(bytes, &mut row);
+            row
+        };
+        assert_eq!(
+            decode(Number::F16, &[0x00, 0x3c, 0x00, 0x7c]),
+            [1.0, f32::INFINITY]
+        );
+        assert_eq!(decode(Number::Bf16, &[0x80, 0x3f, 0x20, 0xc0]), [1.0, -2.5]);
+        let wide = [1.5_f64.to_le_bytes(), (-1e300_f64).to_le_bytes()].concat();
+        assert_eq!(decode(Number::F64, &wide), [1.5, f32::NEG_INFINITY]);
+        assert!(decode(Number::F32, &[f32::NAN.to_le_bytes(); 2].concat())[1].is_nan());
+    }
+}

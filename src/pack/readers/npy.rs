@@ -1,0 +1,249 @@
+//! NumPy's `.npy`: one array in one file, here a matrix whose words stand in a second file.
+//!
+//! Its header is a Python dictionary. It is read by a grammar of just what NumPy writes there and
+//! never evaluated; arrays of Python objects, which are pickled programs, are refused, and so are
+//! `.npz` archives.
+
+use super::Place;
+use super::ReadError;
+use super::input::Input;
+use super::input::shown;
+use super::matrix::Number;
+use super::matrix::Shape;
+
+/// The first bytes of every such file.
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Longest header read. NumPy writes 118 bytes for a matrix.
+const HEADER_BYTES: usize = 64 << 10;
+
+/// Reads the header, checks it against the file's size, and leaves `input` at the first number.
+pub fn find_matrix(input: &mut Input) -> Result<Shape, ReadError> {
+    if input.peek(4)? == b"PK\x03\x04" {
+        return Err(input.unsupported(
+            "a .npz or zip archive; unpack it, or store the array alone with numpy.save",
+        ));
+    }
+    if let Some(packing) = input.packing() {
+        return Err(input.unsupported(format!("packed with {packing}; unpack it first")));
+    }
+    if !input.skip_prefix(MAGIC)? {
+        let problem = format!(
+            "expected the magic of a .npy file, found {}",
+            shown(input.peek(6)?)
+        );
+        return Err(input.malformed(Place::Byte(0), problem));
+    }
+    let (major, minor) = match input.read_exact(2, "the format's version")? {
+        [major, minor] => (*major, *minor),
+        _ => (0, 0),
+    };
+    let length = match major {
+        1 => little_endian(input.read_exact(2, "the header's length")?),
+        2 | 3 => little_endian(input.read_exact(4, "the header's length")?),
+        _ => return Err(input.unsupported(format!("version {major}.{minor} of the .npy format"))),
+    };
+    let began = input.position();
+    if length > HEADER_BYTES {
+        let problem = format!("a header of {length} bytes, more than {HEADER_BYTES}");
+        return Err(input.malformed(Place::Byte(began), problem));
+    }
+    let shape = match Grammar::new(input.read_exact(length, "the header")?).dictionary() {
+        Ok(shape) => shape,
+        Err(Refusal::Malformed { at, problem }) => {
+            let place = Place::Byte(began.saturating_add(at as u64));
+            return Err(input.malformed(place, problem));
+        }
+        Err(Refusal::Unsupported(problem)) => return Err(input.unsupported(problem)),
+    };
+    let (promised, left) = (shape.bytes(), input.bytes_left());
+    if promised != left {
+        let Shape { rows, dims, number } = shape;
+        let problem = format!(
+            "the header promises {rows} rows of {dims} numbers ({number:?}), which are not the \
+             {} bytes that follow",
+            left.unwrap_or(0)
+        );
+        return Err(input.malformed(Place::Byte(input.position()), problem));
+    }
+    Ok(shape)
+}
+
+fn little_endian(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, &byte| number << 8 | usize::from(byte))
+}
+
+enum Refusal {
+    Malformed { at: usize, problem: String },
+    Unsupported(String),
+}
+
+/// The header's text and how far it is read.
+struct Grammar<'h> {
+    text: &'h [u8],
+    at: usize,
+}
+
+impl<'h> Grammar<'h> {
+    fn new(text: &'h [u8]) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// `{'descr': '<f4', 'fortran_order': False, 'shape': (2000, 100), }`, keys in any order.
+    fn dictionary(mut self) -> Result<Shape, Refusal> {
+        let (mut number, mut by_column, mut extent) = (None, None, None);
+        self.expect(b'{')?;
+        while !self.accept(b'}') {
+            let key = self.string()?;
+            self.expect(b':')?;
+            let repeated = match key {
+                b"descr" => number.replace(self.number()?).is_some(),
+                b"fortran_order" => by_column.replace(self.truth()?).is_some(),
+                b"shape" => extent.replace(self.extent()?).is_some(),
+                _ => return Err(self.fault(format!("the unknown key {}", shown(key)))),
+            };
+            if repeated {
+                return Err(self.fault(format!("the key {} twice", shown(key))));
+            }
+            if !self.accept(b',') {
+                self.expect(b'}')?;
+                break;
+            }
+        }
+        if self.peek().is_some() {
+            return Err(self.fault("something after the dictionary"));
+        }
+        let (Some(number), Some(by_column), Some([rows, dims])) = (number, by_column, extent)
+        else {
+            return Err(self.fault("expected the keys descr, fortran_order and shape"));
+        };
+        if by_column {
+            return Err(Refusal::Unsupported(
+                "an array in Fortran order (by column); store numpy.ascontiguousarray of it".into(),
+            ));
+        }
+        Ok(Shape { number, rows, dims })
+    }
+
+    fn number(&mut self) -> Result<Number, Refusal> {
+        if self.peek() == Some(b'[') {
+            return Err(Refusal::Unsupported(
+                "an array of records; store plain numbers".into(),
+            ));
+        }
+        match self.string()? {
+            b"<f2" => Ok(Number::F16),
+            b"<f4" => Ok(Number::F32),
+            b"<f8" => Ok(Number::F64),
+            b"|O" | b"O" => Err(Refusal::Unsupported(
+                "an array of Python objects, which are pickled programs; store it as float32"
+                    .into(),
+            )),
+            other => Err(Refusal::Unsupported(format!(
+                "numbers of the kind {}; only <f2, <f4 and <f8 are read, so store it as float32",
+                shown(other)
+            ))),
+        }
+    }
+
+    fn truth(&mut self) -> Result<bool, Refusal> {
+        self.peek();
+        for (name, value) in [(b"True".as_slice(), true), (b"False", false)] {
+            if self.text[self.at..].starts_with(name) {
+                self.at += name.len();
+                return Ok(value);
+            }
+        }
+        Err(self.fault("expected True or False"))
+    }
+
+    fn extent(&mut self) -> Result<[u64; 2], Refusal> {
+        let (mut extent, mut axes) = ([0; 2], 0);
+        self.expect(b'(')?;
+        while !self.accept(b')') {
+            let length = self.integer()?;
+            if let Some(slot) = extent.get_mut(axes) {
+                *slot = length;
+            }
+            axes += 1;
+            if !self.accept(b',') {
+                self.expect(b')')?;
+                break;
+            }
+        }
+        if axes == 2 {
+            return Ok(extent);
+        }
+        Err(Refusal::Unsupported(format!(
+            "an array of {axes} dimensions; a matrix has 2"
+        )))
+    }
+
+    fn integer(&mut self) -> Result<u64, Refusal> {
+        self.peek();
+        let from = self.at;
+        let digits = self.text[from..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let text = &self.text[from..from + digits];
+        let Some(number) = std::str::from_utf8(text)
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+        else {
+            return Err(self.fault("expected a length below 2^64"));
+        };
+        self.at += digits;
+        // Python 2 wrote its long integers so.
+        self.accept(b'L');
+        Ok(number)
+    }
+
+    fn string(&mut self) -> Result<&'h [u8], Refusal> {
+        let Some(quote @ (b'\'' | b'"')) = self.peek() else {
+            return Err(self.fault("expected a string"));
+        };
+        let text = &self.text[self.at + 1..];
+        match text.iter().position(|&byte| byte == quote) {
+            Some(length) if !text[..length].contains(&b'\\') => {
+                self.at += length + 2;
+                Ok(&text[..length])
+            }
+            _ => Err(self.fault("a string without end, or with an escape")),
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Refusal> {
+        if self.accept(byte) {
+            return Ok(());
+        }
+        Err(self.fault(format!("expected `{}`", char::from(byte))))
+    }
+
+    fn accept(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// The next byte that is not blank, which the reading then stands at.
+    fn peek(&mut self) -> Option<u8> {
+        let blanks = self.text[self.at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace());
+        self.at += blanks.count();
+        self.text.get(self.at).copied()
+    }
+
+    fn fault(&self, problem: impl Into<String>) -> Refusal {
+        let found = shown(&self.text[self.at..]);
+        let problem = format!("in the header: {}, found {found}", problem.into());
+        Refusal::Malformed {
+            at: self.at,
+            problem,
+        }
+    }
+}
