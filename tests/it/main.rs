@@ -6,4 +6,10 @@ mod fasttext_bin_shared;
 #[cfg(test)]
 mod finalfusion;
 #[cfg(test)]
+#[cfg(feature = "model2vec")]
+mod model2vec;
+#[cfg(test)]
+#[cfg(feature = "model2vec")]
+mod model2vec_shared;
+#[cfg(test)]
 mod shared_data;
