@@ -10,6 +10,10 @@ mod interrupted;
 mod layers;
 mod linalg;
 mod model_file;
+#[cfg(feature = "model2vec")]
+mod model2vec;
+#[cfg(feature = "model2vec")]
+mod model2vec_shared;
 mod pack;
 mod replace;
 mod shared_data;

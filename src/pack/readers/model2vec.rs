@@ -1,7 +1,7 @@
 //! Folders of model2vec: static vectors of a tokenizer's entries, distilled from a transformer.
 //!
-//! `model.safetensors` holds `embeddings` [rows, dims] and, in smaller models, `weights` [entries]
-//! and `mapping` [entries]: the vector of entry `t` is `weights[t] * embeddings[mapping[t]]`.
+//! `model.safetensors` holds `embeddings` (rows x dims) and, in smaller models, `weights` (entries)
+//! and `mapping` (entries): the vector of entry `t` is `weights[t] * embeddings[mapping[t]]`.
 //! `tokenizer.json` holds the entries. Special tokens and the one for unknown text are no words.
 //!
 //! * WordPiece: every entry is a word, continuations keep their `##`, and [`Subword::WordPiece`]
@@ -17,9 +17,11 @@
 
 mod tensors;
 
+use std::fmt::Display;
 use std::path::Path;
 
 use safetensors::Dtype;
+use serde::de::IgnoredAny;
 use tokenizers::ModelWrapper;
 use tokenizers::Tokenizer;
 
@@ -217,6 +219,18 @@ fn read_config(source: &Source) -> Result<bool, ReadError> {
     Ok(config.normalize.unwrap_or(true))
 }
 
+/// The library panics on JSON that breaks off inside some parts and on some faulty normalisers. A
+/// panic must not be reachable from a file, so the syntax is checked first and the rest is caught.
+fn parse_tokenizer(source: &Source) -> Result<Tokenizer, ReadError> {
+    let bytes = whole(source, MOST_TOKENIZER_BYTES)?;
+    let refuse =
+        |why: &dyn Display| source.malformed(0, format!("expected a tokenizer, found: {why}"));
+    serde_json::from_slice::<IgnoredAny>(&bytes).map_err(|error| refuse(&error))?;
+    std::panic::catch_unwind(move || Tokenizer::from_bytes(bytes))
+        .map_err(|_| refuse(&"parts that the tokenizers library gives up on"))?
+        .map_err(|error| refuse(&error))
+}
+
 struct Entries {
     words: Vec<(u32, String)>,
     subword: Option<Subword>,
@@ -224,9 +238,7 @@ struct Entries {
 }
 
 fn read_entries(source: &Source, budget: Budget) -> Result<Entries, ReadError> {
-    let bytes = whole(source, MOST_TOKENIZER_BYTES)?;
-    let tokenizer = Tokenizer::from_bytes(bytes)
-        .map_err(|error| source.malformed(0, format!("expected a tokenizer: {error}")))?;
+    let tokenizer = parse_tokenizer(source)?;
     let (unknown, subword, marked) = match tokenizer.get_model() {
         ModelWrapper::WordPiece(model) => {
             let prefix = model.continuing_subword_prefix.clone();
