@@ -35,7 +35,7 @@ impl Normalisation {
     /// - `glove-twitter`: the tags of Stanford's tweet script. Departures, each because a single
     ///   pass from left to right keeps its word boundaries: only numbers that stand alone become
     ///   `<number>`, without their sign; `8` is no pair of eyes and smileys are not read
-    ///   backwards; letter mouths (`:p`) must end there; a word counts as capitals when all its
+    ///   backwards; letter mouths (`:p`) and hearts must end there; each mark is a token; a word counts as capitals when all its
     ///   letters are; hashtags are also cut at digits.
     /// - `word2vec-news`: case kept, digits as `#`.
     /// - `fasttext`: case kept.

@@ -1,8 +1,8 @@
 //! The scanner: one pass over clean text that decides where tokens begin and end. Words are cut
 //! here; addresses, names and hashtags in `web`, smileys and tags in `cues`, clusters in `emoji`.
 //!
-//! Nothing looks back, and looking ahead is bounded, except that the last digits of a number and
-//! the last piece of a name can be read twice.
+//! It looks back one character at most. It looks ahead a bounded way, except that the last group
+//! after a number and the end of a word around a name or scheme can be read a second time.
 
 use super::classes::Byte;
 use super::classes::Wide;
@@ -219,7 +219,8 @@ impl<'a> Scanner<'a> {
         let from = self.tokens.arena.len();
         spelling::spell(rules, word, &mut self.tokens.arena, &mut self.tokens.scratch);
         let spelled = &self.tokens.arena[from..];
-        let number = spelled.chars().all(|c| c.is_numeric() || c == '#');
+        let number = !spelled.starts_with(|c: char| c.is_ascii_alphabetic())
+            && spelled.chars().all(|c| c.is_numeric() || c == '#');
         if number && matches!(rules.numbers, Numbers::Zero | Numbers::Tag) {
             self.tokens.arena.truncate(from);
             return self.number(start, end);

@@ -18,6 +18,7 @@ const DOT_ABOVE: char = '\u{307}';
 pub(super) fn spell(rules: &Normalisation, word: &str, arena: &mut String, scratch: &mut String) {
     let at = arena.len();
     fold(rules, word, arena);
+<<<<<<< HEAD
     let drops_marks = rules.contractions == Contractions::DropMark;
     let hides_digits = rules.numbers == Numbers::Hashes;
     if (drops_marks && arena[at..].contains('\''))
@@ -28,6 +29,25 @@ pub(super) fn spell(rules: &Normalisation, word: &str, arena: &mut String, scrat
         arena.truncate(at);
         let kept = scratch.chars().filter(|&c| !(drops_marks && c == '\''));
         if hides_digits { hide_digits(kept, arena) } else { arena.extend(kept) }
+=======
+    let drops_marks = rules.contractions == Contractions::DropMark && arena[at..].contains('\'');
+    let hides_digits = rules.numbers == Numbers::Hashes && arena[at..].contains(char::is_numeric);
+    if !drops_marks && !hides_digits {
+        return;
+    }
+    scratch.clear();
+    scratch.push_str(&arena[at..]);
+    arena.truncate(at);
+    // Letters that lose the apostrophe between them can compose, as Korean ones do.
+    let kept = scratch
+        .chars()
+        .filter(|&c| !(drops_marks && c == '\''))
+        .nfc();
+    if hides_digits {
+        hide_digits(kept, arena)
+    } else {
+        arena.extend(kept)
+>>>>>>> text
     }
 }
 
@@ -51,8 +71,9 @@ pub(super) fn fold(rules: &Normalisation, text: &str, arena: &mut String) {
     let mut on_i = false;
     let kept = |c: &char| {
         on_i = *c == 'i' || (on_i && is_combining_mark(*c));
-        !(lower && on_i && *c == DOT_ABOVE)
-            && !(strip && c.general_category() == GeneralCategory::NonspacingMark)
+        let is_dot = lower && on_i && *c == DOT_ABOVE;
+        let is_accent = strip && c.general_category() == GeneralCategory::NonspacingMark;
+        !is_dot && !is_accent
     };
     if lower {
         arena.extend(text.nfd().flat_map(char::to_lowercase).filter(kept).nfc());

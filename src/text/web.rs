@@ -73,11 +73,14 @@ impl Scanner<'_> {
         let rest = &self.bytes[host..];
         let outside = |byte: &u8| !byte.is_ascii_graphic() || matches!(byte, b'<' | b'>' | b'"');
         let mut end = rest.iter().position(outside).unwrap_or(rest.len());
-        // An ampersand and a near semicolon could be an entity the next time it is read.
+        // In an address that is kept, an ampersand and a near semicolon could be an entity the
+        // next time it is read.
         let entity = |at: &usize| {
             rest[*at] == b'&' && rest[*at..end].iter().take(ENTITY_BYTES).any(|&byte| byte == b';')
         };
-        if let Some(at) = (0..end).find(entity) {
+        if self.rules.urls == Urls::Keep
+            && let Some(at) = (0..end).find(entity)
+        {
             end = at;
         }
         // The host begins with a letter or digit, so something is left.

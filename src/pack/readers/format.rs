@@ -10,11 +10,15 @@ use super::Budget;
 use super::Place;
 use super::ReadError;
 use super::VectorReader;
+use super::fasttext_bin::FastTextReader;
+use super::finalfusion::FinalfusionReader;
 use super::glove_text::GloveTextReader;
 use super::header::HEADER_BYTES;
 use super::header::is_header;
 use super::input::Input;
 use super::matrix::MatrixReader;
+#[cfg(feature = "model2vec")]
+use super::model2vec::Model2VecReader;
 use super::npy;
 use super::safetensors;
 use super::text_rows::count_numbers;
@@ -176,14 +180,15 @@ pub fn open(source: &Source) -> Result<Box<dyn VectorReader>, ReadError> {
                 budget,
             )?))
         }
-        // Formats with readers of their own files are plugged in here, an arm each.
-        Format::FastText | Format::Model2Vec | Format::Finalfusion => {
-            let problem = format!("{format} is not read by this build");
-            Err(ReadError::Unsupported {
-                path: path.clone(),
-                problem,
-            })
-        }
+        Format::FastText => Ok(Box::new(FastTextReader::open(path, budget)?)),
+        Format::Finalfusion => Ok(Box::new(FinalfusionReader::open(path, budget)?)),
+        #[cfg(feature = "model2vec")]
+        Format::Model2Vec => Ok(Box::new(Model2VecReader::open(path, budget)?)),
+        #[cfg(not(feature = "model2vec"))]
+        Format::Model2Vec => Err(ReadError::Unsupported {
+            path: path.clone(),
+            problem: "model2vec folders are read by a build with `--features model2vec`".to_owned(),
+        }),
     }
 }
 

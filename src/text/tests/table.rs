@@ -122,6 +122,8 @@ fn deboom_drops_marks_and_zeroes_numbers() {
             ("Don't pay $1,000.50 in 2020!", "dont pay 0 in 0"),
             ("1,000.5km covid19 1.2.x 3'4", "0 5km covid19 0 x 0"),
             ("@me http://a.b #NewYork #new_york", "newyork new york"),
+            // Jamo that lose the apostrophe between them compose.
+            ("가'\u{11A8}", "각"),
         ],
     );
 }
