@@ -33,7 +33,8 @@ struct Golden {
 }
 
 fn golden() -> Golden {
-    serde_json::from_str(include_str!("../data/linalg/golden.json")).unwrap()
+    serde_json::from_str(include_str!("../data/linalg/golden.json"))
+        .expect("the golden file is one of ours")
 }
 
 #[track_caller]
@@ -117,7 +118,7 @@ fn check_decomposition(matrix: &Array2<f64>) {
     let turned = matrix.dot(&vectors.t());
     for (i, value) in values.iter().enumerate() {
         check_close(
-            &turned.column(i),
+            turned.column(i),
             &(&vectors.row(i) * *value),
             tolerance * size.max(1e-300),
         );
