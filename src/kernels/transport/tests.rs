@@ -57,6 +57,26 @@ proptest! {
             check_certificate(&solver);
         }
     }
+
+    #[test]
+    fn a_search_cut_short_still_bounds_the_cost_from_above((supply, demand, cost) in problem()) {
+        let mut solver = Transport::new();
+        let optimum = solver.cost(&supply, &demand, &cost);
+        prop_assume!(optimum > 0.0);
+        let total = solver.rows.total * solver.columns.total;
+        let exact = solver.flow_cost().over(total);
+        let mut before = f64::INFINITY;
+        for limit in 0..solver.pivots {
+            solver.rows.fill(Bag::of(&supply).unwrap());
+            solver.columns.fill(Bag::of(&demand).unwrap());
+            solver.spread_masses();
+            solver.start();
+            solver.improve(limit);
+            let bound = solver.flow_cost().over(total);
+            prop_assert!(exact <= bound && bound <= before);
+            before = bound;
+        }
+    }
 }
 
 #[test]
