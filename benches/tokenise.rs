@@ -29,9 +29,8 @@ fn shared(path: &str, first: usize) -> Option<Vec<String>> {
 
 fn made_up(words: &[&str]) -> Vec<String> {
     let text = |at: usize| -> String {
-        let chosen: Vec<_> = (0..11)
-            .map(|word| words[(at * 7 + word * word) % words.len()])
-            .collect();
+        let chosen: Vec<_> =
+            (0..11).map(|word| words[(at * 7 + word * word) % words.len()]).collect();
         chosen.join(" ")
     };
     (0..1000).map(text).collect()
@@ -65,35 +64,18 @@ fn samples() -> Vec<Sample> {
             "so",
         ])
     });
-    let wide = tweets
-        .iter()
-        .filter(|text| !text.is_ascii())
-        .cloned()
-        .collect();
+    let wide = tweets.iter().filter(|text| !text.is_ascii()).cloned().collect();
     vec![
-        Sample {
-            name: "sentences",
-            texts: sentences,
-        },
-        Sample {
-            name: "tweets",
-            texts: tweets,
-        },
-        Sample {
-            name: "tweets-not-ascii",
-            texts: wide,
-        },
+        Sample { name: "sentences", texts: sentences },
+        Sample { name: "tweets", texts: tweets },
+        Sample { name: "tweets-not-ascii", texts: wide },
     ]
 }
 
 fn tokenising(criterion: &mut Criterion) {
     for Sample { name, texts } in samples() {
         let bytes: usize = texts.iter().map(String::len).sum();
-        eprintln!(
-            "{name}: {} texts of {} bytes on average",
-            texts.len(),
-            bytes / texts.len()
-        );
+        eprintln!("{name}: {} texts of {} bytes on average", texts.len(), bytes / texts.len());
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Elements(texts.len() as u64));
         for preset in Normalisation::PRESETS {

@@ -104,15 +104,7 @@ fn check_decomposition(matrix: &Array2<f64>) {
     let tolerance = 1e-14 * n.max(8) as f64;
     let turned = matrix.dot(&vectors.t());
     for (i, value) in values.iter().enumerate() {
-<<<<<<< HEAD
-        check_close(&turned.column(i), &(&vectors.row(i) * *value), tolerance * size.max(1e-300));
-=======
-        check_close(
-            turned.column(i),
-            &(&vectors.row(i) * *value),
-            tolerance * size.max(1e-300),
-        );
->>>>>>> transport
+        check_close(turned.column(i), &(&vectors.row(i) * *value), tolerance * size.max(1e-300));
         assert!(i == 0 || values[i - 1] >= *value);
         let largest =
             vectors.row(i).iter().fold(0.0, |l: f64, &x| if x.abs() > l.abs() { x } else { l });

@@ -9,11 +9,11 @@ mod finalfusion;
 mod interrupted;
 mod layers;
 mod linalg;
-mod model_file;
 #[cfg(feature = "model2vec")]
 mod model2vec;
 #[cfg(feature = "model2vec")]
 mod model2vec_shared;
+mod model_file;
 mod pack;
 mod replace;
 mod shared_data;

@@ -59,10 +59,7 @@ fn tensors(parts: &[(&str, &str, &str, Vec<u8>)]) -> Vec<u8> {
 }
 
 fn f32s(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// Five rows of two.
@@ -76,22 +73,9 @@ fn plain() -> Vec<u8> {
 fn mapped(mapping: &[i32]) -> Vec<u8> {
     let weights = [1.0f64, 1.0, 2.0, 0.5, -1.0];
     tensors(&[
-        (
-            "weights",
-            "F64",
-            "[5]",
-            weights
-                .iter()
-                .flat_map(|value| value.to_le_bytes())
-                .collect(),
-        ),
+        ("weights", "F64", "[5]", weights.iter().flat_map(|value| value.to_le_bytes()).collect()),
         ("embeddings", "F32", "[2, 2]", f32s(&[1.0, 2.0, 3.0, 4.0])),
-        (
-            "mapping",
-            "I32",
-            "[5]",
-            mapping.iter().flat_map(|row| row.to_le_bytes()).collect(),
-        ),
+        ("mapping", "I32", "[5]", mapping.iter().flat_map(|row| row.to_le_bytes()).collect()),
     ])
 }
 
@@ -107,10 +91,7 @@ type Rows = Vec<(String, Vec<f32>)>;
 fn read_all(mut reader: Model2VecReader) -> Result<Rows, ReadError> {
     let (mut word, mut row, mut rows) = (Vec::new(), vec![0.0; reader.dims()], Vec::new());
     while reader.next_row(&mut word, &mut row)? {
-        rows.push((
-            String::from_utf8(word.clone()).expect("JSON strings are UTF-8"),
-            row.clone(),
-        ));
+        rows.push((String::from_utf8(word.clone()).expect("JSON strings are UTF-8"), row.clone()));
     }
     assert_eq!(reader.rows_hint(), Some(rows.len() as u64));
     Ok(rows)
@@ -124,26 +105,11 @@ fn rows_of(tensors: Vec<u8>) -> Vec<Vec<f32>> {
 #[test]
 fn wordpiece_entries_come_in_order_of_their_ids_without_the_special_ones() {
     let reader = open(plain(), &wordpiece(), CONFIG).unwrap();
-    assert_eq!(
-        reader.subword(),
-        Some(Subword::WordPiece {
-            prefix: "##".into()
-        })
-    );
+    assert_eq!(reader.subword(), Some(Subword::WordPiece { prefix: "##".into() }));
     assert_eq!((reader.left_out(), reader.normalised()), (0, false));
-    let expected = [
-        ("cat", [0.5, -1.0]),
-        ("##s", [0.25, 2.0]),
-        ("größe", [-3.0, 1.5]),
-    ];
-    assert_eq!(
-        read_all(reader).unwrap(),
-        expected.map(|(word, row)| (word.into(), row.to_vec()))
-    );
-    assert!(
-        open(plain(), &wordpiece(), "{}").unwrap().normalised(),
-        "the default of model2vec"
-    );
+    let expected = [("cat", [0.5, -1.0]), ("##s", [0.25, 2.0]), ("größe", [-3.0, 1.5])];
+    assert_eq!(read_all(reader).unwrap(), expected.map(|(word, row)| (word.into(), row.to_vec())));
+    assert!(open(plain(), &wordpiece(), "{}").unwrap().normalised(), "the default of model2vec");
 }
 
 #[test]
@@ -151,23 +117,15 @@ fn unigram_entries_that_begin_a_word_are_words_and_the_others_are_counted_as_lef
     let reader = open(plain(), &unigram(), CONFIG).unwrap();
     // Left out: the piece `s` and the bare mark. The special tokens do not count.
     assert_eq!((reader.subword(), reader.left_out()), (None, 2));
-    assert_eq!(
-        read_all(reader).unwrap(),
-        [("cat".to_owned(), vec![0.5, -1.0])]
-    );
+    assert_eq!(read_all(reader).unwrap(), [("cat".to_owned(), vec![0.5, -1.0])]);
 }
 
 #[test]
 fn numbers_of_every_width_are_read() {
-    let halves: Vec<u8> = ROWS
-        .iter()
-        .flat_map(|&value| half::f16::from_f32(value).to_le_bytes())
-        .collect();
+    let halves: Vec<u8> =
+        ROWS.iter().flat_map(|&value| half::f16::from_f32(value).to_le_bytes()).collect();
     let expected = [[0.5, -1.0], [0.25, 2.0], [-3.0, 1.5]];
-    assert_eq!(
-        rows_of(tensors(&[("embeddings", "F16", "[5, 2]", halves)])),
-        expected
-    );
+    assert_eq!(rows_of(tensors(&[("embeddings", "F16", "[5, 2]", halves)])), expected);
     let small = [9, 9, 8, 8, 127, -128, 0, 1, -1, 2].map(|value: i8| value.cast_unsigned());
     let small = tensors(&[("embeddings", "I8", "[5, 2]", small.to_vec())]);
     assert_eq!(rows_of(small), [[127.0, -128.0], [0.0, 1.0], [-1.0, 2.0]]);
@@ -183,10 +141,7 @@ fn the_row_of_an_entry_is_its_weight_times_the_row_it_is_mapped_to() {
         ("weights", "F32", "[5]", weights),
     ]);
     assert_eq!(rows_of(weighted), [[1.0, -2.0], [1.0, 8.0], [3.0, -1.5]]);
-    let wide: Vec<u8> = [0i64, 0, 1, 0, 1]
-        .iter()
-        .flat_map(|row| row.to_le_bytes())
-        .collect();
+    let wide: Vec<u8> = [0i64, 0, 1, 0, 1].iter().flat_map(|row| row.to_le_bytes()).collect();
     let unweighted = tensors(&[
         ("embeddings", "F32", "[2, 2]", f32s(&[1.0, 2.0, 3.0, 4.0])),
         ("mapping", "I64", "[5]", wide),
@@ -199,10 +154,7 @@ fn a_mapping_that_leads_nowhere_is_an_error_at_its_place() {
     for row in [2, -1, i32::MAX, i32::MIN] {
         let reader = open(mapped(&[0, 0, 1, row, 1]), &wordpiece(), CONFIG).unwrap();
         let message = read_all(reader).unwrap_err().to_string();
-        assert!(
-            message.contains(&format!("expected a row below 2, found {row}")),
-            "{message}"
-        );
+        assert!(message.contains(&format!("expected a row below 2, found {row}")), "{message}");
     }
 }
 
@@ -216,10 +168,7 @@ fn what_is_not_read_is_refused_with_the_file_and_the_reason() {
     let panics = wordpiece().replace(r#""normalizer": null"#, PRECOMPILED);
     let column = || f32s(&[1.0; 5]);
     let with = |name, dtype, shape, bytes| {
-        tensors(&[
-            ("embeddings", "F32", "[5, 2]", f32s(&ROWS)),
-            (name, dtype, shape, bytes),
-        ])
+        tensors(&[("embeddings", "F32", "[5, 2]", f32s(&ROWS)), (name, dtype, shape, bytes)])
     };
     let mut long_header = plain();
     long_header[..8].copy_from_slice(&u64::MAX.to_le_bytes());
@@ -230,85 +179,22 @@ fn what_is_not_read_is_refused_with_the_file_and_the_reason() {
     let cases: [(Vec<u8>, &str, &str, &str); 14] = [
         (plain(), bpe.as_str(), CONFIG, "a BPE tokenizer"),
         (plain(), &panics, CONFIG, "tokenizers library gives up on"),
-        (
-            plain(),
-            "{}",
-            CONFIG,
-            "tokenizer.json, byte 0: expected a tokenizer",
-        ),
-        (
-            plain(),
-            &word,
-            "[",
-            "config.json, byte 0: expected a model2vec config",
-        ),
-        (
-            long_header,
-            &word,
-            CONFIG,
-            "a header of 18446744073709551615 bytes",
-        ),
-        (
-            more_data,
-            &word,
-            CONFIG,
-            "expected 40 bytes of data, found 41",
-        ),
-        (
-            only("vectors", "[5, 2]", 10),
-            &word,
-            CONFIG,
-            "a tensor `embeddings`, found none",
-        ),
-        (
-            only("embeddings", "[10]", 10),
-            &word,
-            CONFIG,
-            "two dimensions, found [10]",
-        ),
-        (
-            only("embeddings", "[5, 0]", 0),
-            &word,
-            CONFIG,
-            "1 to 4096 numbers, found 0",
-        ),
-        (
-            only("embeddings", "[4, 2]", 8),
-            &word,
-            CONFIG,
-            "has id 4, but there are 4 vectors",
-        ),
-        (
-            with("weights", "F32", "[4]", f32s(&[1.0; 4])),
-            &word,
-            CONFIG,
-            "expected 5 weights",
-        ),
-        (
-            with("weights", "I32", "[5]", column()),
-            &word,
-            CONFIG,
-            "`weights` of type I32",
-        ),
-        (
-            with("mapping", "F32", "[5]", column()),
-            &word,
-            CONFIG,
-            "`mapping` of type F32",
-        ),
-        (
-            with("mapping", "I32", "[5, 1]", column()),
-            &word,
-            CONFIG,
-            "`mapping` in one row",
-        ),
+        (plain(), "{}", CONFIG, "tokenizer.json, byte 0: expected a tokenizer"),
+        (plain(), &word, "[", "config.json, byte 0: expected a model2vec config"),
+        (long_header, &word, CONFIG, "a header of 18446744073709551615 bytes"),
+        (more_data, &word, CONFIG, "expected 40 bytes of data, found 41"),
+        (only("vectors", "[5, 2]", 10), &word, CONFIG, "a tensor `embeddings`, found none"),
+        (only("embeddings", "[10]", 10), &word, CONFIG, "two dimensions, found [10]"),
+        (only("embeddings", "[5, 0]", 0), &word, CONFIG, "1 to 4096 numbers, found 0"),
+        (only("embeddings", "[4, 2]", 8), &word, CONFIG, "has id 4, but there are 4 vectors"),
+        (with("weights", "F32", "[4]", f32s(&[1.0; 4])), &word, CONFIG, "expected 5 weights"),
+        (with("weights", "I32", "[5]", column()), &word, CONFIG, "`weights` of type I32"),
+        (with("mapping", "F32", "[5]", column()), &word, CONFIG, "`mapping` of type F32"),
+        (with("mapping", "I32", "[5, 1]", column()), &word, CONFIG, "`mapping` in one row"),
     ];
     for (tensors, tokenizer, config, expected) in cases {
         let message = open(tensors, tokenizer, config).unwrap_err().to_string();
-        assert!(
-            message.contains(expected),
-            "expected {expected:?} in {message:?}"
-        );
+        assert!(message.contains(expected), "expected {expected:?} in {message:?}");
     }
 }
 
@@ -316,22 +202,13 @@ fn what_is_not_read_is_refused_with_the_file_and_the_reason() {
 fn every_truncation_of_any_of_the_files_is_an_error() {
     let (tensors, tokenizer) = (mapped(&[0, 0, 1, 0, 1]), wordpiece());
     for length in 0..tensors.len() {
-        assert!(
-            open(tensors[..length].to_vec(), &tokenizer, CONFIG).is_err(),
-            "cut to {length}"
-        );
+        assert!(open(tensors[..length].to_vec(), &tokenizer, CONFIG).is_err(), "cut to {length}");
     }
     for (length, _) in tokenizer.char_indices() {
-        assert!(
-            open(plain(), &tokenizer[..length], CONFIG).is_err(),
-            "cut to {length}"
-        );
+        assert!(open(plain(), &tokenizer[..length], CONFIG).is_err(), "cut to {length}");
     }
     for length in 0..CONFIG.len() {
-        assert!(
-            open(plain(), &tokenizer, &CONFIG[..length]).is_err(),
-            "cut to {length}"
-        );
+        assert!(open(plain(), &tokenizer, &CONFIG[..length]).is_err(), "cut to {length}");
     }
 }
 

@@ -33,13 +33,7 @@ fn load(folder: &Path) -> Loaded {
         rows.insert(word.clone(), row.clone());
         order.push(word);
     }
-    Loaded {
-        rows,
-        order,
-        subword,
-        normalised,
-        left_out,
-    }
+    Loaded { rows, order, subword, normalised, left_out }
 }
 
 impl Loaded {
@@ -47,16 +41,10 @@ impl Loaded {
     fn embed(&self, words: &[&str]) -> Vec<f32> {
         let mut sum = vec![0.0f32; self.rows[words[0]].len()];
         for &word in words {
-            sum.iter_mut()
-                .zip(&self.rows[word])
-                .for_each(|(sum, value)| *sum += value);
+            sum.iter_mut().zip(&self.rows[word]).for_each(|(sum, value)| *sum += value);
         }
         let norm = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
-        let by = if self.normalised {
-            norm
-        } else {
-            words.len() as f32
-        };
+        let by = if self.normalised { norm } else { words.len() as f32 };
         sum.iter().map(|value| value / by).collect()
     }
 }
@@ -66,10 +54,7 @@ fn assert_embedding(found: &[f32], expected: &Path, tolerance: f32) {
     let expected: Vec<Vec<f32>> = serde_json::from_str(&expected).unwrap();
     assert_eq!(found.len(), expected[0].len());
     for (a, b) in found.iter().zip(&expected[0]) {
-        assert!(
-            (a - b).abs() <= tolerance,
-            "found {found:?}, expected {expected:?}"
-        );
+        assert!((a - b).abs() <= tolerance, "found {found:?}, expected {expected:?}");
     }
 }
 
@@ -81,27 +66,15 @@ fn means_of_rows_are_the_embeddings_that_model2vec_computes() {
     let float = load(&folder);
     // 29,528 entries, five of them special.
     assert_eq!((float.order.len(), float.left_out), (29_523, 0));
-    assert_embedding(
-        &float.embed(&["hello", "world"]),
-        &folder.join("expected_short.json"),
-        1e-5,
-    );
-    assert_embedding(
-        &float.embed(&["hello"; 1000]),
-        &folder.join("expected_long.json"),
-        1e-5,
-    );
+    assert_embedding(&float.embed(&["hello", "world"]), &folder.join("expected_short.json"), 1e-5);
+    assert_embedding(&float.embed(&["hello"; 1000]), &folder.join("expected_long.json"), 1e-5);
 
     let Some(small) = shared_data("fixtures/model2vec-int8") else {
         return;
     };
     let small = load(&small);
     assert_eq!(small.order, float.order);
-    assert_embedding(
-        &small.embed(&["hello", "world"]),
-        &folder.join("expected_short.json"),
-        2e-2,
-    );
+    assert_embedding(&small.embed(&["hello", "world"]), &folder.join("expected_short.json"), 2e-2);
 }
 
 #[test]
@@ -112,10 +85,7 @@ fn a_quantised_vocabulary_gives_the_same_embedding_and_loses_the_pieces_of_words
     let model = load(&folder);
     let expected = folder.join("expected_embeddings.json");
     assert_embedding(&model.embed(&["hello"; 1000]), &expected, 1e-5);
-    assert_eq!(
-        (model.order.len(), model.left_out, model.subword),
-        (23_694, 5_828, None)
-    );
+    assert_eq!((model.order.len(), model.left_out, model.subword), (23_694, 5_828, None));
 }
 
 /// Common, rare, inflected, made up, long, foreign, and some that cannot be segmented.
@@ -137,27 +107,15 @@ fn fifty_words_fall_into_the_pieces_that_the_tokenizers_library_finds() {
         return;
     };
     let model = load(&folder);
-    let Some(Subword::WordPiece { prefix }) = &model.subword else {
-        panic!("{:?}", model.subword)
-    };
-    let index: HashMap<&str, u32> = model
-        .order
-        .iter()
-        .enumerate()
-        .map(|(id, word)| (word.as_str(), id as u32))
-        .collect();
+    let Some(Subword::WordPiece { prefix }) = &model.subword else { panic!("{:?}", model.subword) };
+    let index: HashMap<&str, u32> =
+        model.order.iter().enumerate().map(|(id, word)| (word.as_str(), id as u32)).collect();
     let reference = Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
     let (mut unknown, mut cut) = (0, 0);
-    for word in WORDS
-        .into_iter()
-        .chain([&*"a".repeat(100), &*"a".repeat(101)])
-    {
+    for word in WORDS.into_iter().chain([&*"a".repeat(100), &*"a".repeat(101)]) {
         let mut ids = Vec::new();
         let segmented = wordpieces(word, prefix, |entry| index.get(entry).copied(), &mut ids);
-        let found: Vec<&str> = ids
-            .iter()
-            .map(|&id| model.order[id as usize].as_str())
-            .collect();
+        let found: Vec<&str> = ids.iter().map(|&id| model.order[id as usize].as_str()).collect();
         let expected = reference.get_model().tokenize(word).unwrap();
         let expected: Vec<&str> = expected.iter().map(|token| token.value.as_str()).collect();
         if segmented {
@@ -169,8 +127,5 @@ fn fifty_words_fall_into_the_pieces_that_the_tokenizers_library_finds() {
         }
     }
     eprintln!("{cut} words in several pieces, {unknown} unknown");
-    assert!(
-        cut >= 20 && unknown >= 2,
-        "{cut} words in several pieces, {unknown} unknown"
-    );
+    assert!(cut >= 20 && unknown >= 2, "{cut} words in several pieces, {unknown} unknown");
 }
