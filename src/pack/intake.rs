@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::model::vocabulary;
 use crate::pack::PackError;
@@ -123,10 +124,9 @@ impl Words {
         let id = self.len() as u32;
         self.text.push_str(word);
         self.ends.push(self.text.len());
-        if self.by_hash.contains_key(&vocabulary::hash(word.as_bytes())) {
-            self.others.push(id);
-        } else {
-            self.by_hash.insert(vocabulary::hash(word.as_bytes()), id);
+        match self.by_hash.entry(vocabulary::hash(word.as_bytes())) {
+            Entry::Occupied(_) => self.others.push(id),
+            Entry::Vacant(place) => drop(place.insert(id)),
         }
     }
 }

@@ -17,7 +17,7 @@ const PLAIN: Normalisation = Normalisation {
     hashtags: Hashtags::Split,
     punctuation: Punctuation::Drop,
     emoji: Emoji::Drop,
-    elongations: Elongations::Keep,
+    elongations: Elongations::Shorten,
     cues: Cues::Keep,
     cjk: Cjk::Run,
 };

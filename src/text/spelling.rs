@@ -18,18 +18,6 @@ const DOT_ABOVE: char = '\u{307}';
 pub(super) fn spell(rules: &Normalisation, word: &str, arena: &mut String, scratch: &mut String) {
     let at = arena.len();
     fold(rules, word, arena);
-<<<<<<< HEAD
-    let drops_marks = rules.contractions == Contractions::DropMark;
-    let hides_digits = rules.numbers == Numbers::Hashes;
-    if (drops_marks && arena[at..].contains('\''))
-        || (hides_digits && arena[at..].contains(char::is_numeric))
-    {
-        scratch.clear();
-        scratch.push_str(&arena[at..]);
-        arena.truncate(at);
-        let kept = scratch.chars().filter(|&c| !(drops_marks && c == '\''));
-        if hides_digits { hide_digits(kept, arena) } else { arena.extend(kept) }
-=======
     let drops_marks = rules.contractions == Contractions::DropMark && arena[at..].contains('\'');
     let hides_digits = rules.numbers == Numbers::Hashes && arena[at..].contains(char::is_numeric);
     if !drops_marks && !hides_digits {
@@ -39,16 +27,8 @@ pub(super) fn spell(rules: &Normalisation, word: &str, arena: &mut String, scrat
     scratch.push_str(&arena[at..]);
     arena.truncate(at);
     // Letters that lose the apostrophe between them can compose, as Korean ones do.
-    let kept = scratch
-        .chars()
-        .filter(|&c| !(drops_marks && c == '\''))
-        .nfc();
-    if hides_digits {
-        hide_digits(kept, arena)
-    } else {
-        arena.extend(kept)
->>>>>>> text
-    }
+    let kept = scratch.chars().filter(|&c| !(drops_marks && c == '\'')).nfc();
+    if hides_digits { hide_digits(kept, arena) } else { arena.extend(kept) }
 }
 
 /// Appends text in the case and with the accents that the rules want.

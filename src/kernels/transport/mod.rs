@@ -88,20 +88,14 @@ impl Transport {
         self.costs.clear();
         for &row in &self.rows.words {
             let costs = &cost[row as usize * width..][..width];
-            let kept = self
-                .columns
-                .words
-                .iter()
-                .map(|&at| grid.steps(costs[at as usize]) as i64);
+            let kept = self.columns.words.iter().map(|&at| grid.steps(costs[at as usize]) as i64);
             self.costs.extend(kept);
         }
         let total = self.rows.total * self.columns.total;
         self.spread_masses();
         self.start();
         self.improve(PIVOTS_PER_PAIR * self.costs.len());
-        (self.flow_cost().over(total) * grid.step())
-            .min(largest)
-            .min(f64::MAX)
+        (self.flow_cost().over(total) * grid.step()).min(largest).min(f64::MAX)
     }
 
     /// Gives both sides the same total, and moves each mass by one so that no flow is ever zero.
@@ -132,11 +126,8 @@ impl Transport {
             let costs = &self.costs[row * columns..][..columns];
             let mut left = self.rows.masses[row];
             while left > 0 {
-                let cheapest = self
-                    .open
-                    .iter()
-                    .enumerate()
-                    .min_by_key(|&(_, &at)| costs[at as usize]);
+                let cheapest =
+                    self.open.iter().enumerate().min_by_key(|&(_, &at)| costs[at as usize]);
                 let Some((place, &column)) = cheapest else {
                     break;
                 };
@@ -156,8 +147,7 @@ impl Transport {
             }
         }
         let costs = &self.costs;
-        self.tree
-            .settle(root, |row, column| costs[row * columns + column]);
+        self.tree.settle(root, |row, column| costs[row * columns + column]);
     }
 
     /// Pivots until no cell is cheaper than its prices, or the limit is reached. Rows are looked at
@@ -218,12 +208,8 @@ pub fn relaxed(supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
     let Some(grid) = Grid::up_to(largest, COST_BITS) else {
         return 0.0;
     };
-    let forth = one_sided(rows, columns, grid, |row, column| {
-        cost[row * width + column]
-    });
-    let back = one_sided(columns, rows, grid, |column, row| {
-        cost[row * width + column]
-    });
+    let forth = one_sided(rows, columns, grid, |row, column| cost[row * width + column]);
+    let back = one_sided(columns, rows, grid, |column, row| cost[row * width + column]);
     f64::max(forth, back).min(largest).min(f64::MAX)
 }
 
@@ -232,10 +218,7 @@ pub fn relaxed(supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
 fn one_sided(from: Bag<'_>, to: Bag<'_>, grid: Grid, cost: impl Fn(usize, usize) -> f64) -> f64 {
     let mut amount = 0;
     for word in from.words() {
-        let cheapest = to
-            .words()
-            .map(|other| cost(word, other))
-            .fold(f64::INFINITY, f64::min);
+        let cheapest = to.words().map(|other| cost(word, other)).fold(f64::INFINITY, f64::min);
         amount += u128::from(from.steps(word)) * u128::from(grid.steps(cheapest));
     }
     let mut sum = WideSum::default();
@@ -254,10 +237,7 @@ impl<'a> Bag<'a> {
     /// `None` when there is no mass.
     fn of(masses: &'a [f64]) -> Option<Self> {
         let largest = masses.iter().copied().fold(0.0, f64::max);
-        Some(Self {
-            masses,
-            grid: Grid::up_to(largest, MASS_BITS)?,
-        })
+        Some(Self { masses, grid: Grid::up_to(largest, MASS_BITS)? })
     }
 
     fn steps(self, word: usize) -> u64 {
@@ -287,8 +267,7 @@ impl Side {
         self.words.clear();
         self.words.extend(bag.words().map(|word| word as u32));
         self.masses.clear();
-        self.masses
-            .extend(bag.words().map(|word| u128::from(bag.steps(word))));
+        self.masses.extend(bag.words().map(|word| u128::from(bag.steps(word))));
         self.total = u128::from(bag.total());
     }
 }
@@ -306,15 +285,8 @@ fn cheapest(costs: &[i64], prices: &[i64]) -> (usize, i64) {
 }
 
 fn check_shape(supply: &[f64], demand: &[f64], cost: &[f64]) {
-    assert!(
-        supply.len().max(demand.len()) <= MAX_WORDS,
-        "a side has more than {MAX_WORDS} words"
-    );
-    assert_eq!(
-        cost.len(),
-        supply.len() * demand.len(),
-        "one cost for each pair of words"
-    );
+    assert!(supply.len().max(demand.len()) <= MAX_WORDS, "a side has more than {MAX_WORDS} words");
+    assert_eq!(cost.len(), supply.len() * demand.len(), "one cost for each pair of words");
 }
 
 #[cfg(test)]

@@ -40,17 +40,11 @@ enum Storage {
 
 impl Stored {
     pub(super) fn file(file: File) -> Self {
-        Self {
-            place: Storage::File(file),
-            taken: 0,
-        }
+        Self { place: Storage::File(file), taken: 0 }
     }
 
     pub(super) fn memory(bytes: Vec<u8>) -> Self {
-        Self {
-            place: Storage::Memory(Cursor::new(bytes)),
-            taken: 0,
-        }
+        Self { place: Storage::Memory(Cursor::new(bytes)), taken: 0 }
     }
 
     fn seek(&mut self, to: SeekFrom) -> Result<u64> {
@@ -159,11 +153,7 @@ impl ZstdFrames {
     fn new(stored: BufReader<Stored>) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(ZSTD_WINDOW_BYTES);
-        Self {
-            stored,
-            decoder,
-            in_frame: false,
-        }
+        Self { stored, decoder, in_frame: false }
     }
 
     /// Opens the next frame, passing over skippable ones; `false` at the end of the file.
@@ -198,10 +188,7 @@ impl ZstdFrames {
         if self.decoder.get_calculated_checksum() == Some(expected) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::InvalidData,
-            "the checksum of a frame does not match its bytes",
-        ))
+        Err(Error::new(ErrorKind::InvalidData, "the checksum of a frame does not match its bytes"))
     }
 }
 

@@ -114,13 +114,7 @@ impl Source {
     /// A source of which only the path is known.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self {
-            path,
-            format: None,
-            vocabulary: None,
-            tensor: None,
-            budget: Budget::DEFAULT,
-        }
+        Self { path, format: None, vocabulary: None, tensor: None, budget: Budget::DEFAULT }
     }
 
     /// The words that belong to a matrix.
@@ -137,10 +131,7 @@ impl Source {
                 let problem = format!(
                     "a matrix without words: neither {own} nor {shared} exists; name the vocabulary"
                 );
-                Err(ReadError::Unsupported {
-                    path: self.path.clone(),
-                    problem,
-                })
+                Err(ReadError::Unsupported { path: self.path.clone(), problem })
             }
         }
     }
@@ -156,29 +147,16 @@ pub fn open(source: &Source) -> Result<Box<dyn VectorReader>, ReadError> {
     };
     match format {
         Format::Word2VecText | Format::Glove => text(Input::open(path)?, budget),
-        Format::Word2VecBin => Ok(Box::new(Word2VecBinReader::new(
-            Input::open(path)?,
-            budget,
-        )?)),
+        Format::Word2VecBin => Ok(Box::new(Word2VecBinReader::new(Input::open(path)?, budget)?)),
         Format::Npy => {
             let mut input = Input::open(path)?;
             let shape = npy::find_matrix(&mut input)?;
-            Ok(Box::new(MatrixReader::new(
-                input,
-                source.words()?,
-                shape,
-                budget,
-            )?))
+            Ok(Box::new(MatrixReader::new(input, source.words()?, shape, budget)?))
         }
         Format::Safetensors => {
             let mut input = Input::open(path)?;
             let shape = safetensors::find_matrix(&mut input, source.tensor.as_deref())?;
-            Ok(Box::new(MatrixReader::new(
-                input,
-                source.words()?,
-                shape,
-                budget,
-            )?))
+            Ok(Box::new(MatrixReader::new(input, source.words()?, shape, budget)?))
         }
         Format::FastText => Ok(Box::new(FastTextReader::open(path, budget)?)),
         Format::Finalfusion => Ok(Box::new(FinalfusionReader::open(path, budget)?)),
@@ -255,22 +233,12 @@ pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
 /// Whether the next line is a word and numbers.
 fn is_row(input: &mut Input) -> Result<bool, ReadError> {
     let limit = line_bytes(Budget::DEFAULT.dims, Budget::DEFAULT);
-    Ok(input
-        .peek_line(limit)?
-        .is_some_and(|line| count_numbers(line) > 0))
+    Ok(input.peek_line(limit)?.is_some_and(|line| count_numbers(line) > 0))
 }
 
 /// Whether the name, without the ending of a packer, is that of a text file.
 fn named_text(path: &Path) -> bool {
-    let packed = ["gz", "zst"]
-        .map(Some)
-        .contains(&path.extension().and_then(OsStr::to_str));
-    let path = if packed {
-        Path::new(path.file_stem().unwrap_or_default())
-    } else {
-        path
-    };
-    ["txt", "vec", "glove"]
-        .map(Some)
-        .contains(&path.extension().and_then(OsStr::to_str))
+    let packed = ["gz", "zst"].map(Some).contains(&path.extension().and_then(OsStr::to_str));
+    let path = if packed { Path::new(path.file_stem().unwrap_or_default()) } else { path };
+    ["txt", "vec", "glove"].map(Some).contains(&path.extension().and_then(OsStr::to_str))
 }

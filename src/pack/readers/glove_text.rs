@@ -27,15 +27,11 @@ impl GloveTextReader {
         let limit = line_bytes(budget.dims, budget);
         let empty = input.peek(1)?.is_empty();
         let found = match input.peek_line(limit)? {
-            Some(line) if is_header(line) => Err(format!(
-                "{} is a header; the file is word2vec text",
-                shown(line)
-            )),
+            Some(line) if is_header(line) => {
+                Err(format!("{} is a header; the file is word2vec text", shown(line)))
+            }
             Some(line) => match count_numbers(line) {
-                0 => Err(format!(
-                    "expected a word and its numbers, found {}",
-                    shown(line)
-                )),
+                0 => Err(format!("expected a word and its numbers, found {}", shown(line))),
                 dims => Ok(dims as u64),
             },
             None if empty => Err("the file is empty".into()),
@@ -43,9 +39,7 @@ impl GloveTextReader {
         };
         let dims = found.map_err(|problem| input.malformed(Place::Line(1), problem))?;
         let dims = budget.admit_dims(dims, &input)?;
-        Ok(Self {
-            rows: TextRows::new(input, dims, budget),
-        })
+        Ok(Self { rows: TextRows::new(input, dims, budget) })
     }
 }
 

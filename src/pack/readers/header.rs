@@ -25,18 +25,13 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 }
 
 fn numbers(line: &[u8]) -> Option<[&str; 2]> {
-    let mut parts = line
-        .split(|byte| matches!(byte, b' ' | b'\t'))
-        .filter(|part| !part.is_empty());
+    let mut parts = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|part| !part.is_empty());
     let pair = [parts.next()?, parts.next()?];
     let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
     if parts.next().is_some() || !pair.iter().all(|part| digits(part)) {
         return None;
     }
-    Some([
-        std::str::from_utf8(pair[0]).ok()?,
-        std::str::from_utf8(pair[1]).ok()?,
-    ])
+    Some([std::str::from_utf8(pair[0]).ok()?, std::str::from_utf8(pair[1]).ok()?])
 }
 
 impl Header {
@@ -67,18 +62,12 @@ impl Header {
                 return Err(input.malformed(place, problem));
             }
         }
-        Ok(Self {
-            rows: budget.admit_rows(rows, input)?,
-            dims: budget.admit_dims(dims, input)?,
-        })
+        Ok(Self { rows: budget.admit_rows(rows, input)?, dims: budget.admit_dims(dims, input)? })
     }
 
     fn parse(line: &[u8]) -> Result<(u64, u64), String> {
         let Some([rows, dims]) = numbers(line) else {
-            return Err(format!(
-                "expected a header `rows dims`, found {}",
-                shown(line)
-            ));
+            return Err(format!("expected a header `rows dims`, found {}", shown(line)));
         };
         let number = |digits: &str| {
             let problem = |_| format!("the header's number {} is absurd", shown(digits.as_bytes()));
@@ -94,10 +83,7 @@ impl Budget {
         if rows <= self.words {
             return Ok(rows);
         }
-        let problem = format!(
-            "it has {rows} rows or more; at most {} are read",
-            self.words
-        );
+        let problem = format!("it has {rows} rows or more; at most {} are read", self.words);
         Err(input.unsupported(problem))
     }
 

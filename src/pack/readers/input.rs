@@ -40,10 +40,7 @@ impl Input {
     /// Opens a regular file. Pipes, folders and devices are refused, because they have no size to
     /// check a header against and some have no end.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let io = |source| ReadError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let io = |source| ReadError::Io { path: path.to_owned(), source };
         // Without NONBLOCK, opening a pipe would wait for somebody to write to it.
         let file = OpenOptions::new()
             .read(true)
@@ -53,10 +50,7 @@ impl Input {
         let metadata = file.metadata().map_err(io)?;
         if !metadata.is_file() {
             let problem = "not a regular file; folders, pipes and devices are not read".into();
-            return Err(ReadError::Unsupported {
-                path: path.to_owned(),
-                problem,
-            });
+            return Err(ReadError::Unsupported { path: path.to_owned(), problem });
         }
         let source = Unpacked::new(Stored::file(file)).map_err(io)?;
         Ok(Self::new(path.to_owned(), source, metadata.len()))
@@ -164,9 +158,9 @@ impl Input {
     /// `None` also where the line is longer than `limit`.
     pub fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
         match self.find_line(limit)? {
-            Some(found) if found != Found::default() => Ok(Some(without_return(
-                &self.buffer[self.start..self.start + found.bytes],
-            ))),
+            Some(found) if found != Found::default() => {
+                Ok(Some(without_return(&self.buffer[self.start..self.start + found.bytes])))
+            }
             _ => Ok(None),
         }
     }
@@ -229,19 +223,12 @@ impl Input {
 
     /// An error in the bytes of this file.
     pub fn malformed(&self, place: Place, problem: impl Into<String>) -> ReadError {
-        ReadError::Malformed {
-            path: self.path.clone(),
-            place,
-            problem: problem.into(),
-        }
+        ReadError::Malformed { path: self.path.clone(), place, problem: problem.into() }
     }
 
     /// The error that this file is of a kind that is not read.
     pub fn unsupported(&self, problem: impl Into<String>) -> ReadError {
-        ReadError::Unsupported {
-            path: self.path.clone(),
-            problem: problem.into(),
-        }
+        ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
 
     /// Finds the end of the line; the return of a `\r\n` does not count towards its limit.
@@ -292,14 +279,8 @@ impl Input {
             } else {
                 // A small file needs no large buffer; one byte more lets its end be seen.
                 let whole = usize::try_from(self.total.saturating_add(1)).unwrap_or(usize::MAX);
-                let first = if self.packing().is_some() {
-                    CHUNK_BYTES
-                } else {
-                    whole
-                };
-                let grown = first
-                    .min(CHUNK_BYTES)
-                    .max(self.buffer.len().saturating_mul(2));
+                let first = if self.packing().is_some() { CHUNK_BYTES } else { whole };
+                let grown = first.min(CHUNK_BYTES).max(self.buffer.len().saturating_mul(2));
                 self.buffer.resize(grown, 0);
             }
         }
@@ -326,10 +307,7 @@ impl Input {
                 let problem = format!("damaged {packing} data: {source}");
                 self.malformed(Place::Byte(self.source.consumed()), problem)
             }
-            _ => ReadError::Io {
-                path: self.path.clone(),
-                source,
-            },
+            _ => ReadError::Io { path: self.path.clone(), source },
         }
     }
 }

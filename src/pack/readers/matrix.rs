@@ -64,9 +64,7 @@ pub struct Shape {
 impl Shape {
     /// Bytes of the whole matrix, `None` if that is beyond counting.
     pub(super) fn bytes(self) -> Option<u64> {
-        self.rows
-            .checked_mul(self.dims)?
-            .checked_mul(self.number.bytes())
+        self.rows.checked_mul(self.dims)?.checked_mul(self.number.bytes())
     }
 }
 
@@ -100,16 +98,7 @@ impl MatrixReader {
         // Fits: the budget bounds the dimensions far below.
         let row_bytes = dims.saturating_mul(number.bytes() as usize);
         let word_bytes = budget.word_bytes;
-        Ok(Self {
-            input,
-            words,
-            number,
-            rows,
-            dims,
-            row_bytes,
-            word_bytes,
-            read: 0,
-        })
+        Ok(Self { input, words, number, rows, dims, row_bytes, word_bytes, read: 0 })
     }
 
     fn next_word(&mut self, word: &mut Vec<u8>) -> Result<bool, ReadError> {
@@ -176,10 +165,7 @@ mod tests {
             number.decode(bytes, &mut row);
             row
         };
-        assert_eq!(
-            decode(Number::F16, &[0x00, 0x3c, 0x00, 0x7c]),
-            [1.0, f32::INFINITY]
-        );
+        assert_eq!(decode(Number::F16, &[0x00, 0x3c, 0x00, 0x7c]), [1.0, f32::INFINITY]);
         assert_eq!(decode(Number::Bf16, &[0x80, 0x3f, 0x20, 0xc0]), [1.0, -2.5]);
         let wide = [1.5_f64.to_le_bytes(), (-1e300_f64).to_le_bytes()].concat();
         assert_eq!(decode(Number::F64, &wide), [1.5, f32::NEG_INFINITY]);

@@ -38,11 +38,7 @@ pub struct Budget {
 
 impl Budget {
     /// The limits that `cognate pack` applies.
-    pub const DEFAULT: Self = Self {
-        words: 5_000_000,
-        dims: 4096,
-        word_bytes: 1024,
-    };
+    pub const DEFAULT: Self = Self { words: 5_000_000, dims: 4096, word_bytes: 1024 };
 }
 
 /// Where in the input something stands.

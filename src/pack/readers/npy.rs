@@ -28,10 +28,7 @@ pub fn find_matrix(input: &mut Input) -> Result<Shape, ReadError> {
         return Err(input.unsupported(format!("packed with {packing}; unpack it first")));
     }
     if !input.skip_prefix(MAGIC)? {
-        let problem = format!(
-            "expected the magic of a .npy file, found {}",
-            shown(input.peek(6)?)
-        );
+        let problem = format!("expected the magic of a .npy file, found {}", shown(input.peek(6)?));
         return Err(input.malformed(Place::Byte(0), problem));
     }
     let (major, minor) = match input.read_exact(2, "the format's version")? {
@@ -70,10 +67,7 @@ pub fn find_matrix(input: &mut Input) -> Result<Shape, ReadError> {
 }
 
 fn little_endian(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, &byte| number << 8 | usize::from(byte))
+    bytes.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))
 }
 
 enum Refusal {
@@ -130,9 +124,7 @@ impl<'h> Grammar<'h> {
 
     fn number(&mut self) -> Result<Number, Refusal> {
         if self.peek() == Some(b'[') {
-            return Err(Refusal::Unsupported(
-                "an array of records; store plain numbers".into(),
-            ));
+            return Err(Refusal::Unsupported("an array of records; store plain numbers".into()));
         }
         match self.string()? {
             b"<f2" => Ok(Number::F16),
@@ -177,22 +169,15 @@ impl<'h> Grammar<'h> {
         if axes == 2 {
             return Ok(extent);
         }
-        Err(Refusal::Unsupported(format!(
-            "an array of {axes} dimensions; a matrix has 2"
-        )))
+        Err(Refusal::Unsupported(format!("an array of {axes} dimensions; a matrix has 2")))
     }
 
     fn integer(&mut self) -> Result<u64, Refusal> {
         self.peek();
         let from = self.at;
-        let digits = self.text[from..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let digits = self.text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let text = &self.text[from..from + digits];
-        let Some(number) = std::str::from_utf8(text)
-            .ok()
-            .and_then(|digits| digits.parse().ok())
+        let Some(number) = std::str::from_utf8(text).ok().and_then(|digits| digits.parse().ok())
         else {
             return Err(self.fault("expected a length below 2^64"));
         };
@@ -231,9 +216,7 @@ impl<'h> Grammar<'h> {
 
     /// The next byte that is not blank, which the reading then stands at.
     fn peek(&mut self) -> Option<u8> {
-        let blanks = self.text[self.at..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_whitespace());
+        let blanks = self.text[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace());
         self.at += blanks.count();
         self.text.get(self.at).copied()
     }
@@ -241,9 +224,6 @@ impl<'h> Grammar<'h> {
     fn fault(&self, problem: impl Into<String>) -> Refusal {
         let found = shown(&self.text[self.at..]);
         let problem = format!("in the header: {}, found {found}", problem.into());
-        Refusal::Malformed {
-            at: self.at,
-            problem,
-        }
+        Refusal::Malformed { at: self.at, problem }
     }
 }

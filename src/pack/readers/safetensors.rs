@@ -46,12 +46,8 @@ pub fn find_matrix(input: &mut Input, tensor: Option<&str>) -> Result<Shape, Rea
         let problem = format!("the header describes {promised} bytes of tensors, {left} follow");
         return Err(input.malformed(Place::Byte(input.position()), problem));
     }
-    let (name, entry) = header
-        .chosen(tensor)
-        .map_err(|problem| input.unsupported(problem))?;
-    let shape = entry
-        .shape(&name)
-        .map_err(|problem| input.unsupported(problem))?;
+    let (name, entry) = header.chosen(tensor).map_err(|problem| input.unsupported(problem))?;
+    let shape = entry.shape(&name).map_err(|problem| input.unsupported(problem))?;
     let (begin, end) = entry.data_offsets;
     if end.checked_sub(begin) != shape.bytes() {
         let Shape { rows, dims, number } = shape;
@@ -83,9 +79,7 @@ fn read_header(input: &mut Input, search: Search<'_>) -> Result<Header, ReadErro
         }
     };
     let mut json = serde_json::Deserializer::from_slice(input.read_exact(bytes, "the header")?);
-    let parsed = search
-        .deserialize(&mut json)
-        .and_then(|header| json.end().map(|()| header));
+    let parsed = search.deserialize(&mut json).and_then(|header| json.end().map(|()| header));
     parsed.map_err(|error| input.malformed(Place::Byte(8), format!("in the header: {error}")))
 }
 
@@ -111,10 +105,9 @@ impl Header {
                 Err(format!("several tensors are matrices, name one; {listing}"))
             }
             (Some(best), _) => Ok(best),
-            (None, Some(wanted)) => Err(format!(
-                "no tensor is called {}; {listing}",
-                shown(wanted.as_bytes())
-            )),
+            (None, Some(wanted)) => {
+                Err(format!("no tensor is called {}; {listing}", shown(wanted.as_bytes())))
+            }
             (None, None) => Err(format!("no tensor is a matrix; {listing}")),
         }
     }
@@ -130,10 +123,7 @@ impl Header {
 
 /// How likely a matrix of that name is the wanted one; less is likelier.
 fn likelihood(name: &str) -> usize {
-    NAMES
-        .into_iter()
-        .position(|usual| usual == name)
-        .unwrap_or(NAMES.len())
+    NAMES.into_iter().position(|usual| usual == name).unwrap_or(NAMES.len())
 }
 
 /// What the header says of one tensor.
@@ -147,15 +137,9 @@ struct Entry {
 impl Entry {
     fn shape(&self, name: &str) -> Result<Shape, String> {
         let name = shown(name.as_bytes());
-        let Axes {
-            count: 2,
-            lengths: [rows, dims],
-        } = self.shape
-        else {
+        let Axes { count: 2, lengths: [rows, dims] } = self.shape else {
             let count = self.shape.count;
-            return Err(format!(
-                "the tensor {name} has {count} dimensions, a matrix has 2"
-            ));
+            return Err(format!("the tensor {name} has {count} dimensions, a matrix has 2"));
         };
         let number = match self.dtype {
             Dtype::F16 => Number::F16,

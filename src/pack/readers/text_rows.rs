@@ -26,12 +26,7 @@ pub(super) struct TextRows {
 impl TextRows {
     /// Rows of `dims` numbers, from where `input` stands.
     pub(super) fn new(input: Input, dims: usize, budget: Budget) -> Self {
-        Self {
-            input,
-            dims,
-            read: 0,
-            budget,
-        }
+        Self { input, dims, read: 0, budget }
     }
 
     /// Reads the next row; `false` at the end of the file.
@@ -43,13 +38,7 @@ impl TextRows {
             let parsed = match self.input.read_line_bounded(limit)? {
                 None => return Ok(false),
                 Some(line) if line.iter().copied().all(is_separator) => None,
-                Some(line) => Some(parse_row(
-                    line,
-                    self.dims,
-                    self.budget.word_bytes,
-                    word,
-                    row,
-                )),
+                Some(line) => Some(parse_row(line, self.dims, self.budget.word_bytes, word, row)),
             };
             let line = self.input.lines();
             match (parsed, blank) {
@@ -65,9 +54,7 @@ impl TextRows {
                 (Some(Ok(())), None) => break,
             }
         }
-        self.read = self
-            .budget
-            .admit_rows(self.read.saturating_add(1), &self.input)?;
+        self.read = self.budget.admit_rows(self.read.saturating_add(1), &self.input)?;
         Ok(true)
     }
 
@@ -79,8 +66,7 @@ impl TextRows {
 
 /// Longest line with `dims` numbers.
 pub(super) fn line_bytes(dims: usize, budget: Budget) -> usize {
-    dims.saturating_mul(NUMBER_BYTES)
-        .saturating_add(budget.word_bytes)
+    dims.saturating_mul(NUMBER_BYTES).saturating_add(budget.word_bytes)
 }
 
 /// How many numbers a row has, judged by the first: as many pieces at its end as are numbers, but
@@ -110,9 +96,7 @@ pub(super) fn parse_row(
     for (index, slot) in row.iter_mut().take(dims).enumerate().rev() {
         let after = dims - 1 - index;
         let Some((before, piece)) = split_last(rest) else {
-            return Err(format!(
-                "expected a word and {dims} numbers, found only {after} numbers"
-            ));
+            return Err(format!("expected a word and {dims} numbers, found only {after} numbers"));
         };
         let Some(value) = number(piece) else {
             let found = shown(piece);
@@ -134,10 +118,7 @@ pub(super) fn parse_row(
         ));
     }
     if rest.len() > word_bytes {
-        return Err(format!(
-            "the word takes {} bytes, more than {word_bytes}",
-            rest.len()
-        ));
+        return Err(format!("the word takes {} bytes, more than {word_bytes}", rest.len()));
     }
     word.extend_from_slice(rest);
     Ok(())
@@ -156,10 +137,7 @@ fn split_last(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 fn trim_end(line: &[u8]) -> &[u8] {
-    let kept = line
-        .iter()
-        .rposition(|&byte| !is_separator(byte))
-        .map_or(0, |last| last + 1);
+    let kept = line.iter().rposition(|&byte| !is_separator(byte)).map_or(0, |last| last + 1);
     &line[..kept]
 }
 
@@ -180,14 +158,8 @@ mod tests {
     #[test]
     fn a_word_keeps_every_blank_but_ascii_space_and_tab_at_its_end() {
         assert_eq!(row("the 1 -2.5", 2), Ok(("the".into(), vec![1.0, -2.5])));
-        assert_eq!(
-            row("the\t1\t-2.5 \t", 2),
-            Ok(("the".into(), vec![1.0, -2.5]))
-        );
-        assert_eq!(
-            row(". . . .5 1e-3", 2),
-            Ok((". . .".into(), vec![0.5, 0.001]))
-        );
+        assert_eq!(row("the\t1\t-2.5 \t", 2), Ok(("the".into(), vec![1.0, -2.5])));
+        assert_eq!(row(". . . .5 1e-3", 2), Ok((". . .".into(), vec![0.5, 0.001])));
         assert_eq!(row("a\u{85} 1", 1), Ok(("a\u{85}".into(), vec![1.0])));
         assert_eq!(row("\u{a0} 1", 1), Ok(("\u{a0}".into(), vec![1.0])));
         assert_eq!(row("7 8 9", 2), Ok(("7".into(), vec![8.0, 9.0])));
@@ -217,11 +189,7 @@ mod tests {
     fn the_first_row_tells_the_dimensions() {
         assert_eq!(count_numbers(b"the 0.1 0.2"), 2);
         assert_eq!(count_numbers(b". . . 0.1 0.2 "), 2);
-        assert_eq!(
-            count_numbers(b"5 0.1 0.2"),
-            2,
-            "the first piece is the word"
-        );
+        assert_eq!(count_numbers(b"5 0.1 0.2"), 2, "the first piece is the word");
         assert_eq!(count_numbers(b"just words"), 0);
         assert_eq!(count_numbers(b""), 0);
     }

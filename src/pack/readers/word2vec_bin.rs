@@ -33,14 +33,7 @@ impl Word2VecBinReader {
         let header = Header::read(&mut input, budget, shortest)?;
         let row_bytes = header.dims.saturating_mul(NUMBER_BYTES as usize);
         let began = input.position();
-        Ok(Self {
-            input,
-            header,
-            word_bytes: budget.word_bytes,
-            row_bytes,
-            read: 0,
-            began,
-        })
+        Ok(Self { input, header, word_bytes: budget.word_bytes, row_bytes, read: 0, began })
     }
 
     /// The error if anything but a line end follows the last row.
@@ -53,9 +46,7 @@ impl Word2VecBinReader {
             "the {} rows that the header promises end here, but more bytes follow",
             self.header.rows
         );
-        Err(self
-            .input
-            .malformed(Place::Byte(self.input.position()), problem))
+        Err(self.input.malformed(Place::Byte(self.input.position()), problem))
     }
 }
 

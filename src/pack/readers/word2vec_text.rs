@@ -24,10 +24,7 @@ impl Word2VecTextReader {
         // A word may be empty, but every number has a separator before it.
         let row_bytes = |dims: u64| dims.checked_mul(2)?.checked_add(1);
         let header = Header::read(&mut input, budget, row_bytes)?;
-        Ok(Self {
-            rows: TextRows::new(input, header.dims, budget),
-            promised: header.rows,
-        })
+        Ok(Self { rows: TextRows::new(input, header.dims, budget), promised: header.rows })
     }
 }
 

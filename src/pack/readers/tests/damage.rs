@@ -22,11 +22,7 @@ use crate::pack::readers::word2vec_text::Word2VecTextReader;
 
 /// Every reader over the same bytes, whichever they were meant for. Only that this returns counts.
 fn read_all_ways(file: &[u8]) {
-    let budget = Budget {
-        words: 100,
-        dims: 64,
-        word_bytes: 32,
-    };
+    let budget = Budget { words: 100, dims: 64, word_bytes: 32 };
     let words = || bytes("the\nof\n");
     let _ = recognise(&mut bytes(file));
     let _ = all(text(bytes(file), budget));
@@ -44,9 +40,7 @@ fn read_all_ways(file: &[u8]) {
 }
 
 fn examples() -> Vec<Vec<u8>> {
-    let numbers = [1.0_f32, -2.0, 0.5, f32::MAX]
-        .map(f32::to_le_bytes)
-        .concat();
+    let numbers = [1.0_f32, -2.0, 0.5, f32::MAX].map(f32::to_le_bytes).concat();
     let (first, second) = numbers.split_at(8);
     let text = b"2 2\nthe 0.5 -1e3\n. of nan 1e999\n".to_vec();
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
@@ -59,13 +53,7 @@ fn examples() -> Vec<Vec<u8>> {
         gzip.finish().unwrap(),
         text,
         [b"2 2\nthe ", first, b"\nof ", second, b"\n"].concat(),
-        [
-            b"\x93NUMPY\x01\0",
-            [npy.len() as u8, 0].as_slice(),
-            npy,
-            &numbers,
-        ]
-        .concat(),
+        [b"\x93NUMPY\x01\0", [npy.len() as u8, 0].as_slice(), npy, &numbers].concat(),
         [&(tensors.len() as u64).to_le_bytes(), tensors, &numbers].concat(),
     ]
 }

@@ -25,23 +25,14 @@ fn formats_are_told_by_their_first_bytes() {
         ("x", b"\x02\0\0\0\0\0\0\0{}", Format::Safetensors),
         ("x", b"2 2\nthe 1 2\nof 1 2\n", Format::Word2VecText),
         ("x.bin", b"2 2\nthe 1 2\nof 1 2\n", Format::Word2VecText),
-        (
-            "x",
-            b"\xef\xbb\xbf2 2\nthe 1 2\nof 1 2\n",
-            Format::Word2VecText,
-        ),
+        ("x", b"\xef\xbb\xbf2 2\nthe 1 2\nof 1 2\n", Format::Word2VecText),
         ("x", b"1 1\nthe \x01\x02\x03\x04", Format::Word2VecBin),
         ("x.txt", b"1 1\nthe one\n", Format::Word2VecText),
         ("x.vec.gz", b"1 1\nthe one\n", Format::Word2VecText),
         ("x", b"the 1 2\nof 1 2\n", Format::Glove),
         ("x.glove", b"the one\n", Format::Glove),
     ] {
-        assert_eq!(
-            told(name, bytes).unwrap(),
-            format,
-            "{name}: {}",
-            bytes.escape_ascii()
-        );
+        assert_eq!(told(name, bytes).unwrap(), format, "{name}: {}", bytes.escape_ascii());
     }
 }
 
@@ -49,15 +40,9 @@ fn formats_are_told_by_their_first_bytes() {
 fn what_is_not_read_says_what_it_is() {
     let refusal = |name: &str, bytes: &[u8]| told(name, bytes).unwrap_err().to_string();
     says(&refusal("x.npz", b"PK\x03\x04"), &["zip", "unpack"]);
-    says(
-        &refusal("x.model", b"\x80\x04\x95"),
-        &["pickle", "save_word2vec_format"],
-    );
+    says(&refusal("x.model", b"\x80\x04\x95"), &["pickle", "save_word2vec_format"]);
     says(&refusal("x", b""), &["empty"]);
-    says(
-        &refusal("x.bin", b"\x0a\0\0\0\x05\0\0\0"),
-        &["no known format", "fasttext", "2017"],
-    );
+    says(&refusal("x.bin", b"\x0a\0\0\0\x05\0\0\0"), &["no known format", "fasttext", "2017"]);
 }
 
 #[test]
@@ -65,20 +50,14 @@ fn names_on_the_command_line_lead_back_to_their_format() {
     for format in Format::ALL {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
-    says(
-        &"gensim".parse::<Format>().unwrap_err().to_string(),
-        &["`gensim`", "word2vec-text, "],
-    );
+    says(&"gensim".parse::<Format>().unwrap_err().to_string(), &["`gensim`", "word2vec-text, "]);
 }
 
 #[test]
 fn a_folder_is_model2vec_and_a_missing_file_an_error() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(detect(folder.path()).unwrap(), Format::Model2Vec);
-    assert!(matches!(
-        detect(&folder.path().join("none")),
-        Err(ReadError::Io { .. })
-    ));
+    assert!(matches!(detect(&folder.path().join("none")), Err(ReadError::Io { .. })));
 }
 
 #[test]
@@ -86,18 +65,10 @@ fn a_matrix_finds_its_vocabulary_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.v1.npy");
     let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)}";
-    let file = [
-        b"\x93NUMPY\x01\0\x39\0",
-        header.as_bytes(),
-        &2.5_f32.to_le_bytes(),
-    ]
-    .concat();
+    let file = [b"\x93NUMPY\x01\0\x39\0", header.as_bytes(), &2.5_f32.to_le_bytes()].concat();
     std::fs::write(&path, file).unwrap();
     let mut source = Source::at(&path);
-    says(
-        &open(&source).err().unwrap().to_string(),
-        &["without words", "vocab.txt"],
-    );
+    says(&open(&source).err().unwrap().to_string(), &["without words", "vocab.txt"]);
     let first = |source: &Source| all(open(source)).unwrap()[0].clone();
     std::fs::write(folder.path().join("vocab.txt"), "shared\n").unwrap();
     assert_eq!(first(&source), row("shared", &[2.5]));

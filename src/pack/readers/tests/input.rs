@@ -38,28 +38,17 @@ fn packed_files_read_like_plain_ones_whatever_they_are_called() {
     let plain = lines(bytes(&text)).unwrap();
     assert_eq!(plain.len(), 100_000);
     let folder = tempfile::tempdir().unwrap();
-    for (packing, packed) in [
-        ("gzip", gzip(text.as_bytes())),
-        ("zstd", zstd(text.as_bytes())),
-    ] {
+    for (packing, packed) in [("gzip", gzip(text.as_bytes())), ("zstd", zstd(text.as_bytes()))] {
         let path = folder.path().join("renamed.txt");
         std::fs::write(&path, &packed).unwrap();
         let mut input = Input::open(&path).unwrap();
         assert_eq!((input.packing(), input.bytes_left()), (Some(packing), None));
-        assert_eq!(
-            input.progress().1,
-            packed.len() as u64,
-            "counted as the file is stored"
-        );
+        assert_eq!(input.progress().1, packed.len() as u64, "counted as the file is stored");
         input.read_line_bounded(99).unwrap();
         let (early, total) = input.progress();
         assert!(early > 0 && early <= total);
         while input.read_line_bounded(99).unwrap().is_some() {}
-        assert_eq!(
-            input.progress(),
-            (total, total),
-            "{packing} is used up to its last byte"
-        );
+        assert_eq!(input.progress(), (total, total), "{packing} is used up to its last byte");
         assert_eq!(lines(Input::open(&path).unwrap()).unwrap(), plain);
     }
 }
@@ -87,9 +76,7 @@ fn a_packed_file_cut_anywhere_is_named_as_damaged() {
 #[test]
 fn a_zstd_frame_that_would_take_much_memory_is_refused_with_a_way_out() {
     // Descriptor 0, then a window of 2^(10 + 17) bytes; 2^(10 + 13) is the most.
-    let fault = lines(bytes(b"\x28\xb5\x2f\xfd\x00\x88"))
-        .unwrap_err()
-        .to_string();
+    let fault = lines(bytes(b"\x28\xb5\x2f\xfd\x00\x88")).unwrap_err().to_string();
     says(&fault, &["zstd", "134217728", "8388608", "-19"]);
 }
 
@@ -98,18 +85,10 @@ fn folders_devices_and_pipes_are_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(
-        made.is_ok_and(|status| status.success()),
-        "mkfifo makes a pipe"
-    );
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo makes a pipe");
     for path in [folder.path(), Path::new("/dev/zero"), &pipe] {
-        let Err(refusal) = Input::open(path) else {
-            panic!("{path:?} was opened")
-        };
-        assert!(
-            matches!(refusal, ReadError::Unsupported { .. }),
-            "{refusal}"
-        );
+        let Err(refusal) = Input::open(path) else { panic!("{path:?} was opened") };
+        assert!(matches!(refusal, ReadError::Unsupported { .. }), "{refusal}");
         says(&refusal.to_string(), &["not a regular file"]);
     }
     let missing = Input::open(&folder.path().join("missing")).err();
@@ -120,24 +99,14 @@ fn folders_devices_and_pipes_are_refused_at_once() {
 fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
     let mut input = bytes("four\r\nfour\nfive5\nx");
     for _ in 0..2 {
-        assert_eq!(
-            input.read_line_bounded(4).unwrap(),
-            Some(b"four".as_slice())
-        );
+        assert_eq!(input.read_line_bounded(4).unwrap(), Some(b"four".as_slice()));
     }
     assert_eq!(input.peek_line(4).unwrap(), None);
     let fault = input.read_line_bounded(4).unwrap_err().to_string();
     assert_eq!(fault, "memory, line 3: the line is longer than 4 bytes");
-    assert_eq!(
-        input.read_line_bounded(5).unwrap(),
-        Some(b"five5".as_slice())
-    );
+    assert_eq!(input.read_line_bounded(5).unwrap(), Some(b"five5".as_slice()));
     assert_eq!(input.peek_line(5).unwrap(), Some(b"x".as_slice()));
-    assert_eq!(
-        input.read_line_bounded(5).unwrap(),
-        Some(b"x".as_slice()),
-        "without line end"
-    );
+    assert_eq!(input.read_line_bounded(5).unwrap(), Some(b"x".as_slice()), "without line end");
     assert_eq!(input.read_line_bounded(5).unwrap(), None);
     assert_eq!(input.lines(), 4);
 }
@@ -147,10 +116,7 @@ fn short_bytes_are_named_by_their_offset() {
     let mut input = bytes("word rest");
     assert_eq!(input.read_until(b' ', 4, "a word").unwrap(), b"word");
     let fault = input.read_exact(5, "numbers").unwrap_err().to_string();
-    assert_eq!(
-        fault,
-        "memory, byte 5: expected 5 bytes of numbers, found 4"
-    );
+    assert_eq!(fault, "memory, byte 5: expected 5 bytes of numbers, found 4");
     let fault = input.read_until(b' ', 3, "a word").unwrap_err().to_string();
     assert_eq!(fault, "memory, byte 5: a word is not ended within 3 bytes");
     let fault = input.read_until(b' ', 4, "a word").unwrap_err().to_string();
@@ -168,10 +134,7 @@ fn bytes_are_passed_over_in_plain_and_in_packed_files() {
         input.read_exact(10, "the beginning").unwrap();
         input.skip(900_000).unwrap();
         assert_eq!(input.position(), 900_010);
-        assert_eq!(
-            input.read_exact(9, "the end").unwrap(),
-            &text[900_010..900_019]
-        );
+        assert_eq!(input.read_exact(9, "the end").unwrap(), &text[900_010..900_019]);
         assert!(input.skip(u64::MAX).is_err());
     }
 }

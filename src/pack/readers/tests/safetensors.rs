@@ -11,12 +11,7 @@ use crate::pack::readers::matrix::Shape;
 use crate::pack::readers::safetensors::find_matrix;
 
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
-    [
-        &(header.len() as u64).to_le_bytes(),
-        header.as_bytes(),
-        data,
-    ]
-    .concat()
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
 }
 
 /// A header of tensors (name, kind, shape, bytes), one behind the other.
@@ -37,9 +32,7 @@ fn tensors(list: &[(&str, &str, &str, usize)]) -> Vec<u8> {
 }
 
 fn refusal(file: Vec<u8>, tensor: Option<&str>) -> String {
-    find_matrix(&mut bytes(file), tensor)
-        .unwrap_err()
-        .to_string()
+    find_matrix(&mut bytes(file), tensor).unwrap_err().to_string()
 }
 
 #[test]
@@ -66,18 +59,10 @@ fn the_matrix_is_found_by_name_by_custom_or_by_being_the_only_one() {
 fn rows_are_read_with_their_words() {
     let header =
         r#"{"__metadata__":{"of":"x"},"w":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]}}"#;
-    let halves = [0x3c00_u16, 0xc000, 0x3800, 0x7e00]
-        .map(u16::to_le_bytes)
-        .concat();
+    let halves = [0x3c00_u16, 0xc000, 0x3800, 0x7e00].map(u16::to_le_bytes).concat();
     let mut input = bytes(file(header, &halves));
     let shape = find_matrix(&mut input, None).unwrap();
-    let rows = all(MatrixReader::new(
-        input,
-        bytes("the\nof\n"),
-        shape,
-        Budget::DEFAULT,
-    ))
-    .unwrap();
+    let rows = all(MatrixReader::new(input, bytes("the\nof\n"), shape, Budget::DEFAULT)).unwrap();
     assert_eq!(rows[0], row("the", &[1.0, -2.0]));
     assert!(rows[1].1[0] == 0.5 && rows[1].1[1].is_nan());
 }
@@ -85,37 +70,19 @@ fn rows_are_read_with_their_words() {
 #[test]
 fn a_file_without_one_clear_matrix_says_what_it_holds() {
     let one = ("bias", "F32", "[2]", 8);
-    says(
-        &refusal(tensors(&[one]), None),
-        &["no tensor is a matrix", "`bias`"],
-    );
-    says(
-        &refusal(tensors(&[one]), Some("bias")),
-        &["`bias` has 1 dimensions"],
-    );
-    says(
-        &refusal(tensors(&[one]), Some("else")),
-        &["no tensor is called `else`", "`bias`"],
-    );
+    says(&refusal(tensors(&[one]), None), &["no tensor is a matrix", "`bias`"]);
+    says(&refusal(tensors(&[one]), Some("bias")), &["`bias` has 1 dimensions"]);
+    says(&refusal(tensors(&[one]), Some("else")), &["no tensor is called `else`", "`bias`"]);
     let two = [("a", "F32", "[1,2]", 8), ("b", "F32", "[1,2]", 8)];
     says(&refusal(tensors(&two), None), &["several", "`a`, `b`"]);
     for (kind, bytes) in [("I8", 2), ("F64", 16), ("U16", 4)] {
         let file = tensors(&[("vectors", kind, "[1,2]", bytes)]);
-        says(
-            &refusal(file, None),
-            &["`vectors`", kind, "F32, F16 and BF16"],
-        );
+        says(&refusal(file, None), &["`vectors`", kind, "F32, F16 and BF16"]);
     }
-    let twice = [
-        ("vectors", "F32", "[1,2]", 8),
-        ("vectors", "F32", "[1,2]", 8),
-    ];
+    let twice = [("vectors", "F32", "[1,2]", 8), ("vectors", "F32", "[1,2]", 8)];
     says(&refusal(tensors(&twice), None), &["byte 8", "twice"]);
     let many: Vec<String> = (0..20).map(|index| format!("bias{index}")).collect();
-    let many: Vec<_> = many
-        .iter()
-        .map(|name| (name.as_str(), "F32", "[1]", 4))
-        .collect();
+    let many: Vec<_> = many.iter().map(|name| (name.as_str(), "F32", "[1]", 4)).collect();
     says(&refusal(tensors(&many), None), &["`bias7`, and 12 more"]);
 }
 
@@ -125,26 +92,14 @@ fn a_header_is_measured_against_the_file_before_it_is_read() {
         let file = [length.to_le_bytes().as_slice(), b"{}"].concat();
         says(&refusal(file, None), &["byte 0", "a header of", "2 follow"]);
     }
-    says(
-        &refusal(vec![2, 0, 0], None),
-        &["expected 8 bytes of the header's length, found 3"],
-    );
-    says(
-        &refusal(file("{nonsense}", b""), None),
-        &["byte 8", "the header"],
-    );
+    says(&refusal(vec![2, 0, 0], None), &["expected 8 bytes of the header's length, found 3"]);
+    says(&refusal(file("{nonsense}", b""), None), &["byte 8", "the header"]);
     for shape in ["[1000000000000000000,1000000000]", "[1,3]", "[-1,2]"] {
-        says(
-            &refusal(tensors(&[("vectors", "F32", shape, 8)]), None),
-            &["byte 8", "the header"],
-        );
+        says(&refusal(tensors(&[("vectors", "F32", shape, 8)]), None), &["byte 8", "the header"]);
     }
     let mut long = tensors(&[("vectors", "F32", "[1,2]", 8)]);
     long.push(0);
-    says(
-        &refusal(long.clone(), None),
-        &["8 bytes of tensors, 9 follow"],
-    );
+    says(&refusal(long.clone(), None), &["8 bytes of tensors, 9 follow"]);
     long.truncate(long.len() - 2);
     says(&refusal(long, None), &["8 bytes of tensors, 7 follow"]);
 }

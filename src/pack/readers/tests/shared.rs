@@ -32,10 +32,7 @@ fn one_slice_in_four_formats_holds_the_same_rows() {
         return;
     };
     let read = |ending: &str, format| {
-        rows(
-            &folder.join(format!("glove.6B.100d.top2000.{ending}")),
-            format,
-        )
+        rows(&folder.join(format!("glove.6B.100d.top2000.{ending}")), format)
     };
     let glove = read("glove.txt", Format::Glove);
     assert_eq!(glove.len(), 2000);
@@ -56,48 +53,16 @@ fn files_that_gensim_glove_and_fasttext_wrote_are_read_through() {
         return;
     };
     for (name, format, words, dims, first) in [
-        (
-            "euclidean_vectors.bin",
-            Format::Word2VecBin,
-            2747,
-            10,
-            "the",
-        ),
-        (
-            "high_precision.kv.bin",
-            Format::Word2VecBin,
-            2,
-            2,
-            "kangaroo.n.01",
-        ),
-        (
-            "high_precision.kv.txt",
-            Format::Word2VecText,
-            2,
-            2,
-            "kangaroo.n.01",
-        ),
+        ("euclidean_vectors.bin", Format::Word2VecBin, 2747, 10, "the"),
+        ("high_precision.kv.bin", Format::Word2VecBin, 2, 2, "kangaroo.n.01"),
+        ("high_precision.kv.txt", Format::Word2VecText, 2, 2, "kangaroo.n.01"),
         ("test_glove.txt", Format::Glove, 76, 50, "the"),
         ("lee_fasttext.vec", Format::Word2VecText, 1762, 10, "the"),
-        (
-            "crime-and-punishment.vec",
-            Format::Word2VecText,
-            291,
-            5,
-            "\u{438}",
-        ),
+        ("crime-and-punishment.vec", Format::Word2VecText, 291, 5, "\u{438}"),
     ] {
         let rows = rows(&folder.join(name), format);
-        assert_eq!(
-            (rows.len(), rows[0].1.len(), rows[0].0.as_str()),
-            (words, dims, first)
-        );
-        assert!(
-            rows.iter()
-                .flat_map(|(_, row)| row)
-                .all(|number| number.is_finite()),
-            "{name}"
-        );
+        assert_eq!((rows.len(), rows[0].1.len(), rows[0].0.as_str()), (words, dims, first));
+        assert!(rows.iter().flat_map(|(_, row)| row).all(|number| number.is_finite()), "{name}");
     }
     let text = rows(&folder.join("high_precision.kv.txt"), Format::Word2VecText);
     assert_eq!(text[1].1, [-0.000_854_628_2, 0.000_769_414_26]);
@@ -116,11 +81,7 @@ fn matrices_of_halves_are_read_with_their_words() {
         let path = folder.join(name);
         assert_eq!(detect(&path).unwrap(), Format::Safetensors);
         let mut reader = open(&Source::at(&path)).unwrap();
-        assert_eq!(
-            (reader.dims(), reader.rows_hint()),
-            (dims, Some(words)),
-            "{name}"
-        );
+        assert_eq!((reader.dims(), reader.rows_hint()), (dims, Some(words)), "{name}");
         let (mut word, mut row) = (Vec::new(), vec![0.0; dims]);
         let mut read = 0;
         while reader.next_row(&mut word, &mut row).unwrap() {
@@ -153,14 +114,8 @@ fn files_of_other_formats_are_recognised() {
     ] {
         assert_eq!(detect(&folder.join(name)).unwrap(), format);
     }
-    for name in [
-        "lee_fasttext.bin",
-        "non_ascii_fasttext.bin",
-        "cp852_fasttext.bin",
-    ] {
-        let refusal = detect(&folder.join("gensim").join(name))
-            .unwrap_err()
-            .to_string();
+    for name in ["lee_fasttext.bin", "non_ascii_fasttext.bin", "cp852_fasttext.bin"] {
+        let refusal = detect(&folder.join("gensim").join(name)).unwrap_err().to_string();
         assert!(refusal.contains("no known format"), "{refusal}");
     }
 }

@@ -50,10 +50,7 @@ fn a_header_is_only_hinted_at_when_the_file_can_hold_its_rows() {
 #[test]
 fn a_header_that_promises_too_many_rows_is_caught_where_the_file_ends() {
     let reader = word2vec("3 2\na 1 2\nb 3000 4000\n");
-    says(
-        &fault(reader),
-        &["memory, line 3", "after 2 rows", "promises 3"],
-    );
+    says(&fault(reader), &["memory, line 3", "after 2 rows", "promises 3"]);
 }
 
 #[test]
@@ -63,56 +60,28 @@ fn a_header_that_promises_too_few_rows_is_caught_once_all_were_handed_over() {
     for _ in 0..2 {
         assert!(reader.next_row(&mut word, &mut row).unwrap());
     }
-    assert_eq!(
-        (reader.place(), word.as_slice()),
-        (Place::Line(3), b"b".as_slice())
-    );
-    let end = reader
-        .next_row(&mut word, &mut row)
-        .unwrap_err()
-        .to_string();
+    assert_eq!((reader.place(), word.as_slice()), (Place::Line(3), b"b".as_slice()));
+    let end = reader.next_row(&mut word, &mut row).unwrap_err().to_string();
     says(&end, &["line 3", "after 2 rows", "promises 1"]);
 }
 
 #[test]
 fn absurd_headers_are_refused_before_anything_is_read() {
-    for file in [
-        "1000000000000000000 1000000000\na 1\n",
-        "18446744073709551615 4\na 1 2 3 4\n",
-    ] {
-        says(
-            &fault(word2vec(file)),
-            &["memory, line 1", "promises", "bytes that follow"],
-        );
+    for file in ["1000000000000000000 1000000000\na 1\n", "18446744073709551615 4\na 1 2 3 4\n"] {
+        says(&fault(word2vec(file)), &["memory, line 1", "promises", "bytes that follow"]);
     }
-    says(
-        &fault(word2vec("123456789012345678901 2\n")),
-        &["line 1", "`123456789012345678901`"],
-    );
+    says(&fault(word2vec("123456789012345678901 2\n")), &["line 1", "`123456789012345678901`"]);
     says(&fault(word2vec("3 0\na\nb\nc\n")), &["line 1", "0 numbers"]);
-    says(
-        &fault(word2vec("the 0.1\n")),
-        &["line 1", "expected a header", "`the 0.1`"],
-    );
+    says(&fault(word2vec("the 0.1\n")), &["line 1", "expected a header", "`the 0.1`"]);
     says(&fault(word2vec("")), &["line 1", "empty"]);
     says(&fault(glove("")), &["line 1", "empty"]);
-    says(
-        &fault(glove("2 2\na 1 2\n")),
-        &["line 1", "`2 2` is a header"],
-    );
-    says(
-        &fault(glove("no numbers here\n")),
-        &["line 1", "`no numbers here`"],
-    );
+    says(&fault(glove("2 2\na 1 2\n")), &["line 1", "`2 2` is a header"]);
+    says(&fault(glove("no numbers here\n")), &["line 1", "`no numbers here`"]);
 }
 
 #[test]
 fn the_budget_holds_for_rows_dimensions_words_and_lines() {
-    let budget = Budget {
-        words: 2,
-        dims: 3,
-        word_bytes: 4,
-    };
+    let budget = Budget { words: 2, dims: 3, word_bytes: 4 };
     let read = |file: &str| fault(text(bytes(file), budget));
     says(&read("3 1\na 1\nb 1\nc 1\n"), &["3 rows", "at most 2"]);
     says(&read("a 1\nb 1\nc 1\n"), &["3 rows", "at most 2"]);
@@ -121,10 +90,7 @@ fn the_budget_holds_for_rows_dimensions_words_and_lines() {
     says(&read("words 1 2\n"), &["line 1", "5 bytes, more than 4"]);
     let endless = format!("a 1 2\n{}", "x".repeat(1_000_000));
     says(&read(&endless), &["line 2", "longer than 68 bytes"]);
-    says(
-        &read(&"x".repeat(1_000_000)),
-        &["line 1", "longer than 100 bytes"],
-    );
+    says(&read(&"x".repeat(1_000_000)), &["line 1", "longer than 100 bytes"]);
 }
 
 #[test]
@@ -134,10 +100,7 @@ fn short_and_long_rows_are_named_by_their_line() {
         let read = |bad: &str| fault(either(&format!("{header}the 1 2\n{bad}\nof 1 2\n")));
         let line = format!("line {}:", first + 1);
         says(&read("a 1"), &[&line, "2 numbers, found only 1"]);
-        says(
-            &read("a 1 2 3"),
-            &[&line, "2 numbers, found one more number, `1`"],
-        );
+        says(&read("a 1 2 3"), &[&line, "2 numbers, found one more number, `1`"]);
         says(&read("a 1 2x"), &[&line, "found `2x` before the last 0"]);
         says(&read(""), &[&line, "blank line"]);
     }
@@ -146,32 +109,15 @@ fn short_and_long_rows_are_named_by_their_line() {
 #[test]
 fn words_may_hold_blanks_and_markup_and_be_numbers() {
     let file = "<unk> 1 2\n. . . 1 2\na\u{a0}b 1 2\n\u{85} 1 2\n10 1 2\nat name@domain.com 1 2\n";
-    let words: Vec<String> = all(either(file))
-        .unwrap()
-        .into_iter()
-        .map(|(word, _)| word)
-        .collect();
-    assert_eq!(
-        words,
-        [
-            "<unk>",
-            ". . .",
-            "a\u{a0}b",
-            "\u{85}",
-            "10",
-            "at name@domain.com"
-        ]
-    );
+    let words: Vec<String> = all(either(file)).unwrap().into_iter().map(|(word, _)| word).collect();
+    assert_eq!(words, ["<unk>", ". . .", "a\u{a0}b", "\u{85}", "10", "at name@domain.com"]);
     let first = ". . . 0.1 0.2\nthe 0.1 0.2\n";
     assert_eq!(all(either(first)).unwrap()[0], row(". . .", &[0.1, 0.2]));
 }
 
 #[test]
 fn a_first_word_that_ends_in_a_number_is_caught_by_the_second_line() {
-    says(
-        &fault(either("version 2 0.1 0.2\nthe 0.1 0.2\n")),
-        &["line 2", "3 numbers"],
-    );
+    says(&fault(either("version 2 0.1 0.2\nthe 0.1 0.2\n")), &["line 2", "3 numbers"]);
 }
 
 #[test]

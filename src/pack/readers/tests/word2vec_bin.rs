@@ -55,45 +55,22 @@ fn bytes_that_are_not_utf8_are_handed_over_for_the_caller_to_judge() {
 
 #[test]
 fn headers_that_lie_are_refused_before_anything_is_reserved() {
-    says(
-        &fault(read("123456789012345678901234 300\n")),
-        &["line 1", "absurd"],
-    );
-    for header in [
-        "1000000000000000000 1000000000",
-        "3 2",
-        "2 4",
-        "18446744073709551615 1",
-    ] {
+    says(&fault(read("123456789012345678901234 300\n")), &["line 1", "absurd"]);
+    for header in ["1000000000000000000 1000000000", "3 2", "2 4", "18446744073709551615 1"] {
         let lying = file(header, &rows(), "\n");
-        says(
-            &fault(read(lying)),
-            &["line 1", "promises", "bytes that follow"],
-        );
+        says(&fault(read(lying)), &["line 1", "promises", "bytes that follow"]);
     }
     says(&fault(read("1 2")), &["line 1", "1 rows of 2 numbers"]);
-    says(
-        &fault(read("no header\n")),
-        &["line 1", "expected a header", "`no header`"],
-    );
-    says(
-        &fault(read("7".repeat(1000))),
-        &["line 1", "longer than 256"],
-    );
+    says(&fault(read("no header\n")), &["line 1", "expected a header", "`no header`"]);
+    says(&fault(read("7".repeat(1000))), &["line 1", "longer than 256"]);
     let fewer = file("1 2", &rows(), "\n");
-    says(
-        &fault(read(fewer)),
-        &["byte 17", "1 rows", "more bytes follow"],
-    );
+    says(&fault(read(fewer)), &["byte 17", "1 rows", "more bytes follow"]);
 }
 
 #[test]
 fn a_word_without_end_is_given_up_after_a_kibibyte() {
     let endless = [b"1 1\n".as_slice(), &[b'x'; 5000]].concat();
-    says(
-        &fault(read(endless)),
-        &["byte 4", "a word is not ended within 1024 bytes"],
-    );
+    says(&fault(read(endless)), &["byte 4", "a word is not ended within 1024 bytes"]);
     let most = file("1 1", &[row(&"x".repeat(1024), &[1.0])], "");
     assert_eq!(all(read(most)).unwrap().len(), 1);
 }
@@ -104,16 +81,7 @@ fn a_cut_last_row_is_named_by_its_byte() {
     let long = [row(&"x".repeat(20), &[1.0, 2.0]), row("of", &[3.0, 4.0])];
     let whole = file("2 2", &long, "");
     let at = |length: usize| fault(read(&whole[..length]));
-    says(
-        &at(whole.len() - 1),
-        &["byte 36", "expected 8 bytes of a row's numbers, found 7"],
-    );
-    says(
-        &at(whole.len() - 9),
-        &["byte 33", "the file ends 2 bytes into a word"],
-    );
-    says(
-        &at(whole.len() - 11),
-        &["byte 33", "after 1 rows", "promises 2"],
-    );
+    says(&at(whole.len() - 1), &["byte 36", "expected 8 bytes of a row's numbers, found 7"]);
+    says(&at(whole.len() - 9), &["byte 33", "the file ends 2 bytes into a word"]);
+    says(&at(whole.len() - 11), &["byte 33", "after 1 rows", "promises 2"]);
 }
