@@ -65,6 +65,7 @@ impl Normalisation {
                 contractions: Contractions::DropMark,
                 numbers: Numbers::Zero,
                 hashtags: Hashtags::Word,
+                elongations: Elongations::Keep,
                 ..PLAIN
             },
             "bert" => Self {
@@ -77,6 +78,7 @@ impl Normalisation {
                 hashtags: Hashtags::Text,
                 punctuation: Punctuation::Keep,
                 emoji: Emoji::Keep,
+                elongations: Elongations::Keep,
                 cjk: Cjk::Single,
                 ..PLAIN
             },
