@@ -10,6 +10,8 @@
 //! | [`kernels`] | products of rows, principal axes, optimal transport: numbers, no words, no files |
 //! | [`metrics`] | the measures of evaluation and their significance tests |
 //! | [`model`] | the model file: format, mapping, vocabulary, vectors, a text looked up, the writer |
+//! | [`methods`] | every way of saying how alike two texts are, by name |
+//! | [`engine`] | one model, every method, and the questions that can be asked of them |
 //! | [`pack`] | foreign vectors and counts become a model file |
 //! | [`inspect`] | what is inside a model file |
 //! | [`cli`] | flags turned into the options of each subcommand |
@@ -28,8 +30,10 @@
 //! ```
 
 pub mod cli;
+pub mod engine;
 pub mod inspect;
 pub mod kernels;
+pub mod methods;
 pub mod metrics;
 pub mod model;
 pub mod pack;

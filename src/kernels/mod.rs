@@ -1,6 +1,7 @@
 //! Arithmetic on rows of numbers: no words, no files.
 
 pub mod linalg;
+pub mod pairwise;
 pub mod simd;
 pub mod transport;
 pub mod vector;

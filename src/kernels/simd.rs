@@ -123,6 +123,24 @@ fn dot_lanes<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
 }
 
 #[inline(always)]
+fn squared_distance_lanes<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            let difference = a[lane].widen() - b[lane].widen();
+            lanes[lane] = difference.mul_add(difference, lanes[lane]);
+        }
+    }
+    for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        let difference = a.widen() - b.widen();
+        *lane = difference.mul_add(difference, *lane);
+    }
+    fold(lanes)
+}
+
+#[inline(always)]
 fn add_scaled_lanes<A: Element>(sum: &mut [f32], weight: f32, row: &[A]) {
     for (sum, value) in sum.iter_mut().zip(row) {
         *sum = value.widen().mul_add(weight, *sum);
@@ -166,6 +184,11 @@ dispatch!(
     dot, dot_avx2, dot_avx512, dot_lanes, <A, B>, (a: &[A], b: &[B]) -> f32
 );
 dispatch!(
+    /// `Σ (a_i - b_i)²` over the elements both have, in the canonical order.
+    squared_distance, squared_distance_avx2, squared_distance_avx512, squared_distance_lanes,
+    <A, B>, (a: &[A], b: &[B]) -> f32
+);
+dispatch!(
     /// `sum_i += weight · row_i` over the elements both have.
     add_scaled, add_scaled_avx2, add_scaled_avx512, add_scaled_lanes, <A>,
     (sum: &mut [f32], weight: f32, row: &[A])
@@ -189,7 +212,10 @@ mod tests {
             let b: Vec<f32> = a.iter().rev().map(|value| value * seed).collect();
             let half: Vec<f16> = b.iter().map(|&value| f16::from_f32(value)).collect();
             let byte: Vec<i8> = b.iter().map(|&value| (value * 20.0) as i8).collect();
-            let scalar = [dot_lanes(&a, &b), dot_lanes(&a, &half), dot_lanes(&byte, &byte)];
+            let scalar = [
+                dot_lanes(&a, &b), dot_lanes(&a, &half), dot_lanes(&byte, &byte),
+                squared_distance_lanes(&a, &half),
+            ];
             let mut plain = a.clone();
             add_scaled_lanes(&mut plain, seed, &half);
             #[cfg(target_arch = "x86_64")]
@@ -202,10 +228,16 @@ mod tests {
                 let got = unsafe {
                     if wide == Width::Avx2 {
                         add_scaled_avx2(&mut sum, seed, &half);
-                        [dot_avx2(&a, &b), dot_avx2(&a, &half), dot_avx2(&byte, &byte)]
+                        [
+                            dot_avx2(&a, &b), dot_avx2(&a, &half), dot_avx2(&byte, &byte),
+                            squared_distance_avx2(&a, &half),
+                        ]
                     } else {
                         add_scaled_avx512(&mut sum, seed, &half);
-                        [dot_avx512(&a, &b), dot_avx512(&a, &half), dot_avx512(&byte, &byte)]
+                        [
+                            dot_avx512(&a, &b), dot_avx512(&a, &half), dot_avx512(&byte, &byte),
+                            squared_distance_avx512(&a, &half),
+                        ]
                     }
                 };
                 prop_assert_eq!(got.map(f32::to_bits), scalar.map(f32::to_bits));

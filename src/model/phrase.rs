@@ -147,6 +147,8 @@ pub struct Phrase<'m> {
     vectors: Vectors<'m>,
     tokens: Tokens,
     words: Vec<Word>,
+    bag: Vec<u32>,
+    token_keys: Vec<u64>,
     unknown: Vec<u32>,
     made: Vec<f32>,
     buffer: String,
@@ -162,6 +164,8 @@ impl<'m> Phrase<'m> {
             vectors: model.vectors(),
             tokens: Tokens::new(),
             words: Vec::new(),
+            bag: Vec::new(),
+            token_keys: Vec::new(),
             unknown: Vec::new(),
             made: Vec::new(),
             buffer: String::new(),
@@ -171,12 +175,19 @@ impl<'m> Phrase<'m> {
 
     /// Replaces the phrase by another text.
     pub fn read(&mut self, text: &str) {
+        self.read_up_to(text, usize::MAX);
+    }
+
+    /// Replaces the phrase by the first `most` tokens of another text, and gives back how many
+    /// tokens there were.
+    pub fn read_up_to(&mut self, text: &str, most: usize) -> usize {
         self.words.clear();
+        self.token_keys.clear();
         self.unknown.clear();
         self.made.clear();
         let mut tokens = std::mem::take(&mut self.tokens);
         text::tokenise(self.model.normalisation(), text, &mut tokens);
-        for (position, (token, _)) in tokens.iter().enumerate() {
+        for (position, (token, _)) in tokens.iter().enumerate().take(most) {
             let before = self.words.len();
             self.resolve(position as u32, token);
             if self.words.len() == before {
@@ -184,6 +195,22 @@ impl<'m> Phrase<'m> {
             }
         }
         self.tokens = tokens;
+        self.sort_bag();
+        self.tokens.len()
+    }
+
+    /// Keeps the first `most` words.
+    pub fn cut_words(&mut self, most: usize) {
+        if self.words.len() > most {
+            self.words.truncate(most);
+            self.sort_bag();
+        }
+    }
+
+    fn sort_bag(&mut self) {
+        self.bag.clear();
+        self.bag.extend(0..self.words.len() as u32);
+        self.bag.sort_by_key(|&at| self.words.get(at as usize).map_or(u64::MAX, |word| word.key));
     }
 
     /// The tokens of the text.
@@ -194,6 +221,29 @@ impl<'m> Phrase<'m> {
     /// The words found, in the order of the text.
     pub fn words(&self) -> &[Word] {
         &self.words
+    }
+
+    /// The words found, sorted by their keys: the same order for every order of the text, so that
+    /// sums over it do not depend on where a word stands.
+    pub fn bag(&self) -> impl ExactSizeIterator<Item = &Word> + Clone {
+        self.bag.iter().map(|&at| &self.words[at as usize])
+    }
+
+    /// For each word of the bag, its place in the text.
+    pub fn bag_order(&self) -> impl ExactSizeIterator<Item = usize> + Clone {
+        self.bag.iter().map(|&at| at as usize)
+    }
+
+    /// Whether both texts consist of the same words, each as often.
+    pub fn same_bag(&self, other: &Self) -> bool {
+        self.bag.len() == other.bag.len()
+            && self.bag().zip(other.bag()).all(|(a, b)| a.key == b.key)
+    }
+
+    /// What tells the tokens that were read apart, in the order of the text: the id of a listed
+    /// one, else its hash with the highest bit set. Unlike words these are not stemmed.
+    pub fn token_keys(&self) -> &[u64] {
+        &self.token_keys
     }
 
     /// Tokens that no word was found for.
@@ -227,8 +277,10 @@ impl<'m> Phrase<'m> {
 
     fn resolve(&mut self, position: u32, token: &str) {
         if let Some(id) = self.vocabulary.lookup(token) {
+            self.token_keys.push(u64::from(id));
             return self.push(position, id, Found::Listed);
         }
+        self.token_keys.push(key_of_unlisted(token));
         if token.len() > TOKEN_BYTES {
             return;
         }
@@ -308,9 +360,13 @@ impl<'m> Phrase<'m> {
     /// Adds a word whose vector is made for this text, and gives back the row to fill.
     fn make(&mut self, position: u32, token: &str, found: Found) -> &mut [f32] {
         let made = self.made.len();
-        let key = unknown::fnv1a(token.as_bytes()) | 1 << 63;
+        let key = key_of_unlisted(token);
         self.words.push(Word { token: position, id: None, found, key, made: made as u32 });
         self.made.resize(made + self.vectors.dims(), 0.0);
         self.made.get_mut(made..).unwrap_or_default()
     }
+}
+
+fn key_of_unlisted(token: &str) -> u64 {
+    unknown::fnv1a(token.as_bytes()) | 1 << 63
 }

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A room and the rooms it may use. A file's room is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("text", &[]),
     ("kernels", &[]),
     ("metrics", &[]),
     ("model", &["text", "kernels"]),
-    ("pack", &["text", "kernels", "model"]),
+    ("methods", &["kernels", "model"]),
+    ("engine", &["kernels", "model", "methods"]),
+    ("pack", &["text", "kernels", "model", "methods"]),
     ("inspect", &["text", "kernels", "model"]),
     ("cli", &["text", "model", "pack", "inspect"]),
     ("main", &["cli"]),

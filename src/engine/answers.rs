@@ -1,0 +1,64 @@
+//! What the engine answers: numbers in the order of the question, and what could not be scored.
+
+use crate::engine::questions::Measure;
+
+/// The vectors of texts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Embeddings {
+    /// One a text, in order; none for a text without a known word.
+    pub vectors: Vec<Option<Vec<f32>>>,
+    /// Dimensions of every vector.
+    pub dims: usize,
+    /// Tokens of each text.
+    pub tokens: Vec<usize>,
+    /// Tokens of each text that a word was found for.
+    pub known: Vec<usize>,
+    /// Texts that were cut short.
+    pub truncated: Vec<usize>,
+}
+
+/// The scores of pairs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scores {
+    /// One a pair, in order; 0 for a pair that could not be scored.
+    pub scores: Vec<f32>,
+    /// Pairs that could not be scored.
+    pub unscored: Vec<usize>,
+    /// Pairs of which a text was cut short.
+    pub truncated: Vec<usize>,
+    /// The measure used.
+    pub measure: Measure,
+}
+
+/// A candidate and its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// Its place among the candidates.
+    pub index: usize,
+    /// Its score.
+    pub score: f32,
+}
+
+/// Candidates in the order of their scores.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ranking {
+    /// Best first; without the unscored.
+    pub results: Vec<Ranked>,
+    /// Candidates that could not be scored, by index.
+    pub unscored: Vec<usize>,
+    /// Candidates that were cut short.
+    pub truncated: Vec<usize>,
+    /// Whether the query was cut short.
+    pub query_truncated: bool,
+    /// The measure used.
+    pub measure: Measure,
+}
+
+impl Ranking {
+    /// Best first, equal scores by index.
+    pub(crate) fn sort(&mut self) {
+        self.results.sort_unstable_by(|a, b| {
+            b.score.total_cmp(&a.score).then_with(|| a.index.cmp(&b.index))
+        });
+    }
+}

@@ -1,0 +1,107 @@
+//! What a caller asked that cannot be answered, and where in the question it stands.
+
+use crate::engine::questions::Measure;
+use crate::methods::Unavailable;
+
+/// Which text of a question is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A text of `embed`.
+    Text(usize),
+    /// One side of a pair, 0 or 1.
+    Pair(usize, usize),
+    /// The query of `rank`.
+    Query,
+    /// A candidate of `rank`.
+    Candidate(usize),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(index) => write!(f, "texts[{index}]"),
+            Self::Pair(index, side) => write!(f, "pairs[{index}][{side}]"),
+            Self::Query => write!(f, "query"),
+            Self::Candidate(index) => write!(f, "candidates[{index}]"),
+        }
+    }
+}
+
+/// A question that cannot be answered. None of the messages repeats the text.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum QueryError {
+    /// No method of that name.
+    #[error("no such method; the nearest names are {}", nearest.join(", "))]
+    UnknownMethod {
+        /// The three names most like it.
+        nearest: [&'static str; 3],
+    },
+    /// The model has nothing for the method.
+    #[error("{method} cannot be used with this model: {reason}")]
+    MethodUnavailable {
+        /// The method.
+        method: &'static str,
+        /// What is missing and which command adds it.
+        reason: Unavailable,
+    },
+    /// The method has no vector of one text alone.
+    #[error("{method} compares two texts and has no vector of one")]
+    CannotEmbed {
+        /// The method.
+        method: &'static str,
+    },
+    /// The method only ranks.
+    #[error("{method} only ranks candidates for a query")]
+    OnlyRanks {
+        /// The method.
+        method: &'static str,
+    },
+    /// The method has its own way of comparing.
+    #[error("{method} is not a vector method and cannot use {}", measure.name())]
+    MeasureNotSupported {
+        /// The method.
+        method: &'static str,
+        /// What was asked for.
+        measure: Measure,
+    },
+    /// A text of white space.
+    #[error("{place} is empty")]
+    EmptyText {
+        /// Which.
+        place: Place,
+    },
+    /// A text beyond the limit.
+    #[error("{place} has {actual} {unit}; the limit is {limit}")]
+    TextTooLong {
+        /// Which.
+        place: Place,
+        /// What was counted.
+        unit: &'static str,
+        /// The limit.
+        limit: usize,
+        /// How many there are.
+        actual: usize,
+    },
+    /// A text with too many tokens.
+    #[error("{place} has {actual} tokens; the limit is {limit}")]
+    TooManyTokens {
+        /// Which.
+        place: Place,
+        /// The limit.
+        limit: usize,
+        /// How many there are.
+        actual: usize,
+    },
+    /// A text without a known word, where that is an error.
+    #[error("{place} has no known word")]
+    AllUnknown {
+        /// Which.
+        place: Place,
+    },
+    /// A score that is not a number: a defect, or a damaged model.
+    #[error("{method} gave a score that is not a finite number")]
+    NonFinite {
+        /// The method.
+        method: &'static str,
+    },
+}

@@ -1,0 +1,153 @@
+//! Why two texts scored as they did: their words, the products between them, and what each adds.
+
+use crate::engine::Engine;
+use crate::engine::Measure;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::Work;
+use crate::engine::scorable;
+use crate::kernels::vector;
+use crate::kernels::vector::Row;
+use crate::methods::Kind;
+use crate::methods::Scorer;
+use crate::methods::Shares;
+use crate::model::Phrase;
+use crate::model::phrase::Found;
+
+/// One word of an explained text.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ExplainedWord {
+    /// The token it comes from, as it was looked up.
+    pub token: String,
+    /// Bytes of the text that the token comes from.
+    pub span: [u32; 2],
+    /// The vocabulary's word, or nothing where the vector was made for this text.
+    pub word: Option<String>,
+    /// How it was found.
+    pub found: Found,
+    /// Its idf, where the model has one.
+    pub idf: Option<f32>,
+    /// The length of its vector.
+    pub norm: f32,
+    /// What it adds to the score, where the score comes apart.
+    pub share: Option<f32>,
+}
+
+/// Why two texts scored as they did.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Explanation {
+    /// The score, as `similarity` gives it.
+    pub score: f32,
+    /// Whether a text had nothing to be scored by.
+    pub unscored: bool,
+    /// Words of the one text.
+    pub one: Vec<ExplainedWord>,
+    /// Words of the other.
+    pub other: Vec<ExplainedWord>,
+    /// Tokens of the one text that no word was found for.
+    pub one_unknown: Vec<String>,
+    /// Tokens of the other.
+    pub other_unknown: Vec<String>,
+    /// Cosines of the words' vectors: a row a word of the one text.
+    pub cosines: Vec<Vec<f32>>,
+    /// What the words add up to, if the score comes apart into words.
+    pub shares: Option<Shares>,
+}
+
+impl Engine {
+    /// Explains the score of one pair.
+    pub fn explain(&self, a: &str, b: &str, query: &Query) -> Result<Explanation, QueryError> {
+        let info = query.method.info();
+        if info.kind == Kind::Ranker {
+            return Err(QueryError::OnlyRanks { method: info.name });
+        }
+        let scorer = self.scorer(query.method)?;
+        let measure = self.measure(scorer, info, query)?;
+        let [mut one, mut other] = [Phrase::new(&self.model), Phrase::new(&self.model)];
+        self.read(&mut one, a, query, Place::Pair(0, 0))?;
+        self.read(&mut other, b, query, Place::Pair(0, 1))?;
+        let known = scorable(&one, info) && scorable(&other, info);
+        let (mut score, mut shares) = ([0.0], None);
+        if known {
+            let mut work = Work::new(scorer, measure, &self.model);
+            work.prepare(&one);
+            work.score(&one, std::slice::from_ref(&other), &mut score);
+            shares = work.shares(&one, &other);
+        } else {
+            query.accepts_unknown(Place::Pair(0, usize::from(scorable(&one, info))))?;
+        }
+        let cosines = one.words().iter().map(|word| {
+            let row = one.row(word);
+            other.words().iter().map(|word| vector::cosine(row, other.row(word))).collect()
+        });
+        let [of_one, of_other] = match &shares {
+            Some(shares) => [Some(shares.one.as_slice()), Some(shares.other.as_slice())],
+            None => [None, None],
+        };
+        Ok(Explanation {
+            score: score[0],
+            unscored: !known,
+            cosines: cosines.collect(),
+            one: words(&one, of_one),
+            other: words(&other, of_other),
+            one_unknown: unknown(&one),
+            other_unknown: unknown(&other),
+            shares,
+        })
+    }
+}
+
+impl Work<'_> {
+    /// What each word adds to the score. A cosine comes apart twice, into the words of either
+    /// text, so half of it is laid on each.
+    fn shares(&mut self, one: &Phrase<'_>, other: &Phrase<'_>) -> Option<Shares> {
+        match self.scorer {
+            Scorer::Compare(method) => method.shares(one, other, &mut self.scratch),
+            Scorer::RankList(_) => None,
+            Scorer::Embed(embedder) => {
+                if self.measure != Measure::Cosine {
+                    return None;
+                }
+                self.other.fill(0.0);
+                embedder.embed(other, &mut self.other);
+                let lengths =
+                    vector::norm(Row::F32(&self.one)) * vector::norm(Row::F32(&self.other));
+                let mut shares = Shares {
+                    one: vec![0.0; one.words().len()],
+                    other: vec![0.0; other.words().len()],
+                    memberships: None,
+                };
+                let apart = embedder.shares(one, &self.other, &mut shares.one)
+                    && embedder.shares(other, &self.one, &mut shares.other);
+                if !apart || lengths <= 0.0 {
+                    return None;
+                }
+                let all = shares.one.iter_mut().chain(&mut shares.other);
+                all.for_each(|share| *share /= 2.0 * lengths);
+                Some(shares)
+            }
+        }
+    }
+}
+
+fn words(phrase: &Phrase<'_>, shares: Option<&[f32]>) -> Vec<ExplainedWord> {
+    let vocabulary = phrase.model().vocabulary();
+    let explain = |(place, word): (usize, &crate::model::phrase::Word)| {
+        let (token, at) = phrase.tokens().iter().nth(word.token as usize)?;
+        Some(ExplainedWord {
+            token: token.to_owned(),
+            span: [at.span.start, at.span.end],
+            word: word.id.map(|id| vocabulary.word(id).to_owned()),
+            found: word.found,
+            idf: phrase.idf(word),
+            norm: vector::norm(phrase.row(word)),
+            share: shares.and_then(|shares| shares.get(place).copied()),
+        })
+    };
+    phrase.words().iter().enumerate().filter_map(explain).collect()
+}
+
+fn unknown(phrase: &Phrase<'_>) -> Vec<String> {
+    phrase.unknown().iter().map(|&token| phrase.tokens().text(token as usize).to_owned()).collect()
+}

@@ -1,0 +1,371 @@
+//! The engine: one model, every method, and the questions that can be asked of them.
+//!
+//! Synchronous, shared by `&self`, without logging and without I/O after opening. It turns a text
+//! without a known word, an empty or an overlong one into a named case **before** scoring, so
+//! methods and kernels cannot fail.
+
+mod answers;
+mod error;
+mod explain;
+mod questions;
+
+pub use answers::Embeddings;
+pub use answers::Ranked;
+pub use answers::Ranking;
+pub use answers::Scores;
+pub use error::Place;
+pub use error::QueryError;
+pub use explain::ExplainedWord;
+pub use explain::Explanation;
+pub use questions::Measure;
+pub use questions::Query;
+pub use questions::TextLimits;
+
+use std::path::Path;
+
+use crate::kernels::simd;
+use crate::kernels::vector;
+use crate::kernels::vector::Row;
+use crate::methods::Embed;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Method;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::Unavailable;
+use crate::model::Frequency;
+use crate::model::Model;
+use crate::model::ModelError;
+use crate::model::OpenOptions;
+use crate::model::Phrase;
+
+/// A model with every method it can serve.
+pub struct Engine {
+    model: Model,
+    scorers: Vec<Result<Scorer, Unavailable>>,
+    auto: Method,
+    limits: TextLimits,
+}
+
+/// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in
+/// the cache.
+const BLOCK: usize = 32;
+
+impl Engine {
+    /// Opens a model file and loads every method.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
+        Self::new(Model::open(path, options)?)
+    }
+
+    /// Loads every method for an opened model. A method whose section is missing stays listed, as
+    /// unavailable; one whose section is broken is an error.
+    pub fn new(model: Model) -> Result<Self, ModelError> {
+        let loaded = Method::ALL.iter().map(|method| method.load(&model));
+        let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
+        let named = model.metadata().get("auto_method").and_then(|name| Method::named(name));
+        let auto = named.unwrap_or(match model.frequency() {
+            Frequency::None if model.vocabulary().counts.is_some() => Method::DynamaxSif,
+            Frequency::None | Frequency::InNorm => Method::DynamaxJaccard,
+        });
+        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT })
+    }
+
+    /// The same engine under other limits for texts.
+    pub fn with_limits(self, limits: TextLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The method that `auto` stands for.
+    pub fn auto(&self) -> Method {
+        self.auto
+    }
+
+    /// The method of that name, alias, or `auto`.
+    pub fn method(&self, name: &str) -> Result<Method, QueryError> {
+        if name.trim().eq_ignore_ascii_case("auto") {
+            return Ok(self.auto);
+        }
+        Method::named(name)
+            .ok_or_else(|| QueryError::UnknownMethod { nearest: Method::nearest(name) })
+    }
+
+    /// Why a method cannot be used with this model, if it cannot.
+    pub fn unavailable(&self, method: Method) -> Option<&Unavailable> {
+        self.scorers.get(method as usize).and_then(|scorer| scorer.as_ref().err())
+    }
+
+    /// The scorer of a method, if the model can serve it.
+    fn scorer(&self, method: Method) -> Result<&Scorer, QueryError> {
+        match self.scorers.get(method as usize) {
+            Some(Ok(scorer)) => Ok(scorer),
+            Some(Err(reason)) => {
+                Err(QueryError::MethodUnavailable { method: method.name(), reason: reason.clone() })
+            }
+            None => Err(QueryError::UnknownMethod { nearest: Method::nearest(method.name()) }),
+        }
+    }
+
+    /// The measure used when a query names none.
+    pub fn default_measure(&self, _method: Method) -> Measure {
+        Measure::Cosine
+    }
+
+    /// Whether a method has a vector of one text alone, as far as this model can tell.
+    pub fn embeds(&self, method: Method) -> bool {
+        matches!(self.scorer(method), Ok(Scorer::Embed(_)))
+    }
+
+    /// The vectors of texts.
+    pub fn embed<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        query: &Query,
+    ) -> Result<Embeddings, QueryError> {
+        let info = query.method.info();
+        let Scorer::Embed(embedder) = self.scorer(query.method)? else {
+            return Err(QueryError::CannotEmbed { method: info.name });
+        };
+        let mut phrase = Phrase::new(&self.model);
+        let dims = embedder.dims(self.model.vectors().dims());
+        let mut answer = Embeddings { dims, ..Embeddings::default() };
+        for (index, text) in texts.iter().enumerate() {
+            let truncated = self.read(&mut phrase, text.as_ref(), query, Place::Text(index))?;
+            if truncated {
+                answer.truncated.push(index);
+            }
+            answer.tokens.push(phrase.tokens().len());
+            answer.known.push(phrase.tokens().len() - phrase.unknown().len());
+            if !scorable(&phrase, info) {
+                query.accepts_unknown(Place::Text(index))?;
+                answer.vectors.push(None);
+                continue;
+            }
+            let mut vector = vec![0.0; dims];
+            embedder.embed(&phrase, &mut vector);
+            if vector.iter().any(|value| !value.is_finite()) {
+                return Err(QueryError::NonFinite { method: info.name });
+            }
+            answer.vectors.push(Some(vector));
+        }
+        Ok(answer)
+    }
+
+    /// The scores of pairs of texts.
+    pub fn similarity<A: AsRef<str>, B: AsRef<str>>(
+        &self,
+        pairs: &[(A, B)],
+        query: &Query,
+    ) -> Result<Scores, QueryError> {
+        let info = query.method.info();
+        if info.kind == Kind::Ranker {
+            return Err(QueryError::OnlyRanks { method: info.name });
+        }
+        let scorer = self.scorer(query.method)?;
+        self.similarity_by(scorer, info, pairs, query)
+    }
+
+    /// [`Engine::similarity`] by a scorer that need not be one of the methods, for ablations.
+    pub fn similarity_by<A: AsRef<str>, B: AsRef<str>>(
+        &self,
+        scorer: &Scorer,
+        info: &Info,
+        pairs: &[(A, B)],
+        query: &Query,
+    ) -> Result<Scores, QueryError> {
+        let measure = self.measure(scorer, info, query)?;
+        let mut one = Phrase::new(&self.model);
+        let mut other = [Phrase::new(&self.model)];
+        let mut work = Work::new(scorer, measure, &self.model);
+        let mut answer = Scores { measure, ..Scores::default() };
+        for (index, (a, b)) in pairs.iter().enumerate() {
+            let truncated = self.read(&mut one, a.as_ref(), query, Place::Pair(index, 0))?
+                | self.read(&mut other[0], b.as_ref(), query, Place::Pair(index, 1))?;
+            if truncated {
+                answer.truncated.push(index);
+            }
+            if !scorable(&one, info) {
+                query.accepts_unknown(Place::Pair(index, 0))?;
+            }
+            let known = scorable(&one, info) && scorable(&other[0], info);
+            if !known {
+                query.accepts_unknown(Place::Pair(index, 1))?;
+                answer.unscored.push(index);
+                answer.scores.push(0.0);
+                continue;
+            }
+            let mut score = [0.0];
+            work.prepare(&one);
+            work.score(&one, &other, &mut score);
+            answer.scores.push(finite(score[0], info)?);
+        }
+        Ok(answer)
+    }
+
+    /// Candidates by how alike they are to a text, best first, equal scores by index; candidates
+    /// that cannot be scored come last.
+    pub fn rank<T: AsRef<str>>(
+        &self,
+        text: &str,
+        candidates: &[T],
+        query: &Query,
+    ) -> Result<Ranking, QueryError> {
+        let info = query.method.info();
+        let scorer = self.scorer(query.method)?;
+        let measure = self.measure(scorer, info, query)?;
+        let mut one = Phrase::new(&self.model);
+        let mut answer = Ranking { measure, ..Ranking::default() };
+        answer.query_truncated = self.read(&mut one, text, query, Place::Query)?;
+        let query_known = scorable(&one, info);
+        if !query_known {
+            query.accepts_unknown(Place::Query)?;
+        }
+        let mut work = Work::new(scorer, measure, &self.model);
+        if query_known {
+            work.prepare(&one);
+        }
+        // A list-level scorer must see all candidates at once.
+        let block = match scorer {
+            Scorer::RankList(_) => candidates.len().max(1),
+            Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
+        };
+        let mut phrases: Vec<Phrase<'_>> = Vec::new();
+        let mut indexes = Vec::new();
+        let mut scores = Vec::new();
+        for (number, chunk) in candidates.chunks(block).enumerate() {
+            indexes.clear();
+            for (place, candidate) in chunk.iter().enumerate() {
+                let index = number * block + place;
+                if phrases.len() == indexes.len() {
+                    phrases.push(Phrase::new(&self.model));
+                }
+                let Some(phrase) = phrases.get_mut(indexes.len()) else { continue };
+                if self.read(phrase, candidate.as_ref(), query, Place::Candidate(index))? {
+                    answer.truncated.push(index);
+                }
+                if query_known && scorable(phrase, info) {
+                    indexes.push(index);
+                } else {
+                    query.accepts_unknown(Place::Candidate(index))?;
+                    answer.unscored.push(index);
+                }
+            }
+            scores.clear();
+            scores.resize(indexes.len(), 0.0);
+            work.score(&one, phrases.get(..indexes.len()).unwrap_or_default(), &mut scores);
+            for (&index, &score) in indexes.iter().zip(&scores) {
+                answer.results.push(Ranked { index, score: finite(score, info)? });
+            }
+        }
+        answer.sort();
+        Ok(answer)
+    }
+
+    /// Reads a text into `phrase`, or says what is wrong with it. `true` if it was cut short.
+    fn read(
+        &self,
+        phrase: &mut Phrase<'_>,
+        text: &str,
+        query: &Query,
+        place: Place,
+    ) -> Result<bool, QueryError> {
+        self.limits.check_text(text, place)?;
+        let most = self.limits.tokens;
+        let tokens = phrase.read_up_to(text, most);
+        // A token can become several words; kernels are sized for the limit.
+        let cut = tokens > most || phrase.words().len() > most;
+        if cut && !query.truncate {
+            let actual = tokens.max(phrase.words().len());
+            return Err(QueryError::TooManyTokens { place, limit: most, actual });
+        }
+        phrase.cut_words(most);
+        Ok(cut)
+    }
+
+    fn measure(&self, scorer: &Scorer, info: &Info, query: &Query) -> Result<Measure, QueryError> {
+        match (scorer, query.measure) {
+            (_, None) => Ok(self.default_measure(query.method)),
+            (Scorer::Embed(_), Some(measure)) => Ok(measure),
+            (_, Some(Measure::Cosine)) => Ok(Measure::Cosine),
+            (_, Some(measure)) => {
+                Err(QueryError::MeasureNotSupported { method: info.name, measure })
+            }
+        }
+    }
+}
+
+/// Whether a text has what the method needs.
+fn scorable(phrase: &Phrase<'_>, info: &Info) -> bool {
+    match info.reads {
+        Reads::Words => !phrase.words().is_empty(),
+        Reads::Tokens => !phrase.tokens().is_empty(),
+    }
+}
+
+fn finite(score: f32, info: &Info) -> Result<f32, QueryError> {
+    if score.is_finite() { Ok(score) } else { Err(QueryError::NonFinite { method: info.name }) }
+}
+
+/// A scorer at work: the one text's vector, and memory that is used again.
+struct Work<'s> {
+    scorer: &'s Scorer,
+    measure: Measure,
+    one: Vec<f32>,
+    other: Vec<f32>,
+    scratch: Scratch,
+}
+
+impl<'s> Work<'s> {
+    fn new(scorer: &'s Scorer, measure: Measure, model: &Model) -> Self {
+        let dims = match scorer {
+            Scorer::Embed(embedder) => embedder.dims(model.vectors().dims()),
+            Scorer::Compare(_) | Scorer::RankList(_) => 0,
+        };
+        let (one, other) = (vec![0.0; dims], vec![0.0; dims]);
+        Self { scorer, measure, one, other, scratch: Scratch::default() }
+    }
+
+    /// Prepares the one text, before any number of calls to [`Work::score`] with it.
+    fn prepare(&mut self, one: &Phrase<'_>) {
+        if let Scorer::Embed(embedder) = self.scorer {
+            embed_into(embedder.as_ref(), one, &mut self.one);
+        }
+    }
+
+    fn score(&mut self, one: &Phrase<'_>, many: &[Phrase<'_>], out: &mut [f32]) {
+        match self.scorer {
+            Scorer::Embed(embedder) => {
+                for (other, score) in many.iter().zip(out) {
+                    if one.same_bag(other) {
+                        *score = 1.0;
+                        continue;
+                    }
+                    embed_into(embedder.as_ref(), other, &mut self.other);
+                    *score = self.measure.score(&self.one, &self.other);
+                }
+            }
+            Scorer::Compare(method) => method.compare(one, many, out, &mut self.scratch),
+            Scorer::RankList(method) => method.rank(one, many, out, &mut self.scratch),
+        }
+    }
+}
+
+fn embed_into(embedder: &dyn Embed, phrase: &Phrase<'_>, out: &mut [f32]) {
+    out.fill(0.0);
+    embedder.embed(phrase, out);
+}
+
+impl Measure {
+    /// How alike two vectors are, larger for more alike.
+    pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
+        match self {
+            Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
+            Self::Euclidean => 1.0 / (1.0 + simd::squared_distance(a, b).sqrt()),
+        }
+    }
+}

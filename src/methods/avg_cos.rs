@@ -1,0 +1,52 @@
+//! Mean of word vectors: the baseline of every paper, and what Siamese CBOW vectors are made for
+//! (De Boom et al. 2016, section 4, "mean"; Kenter et al. 2016, equation 1).
+//!
+//! `t = (1/n) Σ v(w_i)`
+
+use crate::kernels::vector;
+use crate::methods::Embed;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::linear;
+use crate::model::Model;
+use crate::model::Phrase;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "avg-cos",
+    kind: Kind::Similarity,
+    cost: linear,
+    summary: "Mean of the words' vectors, compared by cosine.",
+    paper: "every paper's baseline; Kenter et al. 2016",
+    range: (-1.0, 1.0),
+    reads: Reads::Words,
+    weights_frequency: false,
+};
+
+/// Needs vectors alone.
+pub fn load(_model: &Model) -> Loaded {
+    Ok(Ok(Scorer::Embed(Box::new(Mean))))
+}
+
+struct Mean;
+
+impl Embed for Mean {
+    fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
+        let share = 1.0 / phrase.words().len() as f32;
+        for word in phrase.bag() {
+            vector::add_scaled(out, 1.0, phrase.row(word));
+        }
+        out.iter_mut().for_each(|value| *value *= share);
+    }
+
+    fn shares(&self, phrase: &Phrase<'_>, other: &[f32], shares: &mut [f32]) -> bool {
+        let weight = 1.0 / phrase.words().len() as f32;
+        for (word, share) in phrase.words().iter().zip(shares) {
+            *share = weight * vector::dot(phrase.row(word), vector::Row::F32(other));
+        }
+        true
+    }
+}

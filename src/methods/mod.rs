@@ -1,0 +1,243 @@
+//! The methods: every way of saying how alike two texts are, by name.
+//!
+//! A method is one file (or one module of a family's file) with two items, `INFO` and `load`, and
+//! one line in the list below; flags, documents, tables and law tests walk [`Method::ALL`].
+//! Nothing here is numeric, and nothing elsewhere matches on a [`Method`].
+//!
+//! [`Embed`] and [`Compare`] are two traits because only some methods have a vector of one text
+//! alone; what needs both texts compares **one text with many**, so that whatever belongs to the
+//! one is prepared once.
+
+use crate::kernels::transport::Transport;
+use crate::model::Model;
+use crate::model::ModelError;
+use crate::model::Phrase;
+
+/// Turns a text into one vector, compared by cosine or Euclidean distance.
+pub trait Embed: Send + Sync {
+    /// Dimensions of the vector, for word vectors of `dims`.
+    fn dims(&self, dims: usize) -> usize {
+        dims
+    }
+
+    /// Writes the vector of a text into `out`, which arrives zeroed and [`Embed::dims`] long.
+    fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]);
+
+    /// Writes, for each word in the order of the text, its share of the product of the text's
+    /// vector with `other`; the shares add up to that product. `false` if the vector does not come
+    /// apart into words.
+    fn shares(&self, _phrase: &Phrase<'_>, _other: &[f32], _shares: &mut [f32]) -> bool {
+        false
+    }
+}
+
+/// Scores pairs of texts directly.
+pub trait Compare: Send + Sync {
+    /// Scores `one` against each of `many`, into `out` of the same length. Engines hand over texts
+    /// with what [`Info::reads`] asks for only.
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    );
+
+    /// What each word of both texts, in their order, adds to the score. `None` if the score does
+    /// not come apart into words.
+    fn shares(
+        &self,
+        _one: &Phrase<'_>,
+        _other: &Phrase<'_>,
+        _scratch: &mut Scratch,
+    ) -> Option<Shares> {
+        None
+    }
+}
+
+/// What the words of two texts add to their score: all numbers of both sides add up to it.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+pub struct Shares {
+    /// One number a word of the one text.
+    pub one: Vec<f32>,
+    /// One number a word of the other.
+    pub other: Vec<f32>,
+    /// The memberships behind the shares, where the method has such.
+    pub memberships: Option<Memberships>,
+}
+
+/// How much each word of the universe belongs to either text.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+pub struct Memberships {
+    /// For each word of the one text: its membership in the one and in the other.
+    pub one: Vec<[f32; 2]>,
+    /// For each word of the other text: its membership in the one and in the other.
+    pub other: Vec<[f32; 2]>,
+}
+
+/// Scores a whole list of candidates against a query, where a candidate's score depends on the
+/// others.
+pub trait RankList: Send + Sync {
+    /// Scores every candidate, into `out` of the same length.
+    fn rank(
+        &self,
+        query: &Phrase<'_>,
+        candidates: &[Phrase<'_>],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    );
+}
+
+/// A method ready to score.
+pub enum Scorer {
+    /// By a vector of each text.
+    Embed(Box<dyn Embed>),
+    /// By both texts.
+    Compare(Box<dyn Compare>),
+    /// By the whole list of candidates; only ranks.
+    RankList(Box<dyn RankList>),
+}
+
+/// Memory that scoring reuses from one call to the next.
+#[derive(Default)]
+pub struct Scratch {
+    /// Rows of the one text.
+    pub one: Vec<f32>,
+    /// Rows of the other.
+    pub other: Vec<f32>,
+    /// Products of the one text's rows with themselves.
+    pub one_gram: Vec<f32>,
+    /// Products of the other text's rows with themselves.
+    pub other_gram: Vec<f32>,
+    /// Products of the rows of both.
+    pub cross: Vec<f32>,
+    /// Numbers a word of the one text.
+    pub one_numbers: Vec<f32>,
+    /// Numbers a word of the other.
+    pub other_numbers: Vec<f32>,
+    /// Masses and costs of a transport problem.
+    pub masses: [Vec<f64>; 3],
+    /// The solver of transport problems.
+    pub transport: Transport,
+}
+
+/// What a method is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// How alike two texts are: symmetric, and most for a text and itself.
+    Similarity,
+    /// How well a candidate answers a query.
+    Ranker,
+}
+
+/// What a text must have to be scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reads {
+    /// At least one word with a vector.
+    Words,
+    /// At least one token, known or not.
+    Tokens,
+}
+
+/// What is to be known of a method without running it.
+#[derive(Debug, Clone, Copy)]
+pub struct Info {
+    /// Its name, as requests and flags spell it.
+    pub name: &'static str,
+    /// What it is for.
+    pub kind: Kind,
+    /// Multiplications it takes for texts of `n` and `m` words and `d` dimensions, roughly.
+    pub cost: fn(n: usize, m: usize, d: usize) -> u64,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub paper: &'static str,
+    /// Between which numbers its scores lie.
+    pub range: (f32, f32),
+    /// What a text must have.
+    pub reads: Reads,
+    /// Whether it weights words by how frequent they are, which vectors with
+    /// [`crate::model::Frequency::InNorm`] already do.
+    pub weights_frequency: bool,
+}
+
+/// Why a method cannot be used with a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{missing}; {remedy}")]
+pub struct Unavailable {
+    /// What the model file lacks.
+    pub missing: String,
+    /// Which command adds it.
+    pub remedy: String,
+}
+
+/// A scorer, or why there is none.
+pub type Loaded = Result<Result<Scorer, Unavailable>, ModelError>;
+
+/// The answer of a method that the model file has nothing for.
+pub(crate) fn unavailable(missing: &str, remedy: &str) -> Loaded {
+    Ok(Err(Unavailable { missing: missing.to_owned(), remedy: remedy.to_owned() }))
+}
+
+/// What a method fitted to a model and its corpus, to be stored as a section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The section's name.
+    pub section: &'static str,
+    /// Its settings, as JSON: how it was fitted.
+    pub settings: String,
+    /// Its tensors: name, shape, numbers.
+    pub tensors: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+}
+
+/// Work that goes with the words of both texts.
+pub(crate) const fn linear(n: usize, m: usize, d: usize) -> u64 {
+    (n as u64).saturating_add(m as u64).saturating_mul(d as u64)
+}
+
+/// Work that goes with all pairs of words of both texts.
+pub(crate) const fn pairwise(n: usize, m: usize, d: usize) -> u64 {
+    let words = (n as u64).saturating_add(m as u64);
+    words.saturating_mul(words).saturating_mul(d as u64)
+}
+
+macro_rules! methods {
+    ($($variant:ident => $($module:ident)::+,)+) => {
+        /// A method of comparing texts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Method {
+            $(#[doc = concat!("See [`", stringify!($($module)::+), "`].")] $variant,)+
+        }
+
+        impl Method {
+            /// Every method, in the order of listings.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// What is to be known of it.
+            pub fn info(self) -> &'static Info {
+                match self { $(Self::$variant => &$($module)::+::INFO,)+ }
+            }
+
+            /// Makes it ready for a model.
+            pub fn load(self, model: &Model) -> Loaded {
+                match self { $(Self::$variant => $($module)::+::load(model),)+ }
+            }
+        }
+    };
+}
+
+pub mod avg_cos;
+pub mod dynamax;
+mod names;
+mod rows;
+
+methods! {
+    AvgCos => avg_cos,
+    DynamaxJaccard => dynamax::jaccard,
+    DynamaxOtsuka => dynamax::otsuka,
+    DynamaxDice => dynamax::dice,
+    DynamaxCosine => dynamax::cosine,
+    DynamaxSif => dynamax::sif,
+}

@@ -1,0 +1,33 @@
+//! The words of a text as a matrix of f32 rows, in the order of its bag.
+
+use crate::kernels::vector;
+use crate::model::Phrase;
+use crate::model::phrase::Word;
+
+/// Arora et al. 2017: how quickly a word's weight falls as it gets more frequent.
+const SIF_A: f64 = 1e-3;
+
+/// The SIF weight of a word (SCIENCE: Arora et al. 2017, equation 1): `a / (a + p(w))`; 1 for a
+/// word that was not counted.
+pub(crate) fn sif_weight(phrase: &Phrase<'_>, word: &Word) -> f32 {
+    (SIF_A / (SIF_A + phrase.probability(word))) as f32
+}
+
+/// Writes the rows of a text one after another, each times its weight.
+pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
+    let dims = phrase.model().vectors().dims();
+    out.clear();
+    out.resize(phrase.words().len() * dims, 0.0);
+    for (word, row) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
+        vector::add_scaled(row, weight(word), phrase.row(word));
+    }
+}
+
+/// Puts numbers that stand in the order of the bag into the order of the text.
+pub(crate) fn in_text_order<T: Copy + Default>(phrase: &Phrase<'_>, of_bag: &[T]) -> Vec<T> {
+    let mut of_text = vec![T::default(); phrase.words().len()];
+    for (place, &number) in phrase.bag_order().zip(of_bag) {
+        of_text[place] = number;
+    }
+    of_text
+}
