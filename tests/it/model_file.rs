@@ -145,3 +145,28 @@ fn a_copied_model_does_not_notice_that_its_file_is_overwritten() {
     assert_eq!(model.vocabulary().lookup("earthquake"), Some(4));
     assert!(!model.intact());
 }
+
+/// The first file of each version of the format, kept as it was written then.
+#[test]
+fn files_of_earlier_versions_still_open() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/model/cognate-1.safetensors");
+    if std::env::var_os("COGNATE_BLESS").is_some() && !std::path::Path::new(path).exists() {
+        std::fs::write(path, support::tiny(Dtype::I8)).unwrap();
+    }
+    let model = Model::open(path.as_ref(), &support::full()).unwrap();
+    assert_eq!(model.vocabulary().words().collect::<Vec<_>>(), support::WORDS);
+    assert_eq!(model.section("example").unwrap().floats("weights"), Some(&[0.9, 0.5, 0.2][..]));
+    assert_eq!(model.phrase("the quakes").words().len(), 2);
+}
+
+#[test]
+fn the_default_model_is_sound_and_small() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    let model = Model::open(path.as_ref(), &support::full()).unwrap();
+    assert!(model.bytes() <= 14_000_000, "{} bytes", model.bytes());
+    assert!(model.metadata()["licence"].contains("CC BY-SA"));
+    let phrase = model.phrase("Quake hits L.A.!! #NewYork2020 yesssss");
+    let words = phrase.words().iter().map(|word| word.id.map(|id| model.vocabulary().word(id)));
+    let expected = ["quake", "hits", "l", "a", "new", "york", "2020", "yes"];
+    assert_eq!(words.collect::<Vec<_>>(), expected.map(Some));
+}
