@@ -149,7 +149,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Checks the header in `file`, whose tensors are looked at by [`crate::model::check`].
+    /// Checks the header in `file`, whose tensors are looked at by `check.rs`.
     pub fn read(file: &[u8], limits: &Limits) -> Result<Self, FormatError> {
         let (json, data_start) = header_bytes(file, limits)?;
         let raw = read_header(json)?;

@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::model::Unknown;
 use crate::model::format::Dtype;
 use crate::model::phrase::SUBWORD_SECTION;
-use crate::model::phrase::SubwordRule;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
 use crate::pack::PackError;
@@ -70,10 +69,10 @@ pub(crate) fn push_subword<'a>(
     let (settings, tables) = match rule {
         Subword::NGrams { min, max, .. } => {
             let count = buckets.len() as u64;
-            let settings = SubwordRule::NGrams { min, max, buckets: count };
+            let settings = Subword::NGrams { min, max, buckets: count };
             (settings, buckets.tables("buckets", "scales")?)
         }
-        Subword::WordPiece { prefix } => (SubwordRule::WordPiece { prefix }, Vec::new()),
+        Subword::WordPiece { .. } => (rule, Vec::new()),
     };
     draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);
     Ok(())

@@ -1,7 +1,11 @@
 //! Damaged model files: cut short at every byte, and with single bits turned over.
 
+use std::os::unix::fs::FileExt;
+
 use cognate::model::format::Dtype;
-use cognate::model::{Model, Phrase};
+use cognate::model::vocabulary::VocabularyTables;
+use cognate::model::writer::{Draft, Table};
+use cognate::model::{Model, OpenOptions, Phrase, Storage};
 
 use crate::support;
 use crate::support::Chance;
@@ -68,5 +72,34 @@ fn a_turned_bit_seen_by_structure_alone_harms_nobody() {
             damaged[place] = bytes[place];
         }
         assert!(accepted > 1000, "only {accepted} of 20,000: is the structure check reading all?");
+    }
+}
+
+#[test]
+fn a_turned_bit_is_found_in_a_large_file_too() {
+    let rows = vec![0.5_f32; 64 * 1024 * 256];
+    let words: Vec<String> = (0..64 * 1024).map(|word| format!("w{word}")).collect();
+    let tables = VocabularyTables::build(words.iter().map(String::as_str));
+    let mut draft = Draft { metadata: support::metadata(), ..Draft::default() };
+    draft.metadata.insert("dim".to_owned(), "256".to_owned());
+    draft.tables.push(Table::of("vectors", Dtype::F32, &[64 * 1024, 256], &rows));
+    draft.push_vocabulary(&tables);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.safetensors");
+    draft.write(&path).unwrap();
+    let options = OpenOptions { storage: Storage::Map, ..support::full() };
+    Model::open(&path, &options).unwrap();
+    let length = std::fs::metadata(&path).unwrap().len();
+    assert!(length > 64 << 20);
+    let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    let mut chance = Chance(11);
+    for round in 0..support::rounds(4, 1000) {
+        let (place, bit) = (chance.below(length as usize) as u64, chance.below(8));
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, place).unwrap();
+        file.write_all_at(&[byte[0] ^ 1 << bit], place).unwrap();
+        let opened = Model::open(&path, &options);
+        assert!(opened.is_err(), "round {round}: bit {bit} of byte {place} went unseen");
+        file.write_all_at(&byte, place).unwrap();
     }
 }

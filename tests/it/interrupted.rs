@@ -8,8 +8,6 @@ use cognate::model::Model;
 use crate::support;
 use crate::support::Chance;
 
-const ROUNDS: usize = 40;
-
 /// Vectors large enough that packing takes a few milliseconds; `shift` tells versions apart.
 fn vectors(path: &Path, shift: f32) {
     let mut text = String::new();
@@ -49,7 +47,7 @@ fn a_killed_pack_leaves_the_old_model_or_the_new_one() {
     let old = fingerprint(folder);
     let mut chance = Chance(42);
     let (mut kept, mut replaced) = (0, 0);
-    for _ in 0..ROUNDS {
+    for _ in 0..support::rounds(40, 200) {
         let mut child = pack(folder, "b.txt").spawn().unwrap();
         let share = chance.below(1200) as u32;
         std::thread::sleep(whole * share / 1000);

@@ -118,3 +118,8 @@ impl Chance {
         (self.next() % end as u64) as usize
     }
 }
+
+/// How often a test of chance is repeated: `ordinary`, or `long` in the long lane.
+pub fn rounds(ordinary: usize, long: usize) -> usize {
+    if std::env::var_os("COGNATE_LONG").is_some() { long } else { ordinary }
+}

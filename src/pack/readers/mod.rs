@@ -13,6 +13,8 @@ pub mod positioned;
 
 use std::path::PathBuf;
 
+pub use crate::model::phrase::SubwordRule as Subword;
+
 mod compression;
 pub mod format;
 pub mod glove_text;
@@ -125,25 +127,6 @@ pub trait VectorReader {
     fn next_bucket(&mut self, _row: &mut [f32]) -> Result<bool, ReadError> {
         Ok(false)
     }
-}
-
-/// How a word that is not listed gets a vector from its parts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subword {
-    /// fastText: the mean of the rows of its character n-grams, hashed into `buckets` rows.
-    NGrams {
-        /// Shortest n-gram, in characters.
-        min: u32,
-        /// Longest n-gram, in characters.
-        max: u32,
-        /// Rows of the bucket table.
-        buckets: u64,
-    },
-    /// WordPiece: the longest known beginning, then the longest known continuation, and so on.
-    WordPiece {
-        /// What a continuing piece's vocabulary entry begins with, `##` as a rule.
-        prefix: String,
-    },
 }
 
 #[cfg(test)]
