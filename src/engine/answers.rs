@@ -1,6 +1,6 @@
 //! What the engine answers: numbers in the order of the question, and what could not be scored.
 
-use crate::engine::questions::Measure;
+use crate::methods::Measure;
 
 /// The vectors of texts.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,6 +1,6 @@
 //! What a caller asked that cannot be answered, and where in the question it stands.
 
-use crate::engine::questions::Measure;
+use crate::methods::Measure;
 use crate::methods::Unavailable;
 
 /// Which text of a question is meant.

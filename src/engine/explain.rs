@@ -10,10 +10,12 @@ use crate::engine::scorable;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::methods::Kind;
+use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Shares;
 use crate::model::Phrase;
 use crate::model::phrase::Found;
+use crate::model::phrase::Word;
 
 /// One word of an explained text.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -34,21 +36,30 @@ pub struct ExplainedWord {
     pub share: Option<f32>,
 }
 
-/// Why two texts scored as they did.
+/// A token that no word was found for.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct UnknownToken {
+    /// The token, as it was looked up.
+    pub token: String,
+    /// What it adds to the score: only methods that read tokens see it at all.
+    pub share: Option<f32>,
+}
+
+/// Why two texts scored as they did. The shares of words and unknown tokens add up to the score.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Explanation {
     /// The score, as `similarity` gives it.
     pub score: f32,
     /// Whether a text had nothing to be scored by.
     pub unscored: bool,
-    /// Words of the one text.
+    /// Words of the one text that a vector was found for.
     pub one: Vec<ExplainedWord>,
     /// Words of the other.
     pub other: Vec<ExplainedWord>,
     /// Tokens of the one text that no word was found for.
-    pub one_unknown: Vec<String>,
+    pub one_unknown: Vec<UnknownToken>,
     /// Tokens of the other.
-    pub other_unknown: Vec<String>,
+    pub other_unknown: Vec<UnknownToken>,
     /// Cosines of the words' vectors: a row a word of the one text.
     pub cosines: Vec<Vec<f32>>,
     /// What the words add up to, if the score comes apart into words.
@@ -89,10 +100,10 @@ impl Engine {
             score: score[0],
             unscored: !known,
             cosines: cosines.collect(),
-            one: words(&one, of_one),
-            other: words(&other, of_other),
-            one_unknown: unknown(&one),
-            other_unknown: unknown(&other),
+            one: words(&one, info.reads, of_one),
+            other: words(&other, info.reads, of_other),
+            one_unknown: unknown(&one, info.reads, of_one),
+            other_unknown: unknown(&other, info.reads, of_other),
             shares,
         })
     }
@@ -131,9 +142,17 @@ impl Work<'_> {
     }
 }
 
-fn words(phrase: &Phrase<'_>, shares: Option<&[f32]>) -> Vec<ExplainedWord> {
+fn words(phrase: &Phrase<'_>, reads: Reads, shares: Option<&[f32]>) -> Vec<ExplainedWord> {
     let vocabulary = phrase.model().vocabulary();
-    let explain = |(place, word): (usize, &crate::model::phrase::Word)| {
+    let share = |place: usize, word: &Word| match reads {
+        Reads::Words => shares?.get(place).copied(),
+        // What a token adds is spread over the words that it became.
+        Reads::Tokens => {
+            let parts = phrase.words().iter().filter(|part| part.token == word.token).count();
+            shares?.get(word.token as usize).map(|share| share / parts as f32)
+        }
+    };
+    let explain = |(place, word): (usize, &Word)| {
         let (token, at) = phrase.tokens().iter().nth(word.token as usize)?;
         Some(ExplainedWord {
             token: token.to_owned(),
@@ -142,12 +161,17 @@ fn words(phrase: &Phrase<'_>, shares: Option<&[f32]>) -> Vec<ExplainedWord> {
             found: word.found,
             idf: phrase.idf(word),
             norm: vector::norm(phrase.row(word)),
-            share: shares.and_then(|shares| shares.get(place).copied()),
+            share: share(place, word),
         })
     };
     phrase.words().iter().enumerate().filter_map(explain).collect()
 }
 
-fn unknown(phrase: &Phrase<'_>) -> Vec<String> {
-    phrase.unknown().iter().map(|&token| phrase.tokens().text(token as usize).to_owned()).collect()
+fn unknown(phrase: &Phrase<'_>, reads: Reads, shares: Option<&[f32]>) -> Vec<UnknownToken> {
+    let shares = shares.filter(|_| reads == Reads::Tokens);
+    let explain = |&token: &u32| UnknownToken {
+        token: phrase.tokens().text(token as usize).to_owned(),
+        share: shares.and_then(|shares| shares.get(token as usize).copied()),
+    };
+    phrase.unknown().iter().map(explain).collect()
 }

@@ -17,15 +17,14 @@ pub use error::Place;
 pub use error::QueryError;
 pub use explain::ExplainedWord;
 pub use explain::Explanation;
-pub use questions::Measure;
+pub use explain::UnknownToken;
 pub use questions::Query;
 pub use questions::TextLimits;
 
+pub use crate::methods::Measure;
+
 use std::path::Path;
 
-use crate::kernels::simd;
-use crate::kernels::vector;
-use crate::kernels::vector::Row;
 use crate::methods::Embed;
 use crate::methods::Info;
 use crate::methods::Kind;
@@ -112,8 +111,11 @@ impl Engine {
     }
 
     /// The measure used when a query names none.
-    pub fn default_measure(&self, _method: Method) -> Measure {
-        Measure::Cosine
+    pub fn default_measure(&self, method: Method) -> Measure {
+        match self.scorer(method) {
+            Ok(Scorer::Embed(embedder)) => embedder.measure(),
+            _ => Measure::Cosine,
+        }
     }
 
     /// Whether a method has a vector of one text alone, as far as this model can tell.
@@ -289,7 +291,8 @@ impl Engine {
 
     fn measure(&self, scorer: &Scorer, info: &Info, query: &Query) -> Result<Measure, QueryError> {
         match (scorer, query.measure) {
-            (_, None) => Ok(self.default_measure(query.method)),
+            (Scorer::Embed(embedder), None) => Ok(embedder.measure()),
+            (_, None) => Ok(Measure::Cosine),
             (Scorer::Embed(_), Some(measure)) => Ok(measure),
             (_, Some(Measure::Cosine)) => Ok(Measure::Cosine),
             (_, Some(measure)) => {
@@ -358,14 +361,4 @@ impl<'s> Work<'s> {
 fn embed_into(embedder: &dyn Embed, phrase: &Phrase<'_>, out: &mut [f32]) {
     out.fill(0.0);
     embedder.embed(phrase, out);
-}
-
-impl Measure {
-    /// How alike two vectors are, larger for more alike.
-    pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
-        match self {
-            Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
-            Self::Euclidean => 1.0 / (1.0 + simd::squared_distance(a, b).sqrt()),
-        }
-    }
 }

@@ -2,30 +2,8 @@
 
 use crate::engine::error::Place;
 use crate::engine::error::QueryError;
+use crate::methods::Measure;
 use crate::methods::Method;
-
-/// What two vectors are compared by.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// The cosine of their angle.
-    #[default]
-    Cosine,
-    /// `1 / (1 + distance)`, so that larger is always more alike.
-    Euclidean,
-}
-
-impl Measure {
-    /// As requests and flags spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cosine => "cosine",
-            Self::Euclidean => "euclidean",
-        }
-    }
-}
 
 /// A question's settings.
 #[derive(Debug, Clone, Copy)]

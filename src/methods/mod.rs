@@ -20,6 +20,11 @@ pub trait Embed: Send + Sync {
         dims
     }
 
+    /// What its vectors are compared by unless a query says otherwise.
+    fn measure(&self) -> Measure {
+        Measure::Cosine
+    }
+
     /// Writes the vector of a text into `out`, which arrives zeroed and [`Embed::dims`] long.
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]);
 
@@ -55,7 +60,8 @@ pub trait Compare: Send + Sync {
     }
 }
 
-/// What the words of two texts add to their score: all numbers of both sides add up to it.
+/// What the words of two texts add to their score: all numbers of both sides add up to it. For a
+/// method that [`Reads::Tokens`] there is a number a token that was read, in place of a word.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
 pub struct Shares {
     /// One number a word of the one text.
@@ -192,6 +198,16 @@ pub struct Fitted {
     pub tensors: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
 }
 
+/// Why a method cannot be fitted to a model and its corpus.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{section} cannot be fitted: {problem}")]
+pub struct Unfittable {
+    /// The section that was wanted.
+    pub section: &'static str,
+    /// What stands in the way.
+    pub problem: String,
+}
+
 /// Work that goes with the words of both texts.
 pub(crate) const fn linear(n: usize, m: usize, d: usize) -> u64 {
     (n as u64).saturating_add(m as u64).saturating_mul(d as u64)
@@ -229,12 +245,40 @@ macro_rules! methods {
 }
 
 pub mod avg_cos;
+mod counted;
 pub mod dynamax;
+pub mod extremes;
+pub mod idf_mean;
+pub mod learned_idf;
+mod means;
+mod measure;
 mod names;
+pub mod overlap;
 mod rows;
+pub mod sif;
+mod stored;
+pub mod tf_idf;
+mod token_bag;
+pub mod top30;
+pub mod usif;
+
+pub use measure::Measure;
 
 methods! {
     AvgCos => avg_cos,
+    Sif => sif::weighted,
+    SifPca => sif::pca,
+    Usif => usif,
+    IdfMean => idf_mean,
+    MaxCos => extremes::max,
+    MinMax => extremes::min_max,
+    MeanTop30 => top30::mean,
+    MaxTop30 => top30::max,
+    MinMaxTop30 => top30::min_max,
+    LearnedIdf => learned_idf,
+    TfIdf => tf_idf,
+    Jaccard => overlap::set,
+    JaccardBag => overlap::bag,
     DynamaxJaccard => dynamax::jaccard,
     DynamaxOtsuka => dynamax::otsuka,
     DynamaxDice => dynamax::dice,

@@ -5,7 +5,7 @@ use crate::model::Phrase;
 use crate::model::phrase::Word;
 
 /// Arora et al. 2017: how quickly a word's weight falls as it gets more frequent.
-const SIF_A: f64 = 1e-3;
+pub(crate) const SIF_A: f64 = 1e-3;
 
 /// The SIF weight of a word (SCIENCE: Arora et al. 2017, equation 1): `a / (a + p(w))`; 1 for a
 /// word that was not counted.

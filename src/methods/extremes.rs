@@ -1,0 +1,121 @@
+//! The largest, and the smallest, number of each dimension over the words of a text (De Boom et
+//! al. 2016, section 5, "max" and "min/max").
+//!
+//! `t_j = max_i v(w_i)_j`; for min-max the maxima and after them the minima, twice the dimensions.
+
+use crate::methods::Embed;
+use crate::methods::Info;
+use crate::methods::Scorer;
+use crate::model::Phrase;
+
+/// Which words of a text take part: their places in it, in the order of the bag.
+pub(crate) type Choice = fn(&Phrase<'_>) -> Vec<usize>;
+
+struct Extremes {
+    minima: bool,
+    choice: Choice,
+}
+
+/// A scorer by the maxima of the chosen words, and by their minima too if these are wanted.
+pub(crate) fn scorer(minima: bool, choice: Choice) -> Scorer {
+    Scorer::Embed(Box::new(Extremes { minima, choice }))
+}
+
+impl Extremes {
+    /// Writes the extremes, and in `attained` the place of the word that attains each: of equals
+    /// the first of the bag.
+    fn find(&self, phrase: &Phrase<'_>, out: &mut [f32], attained: &mut [usize]) {
+        let dims = phrase.model().vectors().dims();
+        let mut row = vec![0.0; dims];
+        for (number, place) in (self.choice)(phrase).into_iter().enumerate() {
+            let Some(word) = phrase.words().get(place) else { continue };
+            phrase.row(word).copy_to(&mut row);
+            for (at, &value) in row.iter().enumerate() {
+                let sides = [Some(at), self.minima.then_some(dims + at)];
+                for (least, side) in sides.into_iter().enumerate() {
+                    let Some(side) = side else { continue };
+                    let (Some(best), Some(by)) = (out.get_mut(side), attained.get_mut(side)) else {
+                        continue;
+                    };
+                    let beyond = if least == 1 { value < *best } else { value > *best };
+                    if number == 0 || beyond {
+                        (*best, *by) = (value, place);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Embed for Extremes {
+    fn dims(&self, dims: usize) -> usize {
+        if self.minima { dims.saturating_mul(2) } else { dims }
+    }
+
+    fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
+        let mut attained = vec![0; out.len()];
+        self.find(phrase, out, &mut attained);
+    }
+
+    fn shares(&self, phrase: &Phrase<'_>, other: &[f32], shares: &mut [f32]) -> bool {
+        let (mut extremes, mut attained) = (vec![0.0; other.len()], vec![0; other.len()]);
+        self.find(phrase, &mut extremes, &mut attained);
+        for ((extreme, place), other) in extremes.iter().zip(attained).zip(other) {
+            if let Some(share) = shares.get_mut(place) {
+                *share += extreme * other;
+            }
+        }
+        true
+    }
+}
+
+fn all(phrase: &Phrase<'_>) -> Vec<usize> {
+    phrase.bag_order().collect()
+}
+
+/// The largest number of each dimension.
+pub mod max {
+    use super::*;
+    use crate::methods::Kind;
+    use crate::methods::Loaded;
+    use crate::methods::Reads;
+    use crate::methods::linear;
+    use crate::model::Model;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "max-cos",
+        kind: Kind::Similarity,
+        cost: linear,
+        summary: "Largest number of each dimension over the words, compared by cosine.",
+        paper: "De Boom et al. 2016",
+        range: (-1.0, 1.0),
+        reads: Reads::Words,
+        weights_frequency: false,
+    };
+
+    /// Needs vectors alone.
+    pub fn load(_model: &Model) -> Loaded {
+        Ok(Ok(scorer(false, all)))
+    }
+}
+
+/// The largest and the smallest number of each dimension.
+pub mod min_max {
+    use super::*;
+    use crate::methods::Loaded;
+    use crate::model::Model;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "min-max",
+        summary: "Largest and smallest number of each dimension over the words, side by side, \
+                  compared by cosine.",
+        ..max::INFO
+    };
+
+    /// Needs vectors alone.
+    pub fn load(_model: &Model) -> Loaded {
+        Ok(Ok(scorer(true, all)))
+    }
+}

@@ -1,0 +1,36 @@
+//! Mean of word vectors, each times the idf of its word (De Boom et al. 2016, section 5, "mean,
+//! idf-weighted").
+//!
+//! `t = (1/n) Σ idf(w_i) v(w_i)`
+
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Measure;
+use crate::methods::Reads;
+use crate::methods::counted;
+use crate::methods::linear;
+use crate::methods::means;
+use crate::model::Model;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "idf-mean",
+    kind: Kind::Similarity,
+    cost: linear,
+    summary: "Mean of the words' vectors, each weighted by its idf, compared by cosine.",
+    paper: "De Boom et al. 2016",
+    range: (-1.0, 1.0),
+    reads: Reads::Words,
+    weights_frequency: true,
+};
+
+/// Needs vectors and idf.
+pub fn load(model: &Model) -> Loaded {
+    if let Some(reason) = counted::without_idf(model) {
+        return Ok(Err(reason));
+    }
+    Ok(Ok(means::scorer(Measure::Cosine, |phrase| {
+        means::coefficients(phrase, |word| counted::idf(phrase, word))
+    })))
+}

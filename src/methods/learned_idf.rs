@@ -1,0 +1,156 @@
+//! Weights learned for the ranks of a text's words by idf (De Boom et al. 2016, section 4,
+//! equations 4 to 6).
+//!
+//! With the words sorted by idf, the highest first, and weights `ω_1 … ω_M`, word `j` of `n` gets
+//!
+//! - `I_j = 1 + (j − 1)(M − 1)/(n − 1)`, `I_1 = 1` when `n = 1`; the same for `n > M`,
+//! - `z_j = ω_⌊I⌋ + (I − ⌊I⌋)(ω_⌈I⌉ − ω_⌊I⌋)`,
+//!
+//! and the text the vector `t = (1/n) Σ_j z_j v_j`. Weights are trained, never invented, for one
+//! measure, which is then the method's own.
+
+use std::collections::BTreeMap;
+
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Measure;
+use crate::methods::Reads;
+use crate::methods::counted;
+use crate::methods::linear;
+use crate::methods::means;
+use crate::methods::stored;
+use crate::methods::unavailable;
+use crate::model::Model;
+use crate::model::Phrase;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "learned-idf",
+    kind: Kind::Similarity,
+    cost: linear,
+    summary: "Mean of the words' vectors, weighted by what was learned for their ranks by idf.",
+    paper: "De Boom et al. 2016",
+    range: (-1.0, 1.0),
+    reads: Reads::Words,
+    weights_frequency: false,
+};
+
+/// The section that holds trained weights: settings as in [`Settings`], and for each set a tensor
+/// [`tensor`]`(name)`, F32 `[M]`.
+pub const SECTION: &str = "learned-idf";
+
+/// What the section says. Training may add fields of its own.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Settings {
+    /// The set in use.
+    pub default: String,
+    /// Every set by name.
+    pub sets: BTreeMap<String, WeightSet>,
+}
+
+/// What is said of one set of weights.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct WeightSet {
+    /// The measure that it was trained for.
+    pub measure: Measure,
+}
+
+/// The name of the tensor of a set.
+pub fn tensor(set: &str) -> String {
+    format!("weights.{set}")
+}
+
+/// Needs vectors, idf and trained weights.
+pub fn load(model: &Model) -> Loaded {
+    if let Some(reason) = counted::without_idf(model) {
+        return Ok(Err(reason));
+    }
+    let Some(section) = stored::section(model, SECTION) else {
+        return unavailable(
+            "the model has no trained weights",
+            "train some with `cognate train weights`",
+        );
+    };
+    let settings: Settings = section.settings()?;
+    let Some(set) = settings.sets.get(&settings.default) else {
+        let problem = format!("settings: no set is named `{}`, the default", settings.default);
+        return Err(section.broken(problem));
+    };
+    let weights = section.floats(&tensor(&settings.default), &[None])?;
+    Ok(Ok(means::scorer(set.measure, move |phrase| coefficients(phrase, &weights))))
+}
+
+/// Coefficients in the order of the bag.
+fn coefficients(phrase: &Phrase<'_>, weights: &[f32]) -> Vec<f32> {
+    let words = phrase.words().len();
+    let mut of_text = vec![0.0; words];
+    for (place, between) in
+        counted::places_by_idf(phrase).into_iter().zip(ranks(words, weights.len()))
+    {
+        if let Some(coefficient) = of_text.get_mut(place) {
+            *coefficient = between.of(weights) / words as f32;
+        }
+    }
+    phrase.bag_order().filter_map(|place| of_text.get(place).copied()).collect()
+}
+
+/// Where between two neighbouring weights a word stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Between {
+    /// The index of the weight before, `⌊I⌋ − 1`.
+    pub lower: usize,
+    /// How far on the way to the next, `I − ⌊I⌋`.
+    pub fraction: f64,
+}
+
+impl Between {
+    /// The weight there.
+    pub fn of(self, weights: &[f32]) -> f32 {
+        let at = |index: usize| weights.get(index).copied().map_or(0.0, f64::from);
+        if self.fraction == 0.0 {
+            return at(self.lower) as f32;
+        }
+        (at(self.lower) + self.fraction * (at(self.lower + 1) - at(self.lower))) as f32
+    }
+}
+
+/// Where the words of a text of `n`, sorted by idf, stand among `m` weights.
+pub fn ranks(n: usize, m: usize) -> impl Iterator<Item = Between> {
+    let gaps = n.saturating_sub(1).max(1);
+    (0..n).map(move |before| {
+        // In whole numbers, so that a word that falls on a weight falls on it exactly.
+        let steps = before.saturating_mul(m.saturating_sub(1));
+        let fraction = (steps % gaps) as f64 / gaps as f64;
+        Between { lower: steps / gaps, fraction }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weights_of(n: usize, weights: &[f32]) -> Vec<f32> {
+        ranks(n, weights.len()).map(|between| between.of(weights)).collect()
+    }
+
+    #[test]
+    fn weights_are_spread_over_texts_of_any_length() {
+        let weights = [0.9, 0.5, 0.2];
+        assert_eq!(weights_of(1, &weights), [0.9]);
+        assert_eq!(weights_of(2, &weights), [0.9, 0.2]);
+        assert_eq!(weights_of(3, &weights), weights);
+        assert_eq!(weights_of(5, &weights), [0.9, 0.7, 0.5, 0.35, 0.2]);
+        assert_eq!(weights_of(4, &[0.3]), [0.3; 4]);
+        assert_eq!(weights_of(0, &weights), []);
+    }
+
+    #[test]
+    fn fewer_words_than_weights_take_the_ends_and_what_lies_between() {
+        let weights: Vec<f32> = (0..30).map(|rank| 30.0 - rank as f32).collect();
+        let found = weights_of(20, &weights);
+        assert_eq!((found[0], found[19]), (30.0, 1.0));
+        // The second of 20 words stands at 1 + 29/19.
+        assert!((found[1] - (30.0 - 29.0 / 19.0)).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,36 @@
+//! What two vectors are compared by. It does not know which texts they stand for.
+
+use crate::kernels::simd;
+use crate::kernels::vector;
+use crate::kernels::vector::Row;
+
+/// What two vectors are compared by.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The cosine of their angle.
+    #[default]
+    Cosine,
+    /// `1 / (1 + distance)`, so that larger is always more alike.
+    Euclidean,
+}
+
+impl Measure {
+    /// As requests and flags spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cosine => "cosine",
+            Self::Euclidean => "euclidean",
+        }
+    }
+
+    /// How alike two vectors are, larger for more alike.
+    pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
+        match self {
+            Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
+            Self::Euclidean => 1.0 / (1.0 + simd::squared_distance(a, b).sqrt()),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Shared tokens over all tokens, as sets and as bags (Jaccard 1912; the crisp case of Zhelezniak
+//! et al. 2019, section 2).
+//!
+//! `|A ∩ B| / |A ∪ B|`; as bags a token counts in the intersection as often as in the text that
+//! has it less often, in the union as in the one that has it more often. Tokens need no vectors
+//! and are neither stemmed nor shortened, so unknown ones match themselves.
+
+use crate::methods::Compare;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::Shares;
+use crate::methods::token_bag::TokenBag;
+use crate::model::Model;
+use crate::model::Phrase;
+
+struct Overlap {
+    repeats: bool,
+}
+
+impl Overlap {
+    /// How often a token counts that occurs so often.
+    fn counted(&self, times: u32) -> u64 {
+        if self.repeats { u64::from(times) } else { 1 }
+    }
+
+    fn size(&self, bag: &TokenBag) -> u64 {
+        bag.tokens.iter().map(|&(_, times)| self.counted(times)).sum()
+    }
+
+    /// Sizes of intersection and union.
+    fn sizes(&self, one: &TokenBag, other: &TokenBag) -> (f64, f64) {
+        let shared: u64 = one.shared(other).map(|(_, a, b)| self.counted(a.min(b))).sum();
+        let union = self.size(one) + self.size(other) - shared;
+        (shared as f64, union as f64)
+    }
+}
+
+impl Compare for Overlap {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        _scratch: &mut Scratch,
+    ) {
+        let (one, mut other) = (TokenBag::of(one), TokenBag::default());
+        for (phrase, score) in many.iter().zip(out) {
+            other.read(phrase);
+            let (shared, union) = self.sizes(&one, &other);
+            *score = if union > 0.0 { (shared / union) as f32 } else { 0.0 };
+        }
+    }
+
+    fn shares(&self, a: &Phrase<'_>, b: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        let (one, other) = (TokenBag::of(a), TokenBag::of(b));
+        let (_, union) = self.sizes(&one, &other);
+        Some(TokenBag::lay_out([a, b], [&one, &other], |_, a, b| {
+            self.counted(a.min(b)) as f64 / union
+        }))
+    }
+}
+
+/// Multiplications stand for comparisons of keys here.
+const fn comparisons(n: usize, m: usize, _d: usize) -> u64 {
+    (n as u64).saturating_add(m as u64)
+}
+
+/// Tokens as sets.
+pub mod set {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "jaccard",
+        kind: Kind::Similarity,
+        cost: comparisons,
+        summary: "Shared tokens over all tokens, each counted once.",
+        paper: "Jaccard 1912",
+        range: (0.0, 1.0),
+        reads: Reads::Tokens,
+        weights_frequency: false,
+    };
+
+    /// Needs nothing.
+    pub fn load(_model: &Model) -> Loaded {
+        Ok(Ok(Scorer::Compare(Box::new(Overlap { repeats: false }))))
+    }
+}
+
+/// Tokens as bags.
+pub mod bag {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "jaccard-bag",
+        summary: "Shared tokens over all tokens, each counted as often as it occurs.",
+        ..set::INFO
+    };
+
+    /// Needs nothing.
+    pub fn load(_model: &Model) -> Loaded {
+        Ok(Ok(Scorer::Compare(Box::new(Overlap { repeats: true }))))
+    }
+}

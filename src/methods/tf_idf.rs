@@ -1,0 +1,99 @@
+//! Cosine of sparse vectors with a dimension a token (De Boom et al. 2016, section 5, "tf-idf").
+//!
+//! `t_w = tf(w) · idf(w)`; a token that is not listed has the idf of an unseen word.
+
+use crate::methods::Compare;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::Shares;
+use crate::methods::counted;
+use crate::methods::token_bag::TokenBag;
+use crate::model::Model;
+use crate::model::Phrase;
+use crate::model::Vocabulary;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "tf-idf",
+    kind: Kind::Similarity,
+    cost: products,
+    summary: "Shared tokens, each weighted by how often it occurs and by its idf, compared by \
+              cosine.",
+    paper: "De Boom et al. 2016",
+    range: (0.0, 1.0),
+    reads: Reads::Tokens,
+    weights_frequency: false,
+};
+
+const fn products(n: usize, m: usize, _d: usize) -> u64 {
+    (n as u64).saturating_add(m as u64)
+}
+
+/// Needs idf, but no vectors.
+pub fn load(model: &Model) -> Loaded {
+    let scorer = || Scorer::Compare(Box::new(TfIdf));
+    Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+}
+
+struct TfIdf;
+
+/// The square of a token's idf.
+fn squared_idf(vocabulary: &Vocabulary<'_>, key: u64) -> f64 {
+    // The key of a listed token is its id; all others are above every id.
+    let idf = f64::from(vocabulary.idf(u32::try_from(key).ok()).unwrap_or(0.0));
+    idf * idf
+}
+
+fn squared_length(vocabulary: &Vocabulary<'_>, bag: &TokenBag) -> f64 {
+    let squared = |&(key, times): &(u64, u32)| {
+        f64::from(times) * f64::from(times) * squared_idf(vocabulary, key)
+    };
+    bag.tokens.iter().map(squared).sum()
+}
+
+/// The product of one token's numbers: the same with both texts exchanged.
+fn product(vocabulary: &Vocabulary<'_>, key: u64, a: u32, b: u32) -> f64 {
+    f64::from(a) * f64::from(b) * squared_idf(vocabulary, key)
+}
+
+impl Compare for TfIdf {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        _scratch: &mut Scratch,
+    ) {
+        let vocabulary = one.model().vocabulary();
+        let (one, mut other) = (TokenBag::of(one), TokenBag::default());
+        let length = squared_length(&vocabulary, &one);
+        for (phrase, score) in many.iter().zip(out) {
+            other.read(phrase);
+            if one.tokens == other.tokens {
+                *score = 1.0;
+                continue;
+            }
+            let lengths = (length * squared_length(&vocabulary, &other)).sqrt();
+            let products = one.shared(&other).map(|(key, a, b)| product(&vocabulary, key, a, b));
+            // Not `sum`, which is -0 for nothing.
+            let sum = products.fold(0.0, |sum, product| sum + product);
+            *score = if lengths > 0.0 { (sum / lengths).clamp(0.0, 1.0) as f32 } else { 0.0 };
+        }
+    }
+
+    fn shares(&self, a: &Phrase<'_>, b: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        let vocabulary = a.model().vocabulary();
+        let (one, other) = (TokenBag::of(a), TokenBag::of(b));
+        let squared = squared_length(&vocabulary, &one) * squared_length(&vocabulary, &other);
+        let lengths = squared.sqrt();
+        (lengths > 0.0).then(|| {
+            TokenBag::lay_out([a, b], [&one, &other], |key, a, b| {
+                product(&vocabulary, key, a, b) / lengths
+            })
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! The tokens of a text as a bag: each that was read, known or not, and how often. It does not
+//! know what tokens weigh.
+
+use crate::methods::Shares;
+use crate::model::Phrase;
+
+/// Tokens by their keys, sorted, so that the order of the text is forgotten.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct TokenBag {
+    sorted: Vec<u64>,
+    /// A key and how often it stands there.
+    pub(crate) tokens: Vec<(u64, u32)>,
+}
+
+impl TokenBag {
+    /// The tokens of a text.
+    pub(crate) fn of(phrase: &Phrase<'_>) -> Self {
+        let mut bag = Self::default();
+        bag.read(phrase);
+        bag
+    }
+
+    /// Replaces the bag by the tokens of another text.
+    pub(crate) fn read(&mut self, phrase: &Phrase<'_>) {
+        self.sorted.clear();
+        self.sorted.extend_from_slice(phrase.token_keys());
+        self.sorted.sort_unstable();
+        self.tokens.clear();
+        let runs = self.sorted.chunk_by(|a, b| a == b);
+        let counted = runs.filter_map(|run| Some((*run.first()?, run.len() as u32)));
+        self.tokens.extend(counted);
+    }
+
+    /// Tokens that stand in both bags: key, and how often in either.
+    pub(crate) fn shared<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> impl Iterator<Item = (u64, u32, u32)> + 'a {
+        let mut rest = other.tokens.as_slice();
+        self.tokens.iter().filter_map(move |&(key, times)| {
+            let before = rest.partition_point(|&(passed, _)| passed < key);
+            rest = rest.get(before..).unwrap_or_default();
+            let &(found, other_times) = rest.first()?;
+            (found == key).then_some((key, times, other_times))
+        })
+    }
+
+    /// Lays what each shared token adds to the score on the tokens of both texts: half on either
+    /// side, and there the same on each time it occurs.
+    pub(crate) fn lay_out(
+        texts: [&Phrase<'_>; 2],
+        bags: [&Self; 2],
+        adds: impl Fn(u64, u32, u32) -> f64,
+    ) -> Shares {
+        let [one, other] = bags;
+        let adds: Vec<(u64, f64)> =
+            one.shared(other).map(|(key, a, b)| (key, adds(key, a, b))).collect();
+        let side = |text: &Phrase<'_>, bag: &Self| {
+            let share = |key: &u64| {
+                let added = adds.binary_search_by_key(key, |(key, _)| *key).ok();
+                let times = bag.tokens.binary_search_by_key(key, |(key, _)| *key).ok();
+                match (added.and_then(|at| adds.get(at)), times.and_then(|at| bag.tokens.get(at))) {
+                    (Some((_, added)), Some((_, times))) => {
+                        (added / 2.0 / f64::from(*times)) as f32
+                    }
+                    _ => 0.0,
+                }
+            };
+            text.token_keys().iter().map(share).collect()
+        };
+        let (of_one, of_other) = (side(texts[0], one), side(texts[1], other));
+        Shares { one: of_one, other: of_other, memberships: None }
+    }
+}

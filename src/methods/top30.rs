@@ -1,0 +1,95 @@
+//! Mean, maxima and minima over the rarest words of a text alone: the `ceil(0.3 n)` of its `n`
+//! words whose idf is highest (De Boom et al. 2016, section 5, "top 30 % idf").
+//!
+//! Words of equal idf go by their keys, so that word order cannot change a score.
+
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Measure;
+use crate::methods::Reads;
+use crate::methods::counted;
+use crate::methods::extremes;
+use crate::methods::linear;
+use crate::methods::means;
+use crate::model::Model;
+use crate::model::Phrase;
+
+/// The places of the chosen words, in the order of the bag.
+fn rarest(phrase: &Phrase<'_>) -> Vec<usize> {
+    let mut chosen = counted::places_by_idf(phrase);
+    chosen.truncate(chosen.len().saturating_mul(3).div_ceil(10));
+    let key = |place: &usize| phrase.words().get(*place).map_or(u64::MAX, |word| word.key);
+    chosen.sort_by_key(key);
+    chosen
+}
+
+/// Coefficients of the mean of the chosen words: nothing for the others.
+fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
+    let chosen = rarest(phrase);
+    let share = 1.0 / chosen.len() as f32;
+    let coefficient = |place| if chosen.contains(&place) { share } else { 0.0 };
+    phrase.bag_order().map(coefficient).collect()
+}
+
+/// The mean of the rarest words' vectors.
+pub mod mean {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "mean-top30",
+        kind: Kind::Similarity,
+        cost: linear,
+        summary: "Mean of the vectors of the 30 % of words with the highest idf, compared by \
+                  cosine.",
+        paper: "De Boom et al. 2016",
+        range: (-1.0, 1.0),
+        reads: Reads::Words,
+        weights_frequency: false,
+    };
+
+    /// Needs vectors and idf.
+    pub fn load(model: &Model) -> Loaded {
+        let scorer = || means::scorer(Measure::Cosine, coefficients);
+        Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+    }
+}
+
+/// The largest number of each dimension over the rarest words.
+pub mod max {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "max-top30",
+        summary: "Largest number of each dimension over the 30 % of words with the highest idf, \
+                  compared by cosine.",
+        ..mean::INFO
+    };
+
+    /// Needs vectors and idf.
+    pub fn load(model: &Model) -> Loaded {
+        let scorer = || extremes::scorer(false, rarest);
+        Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+    }
+}
+
+/// The largest and the smallest number of each dimension over the rarest words.
+pub mod min_max {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "min-max-top30",
+        summary: "Largest and smallest number of each dimension over the 30 % of words with the \
+                  highest idf, side by side, compared by cosine.",
+        ..mean::INFO
+    };
+
+    /// Needs vectors and idf.
+    pub fn load(model: &Model) -> Loaded {
+        let scorer = || extremes::scorer(true, rarest);
+        Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+    }
+}
