@@ -27,6 +27,8 @@ use crate::pack::PackError;
 use crate::pack::PackOptions;
 use crate::pack::UnknownChoice;
 use crate::pack::counts::Documents;
+use crate::pack::extend;
+use crate::pack::extend::ExtendOptions;
 use crate::pack::intake::BadUtf8;
 use crate::pack::intake::Flawed;
 use crate::pack::intake::Policy;
@@ -90,13 +92,44 @@ pub fn run() -> Result<(), Failure> {
     }
 }
 
+/// Flags that say how foreign vectors become a model, and so have no say over one.
+const OF_VECTORS: [&str; 22] = [
+    "format",
+    "vocabulary",
+    "tensor",
+    "words",
+    "dims",
+    "cut",
+    "dtype",
+    "normalisation",
+    "lower",
+    "unknown",
+    "hash_norm",
+    "abtt",
+    "unit_norm",
+    "frequency",
+    "counts",
+    "corpus",
+    "documents",
+    "duplicates",
+    "non_finite",
+    "utf8",
+    "licence",
+    "auto_method",
+];
+
 #[derive(Debug, Args)]
 struct PackArgs {
-    /// File with word vectors, or a model2vec folder; .gz and .zst are read directly
+    /// File with word vectors, a model2vec folder, or a cognate model to be extended; .gz and
+    /// .zst are read directly
     input: PathBuf,
     /// Model file to write
     #[arg(short, long)]
     output: PathBuf,
+    /// Sentences, one a line, to fit the components of sif-pca and usif on; the input must be a
+    /// cognate model, and keeps all else
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_VECTORS)]
+    components: Option<PathBuf>,
     /// Format of the input [default: told by its name and first bytes]
     #[arg(long, value_parser = format_names())]
     format: Option<Format>,
@@ -246,14 +279,34 @@ impl PackArgs {
 
 fn run_pack(args: PackArgs) -> Result<(), Failure> {
     let as_json = args.json;
-    let packed = pack::pack(&args.options()?).map_err(|error| match error {
+    let is_model = extend::is_model(&args.input);
+    if args.components.is_some() && args.input.exists() && !is_model {
+        return Err(usage(
+            "--components: the input must be a cognate model; pack the vectors first, then pack \
+             the model with --components",
+        ));
+    }
+    if is_model || args.components.is_some() {
+        let (input, output, components) = (args.input, args.output, args.components);
+        let extended = extend::extend(&ExtendOptions { input, output, components });
+        return show(&extended.map_err(pack_failure)?, as_json);
+    }
+    show(&pack::pack(&args.options()?).map_err(pack_failure)?, as_json)
+}
+
+fn pack_failure(error: PackError) -> Failure {
+    match error {
         PackError::Options(problem) => usage(problem),
         other => other.into(),
-    })?;
-    if as_json {
-        return print(&serde_json::to_string_pretty(&packed)?);
     }
-    print(&packed.to_string())
+}
+
+/// Prints what was done, for people or for programs.
+fn show<T: std::fmt::Display + serde::Serialize>(done: &T, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(&serde_json::to_string_pretty(done)?);
+    }
+    print(&done.to_string())
 }
 
 #[derive(Debug, Args)]
@@ -279,11 +332,7 @@ struct InspectArgs {
 fn run_inspect(args: InspectArgs) -> Result<(), Failure> {
     let open = OpenOptions { verify: args.verify, storage: args.storage, ..OpenOptions::default() };
     let options = InspectOptions { open, texts: args.texts, neighbours: args.neighbours };
-    let inspection = inspect::inspect(&args.model, &options)?;
-    if args.json {
-        return print(&serde_json::to_string_pretty(&inspection)?);
-    }
-    print(&inspection.to_string())
+    show(&inspect::inspect(&args.model, &options)?, args.json)
 }
 
 /// Prints to standard output; a reader that went away is no failure.

@@ -341,6 +341,10 @@ impl<'s> Work<'s> {
     }
 
     fn score(&mut self, one: &Phrase<'_>, many: &[Phrase<'_>], out: &mut [f32]) {
+        // A query without words has nothing to compare; methods count on there being some.
+        if many.is_empty() {
+            return;
+        }
         match self.scorer {
             Scorer::Embed(embedder) => {
                 for (other, score) in many.iter().zip(out) {

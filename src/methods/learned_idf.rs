@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(weights_of(3, &weights), weights);
         assert_eq!(weights_of(5, &weights), [0.9, 0.7, 0.5, 0.35, 0.2]);
         assert_eq!(weights_of(4, &[0.3]), [0.3; 4]);
-        assert_eq!(weights_of(0, &weights), []);
+        assert!(weights_of(0, &weights).is_empty());
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::kernels::transport::Transport;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::Phrase;
+use crate::model::format::Dtype;
+use crate::model::writer::Draft;
+use crate::model::writer::Table;
 
 /// Turns a text into one vector, compared by cosine or Euclidean distance.
 pub trait Embed: Send + Sync {
@@ -196,6 +199,17 @@ pub struct Fitted {
     pub settings: String,
     /// Its tensors: name, shape, numbers.
     pub tensors: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+}
+
+impl Fitted {
+    /// Puts it into a model file to be, in place of what was fitted before.
+    pub fn put_into<'a>(&'a self, draft: &mut Draft<'a>) {
+        let table = |(name, shape, numbers): &'a (&'static str, Vec<usize>, Vec<f32>)| {
+            Table::of(*name, Dtype::F32, shape, numbers)
+        };
+        let tables = self.tensors.iter().map(table).collect();
+        draft.set_section(self.section, self.settings.clone(), tables);
+    }
 }
 
 /// Why a method cannot be fitted to a model and its corpus.

@@ -6,6 +6,7 @@
 
 pub mod counts;
 mod describe;
+pub mod extend;
 pub mod intake;
 mod packaged;
 mod progress;
@@ -18,6 +19,7 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::methods::Unfittable;
 use crate::model::Frequency;
 use crate::model::ModelError;
 use crate::model::Unknown;
@@ -172,7 +174,10 @@ pub enum PackError {
     /// Options that contradict each other or the input.
     #[error("{0}")]
     Options(String),
-    /// The model could not be written.
+    /// A method found nothing to be fitted to.
+    #[error(transparent)]
+    Fit(#[from] Unfittable),
+    /// The model could not be read or written.
     #[error(transparent)]
     Model(#[from] ModelError),
 }

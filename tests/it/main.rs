@@ -6,10 +6,14 @@
 mod allocation;
 mod breaches;
 mod damage;
+mod engine;
+mod extend;
 mod fasttext_bin;
 mod fasttext_bin_shared;
 mod finalfusion;
+mod golden;
 mod interrupted;
+mod laws;
 mod layers;
 mod linalg;
 #[cfg(feature = "model2vec")]
@@ -17,6 +21,7 @@ mod model2vec;
 #[cfg(feature = "model2vec")]
 mod model2vec_shared;
 mod model_file;
+mod oracle;
 mod pack;
 mod replace;
 mod shared_data;

@@ -1,7 +1,11 @@
 //! A tiny model built in code, and files crafted byte by byte.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use cognate::engine::Engine;
+use cognate::methods::Unfittable;
+use cognate::methods::{Fitted, learned_idf, sif, usif};
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
@@ -98,6 +102,68 @@ pub fn structure() -> OpenOptions {
 /// The tiny model, opened.
 pub fn tiny_model() -> Model {
     Model::from_bytes(&tiny(Dtype::F32), &full()).unwrap()
+}
+
+/// Sentences that the tiny model's components are fitted on.
+pub const SENTENCES: [&str; 9] = [
+    "the quake hits the city",
+    "the earthquake shakes the town",
+    "new york shakes",
+    "o'neill hits 0",
+    "über the new city",
+    "the town",
+    "the new earthquake hits the new town",
+    "quake quake quake",
+    "york, the city of 0 quakes",
+];
+
+/// Shows sentences to what is fitted on them.
+pub fn shown<'a>(
+    sentences: &'a [impl AsRef<str>],
+) -> impl FnMut(&mut dyn FnMut(&str)) -> Result<(), Unfittable> + 'a {
+    |see| {
+        sentences.iter().for_each(|sentence| see(sentence.as_ref()));
+        Ok(())
+    }
+}
+
+/// The tiny model with every section that a method reads: fitted where there is something to fit.
+pub fn served() -> Model {
+    let model = tiny_model();
+    with_sections(
+        &model,
+        &[
+            sif::fit(&model, shown(&SENTENCES)).unwrap(),
+            usif::fit(&model, shown(&SENTENCES)).unwrap(),
+            learned("euclidean", vec![0.9, 0.5, 0.2, 0.1]),
+        ],
+    )
+}
+
+/// Weights as training leaves them, with a field that only training reads.
+pub fn learned(measure: &str, weights: Vec<f32>) -> Fitted {
+    let set = serde_json::json!({"measure": measure, "loss": "median"});
+    Fitted {
+        section: learned_idf::SECTION,
+        settings: serde_json::json!({"default": "own", "sets": {"own": set}}).to_string(),
+        tensors: vec![("weights.own", vec![weights.len()], weights)],
+    }
+}
+
+/// A model with more sections.
+pub fn with_sections(model: &Model, sections: &[Fitted]) -> Model {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("more.safetensors");
+    let mut draft = Draft::of(model);
+    sections.iter().for_each(|fitted| fitted.put_into(&mut draft));
+    draft.write(&path).unwrap();
+    Model::from_bytes(&std::fs::read(path).unwrap(), &full()).unwrap()
+}
+
+/// An engine over [`served`], made once.
+pub fn engine() -> &'static Engine {
+    static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(served()).unwrap());
+    &ENGINE
 }
 
 /// A small generator with a seed, for tests that need chance they can repeat.

@@ -1,0 +1,138 @@
+//! `cognate pack MODEL --components FILE`: a model file gets what methods fit to it. All that it
+//! held stays, byte for byte, but for sections that are fitted anew. What is fitted is the
+//! methods' business; foreign formats are not read here.
+
+use std::io::Read;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::methods::Fitted;
+use crate::methods::sif;
+use crate::methods::usif;
+use crate::model::Model;
+use crate::model::OpenOptions;
+use crate::model::format::Limits;
+use crate::model::format::PREFIX;
+use crate::model::writer::Draft;
+use crate::pack::PackError;
+use crate::pack::progress::Progress;
+use crate::pack::readers::input::Input;
+
+/// Longest line of a file of sentences; a longer one is an error that names it.
+const LINE_BYTES: usize = 16 << 20;
+
+/// What a model file is to get.
+#[derive(Debug)]
+pub struct ExtendOptions {
+    /// The model file.
+    pub input: PathBuf,
+    /// The model file to write; may be the same.
+    pub output: PathBuf,
+    /// Sentences, one a line, to fit the components of sif-pca and usif on.
+    pub components: Option<PathBuf>,
+}
+
+/// What a model file got.
+#[derive(Debug, serde::Serialize)]
+pub struct Extended {
+    /// The sections fitted, each with its settings.
+    pub sections: Vec<(&'static str, serde_json::Value)>,
+    /// The file.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// The model's fingerprint.
+    pub fingerprint: String,
+    /// BLAKE3 of the whole file.
+    pub digest: String,
+}
+
+impl std::fmt::Display for Extended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.path.display())?;
+        for (section, settings) in &self.sections {
+            writeln!(f, "  {section} {settings}")?;
+        }
+        writeln!(f, "  fingerprint {}", self.fingerprint)?;
+        write!(f, "  digest {}", self.digest)
+    }
+}
+
+/// Whether a file says of itself that it is a cognate model, of whatever version and however
+/// damaged; opening it says the rest.
+pub fn is_model(path: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Header {
+        #[serde(rename = "__metadata__")]
+        metadata: Metadata,
+    }
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        format: String,
+    }
+    if !path.is_file() {
+        return false;
+    }
+    let header = || {
+        let mut file = std::fs::File::open(path).ok()?;
+        let mut prefix = [0; PREFIX as usize];
+        file.read_exact(&mut prefix).ok()?;
+        let length = u64::from_le_bytes(prefix);
+        let mut json = Vec::new();
+        file.take(length.min(Limits::DEFAULT.header_bytes)).read_to_end(&mut json).ok()?;
+        serde_json::from_slice::<Header>(&json).ok()
+    };
+    header().is_some_and(|header| header.metadata.format.starts_with("cognate/"))
+}
+
+/// Fits what is asked for and writes the model with it.
+pub fn extend(options: &ExtendOptions) -> Result<Extended, PackError> {
+    let model = Model::open(&options.input, &OpenOptions::default())?;
+    let fitted = fit(&model, options)?;
+    if fitted.is_empty() {
+        let problem = "the input is a cognate model already; say what to add with --components";
+        return Err(PackError::Options(problem.to_owned()));
+    }
+    let mut draft = Draft::of(&model);
+    fitted.iter().for_each(|fitted| fitted.put_into(&mut draft));
+    let written = draft.write(&options.output)?;
+    let settings = |fitted: &Fitted| {
+        (fitted.section, serde_json::from_str(&fitted.settings).unwrap_or_default())
+    };
+    Ok(Extended {
+        sections: fitted.iter().map(settings).collect(),
+        path: written.path,
+        bytes: written.bytes,
+        fingerprint: written.fingerprint,
+        digest: written.digest,
+    })
+}
+
+/// Every section asked for.
+fn fit(model: &Model, options: &ExtendOptions) -> Result<Vec<Fitted>, PackError> {
+    let mut fitted = Vec::new();
+    if let Some(file) = &options.components {
+        fitted.push(sif::fit(model, |see| each_sentence(file, "sif-pca", see))?);
+        fitted.push(usif::fit(model, |see| each_sentence(file, "usif", see))?);
+    }
+    Ok(fitted)
+}
+
+/// Shows every line of a file that is not blank.
+fn each_sentence(
+    path: &Path,
+    step: &'static str,
+    see: &mut dyn FnMut(&str),
+) -> Result<(), PackError> {
+    let progress = Progress::bytes(step);
+    let mut input = Input::open(path)?;
+    input.skip_byte_order_mark()?;
+    while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+        let sentence = String::from_utf8_lossy(line);
+        if !sentence.trim().is_empty() {
+            see(&sentence);
+        }
+        progress.follow(&input);
+    }
+    Ok(())
+}
