@@ -49,7 +49,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Pack foreign word vectors and counts into one model file
+    /// Pack foreign word vectors and counts into one model file, or fit more to such a file
     Pack(Box<PackArgs>),
     /// Show what is inside a model file, and what texts become under it
     Inspect(InspectArgs),

@@ -117,10 +117,13 @@ pub const SENTENCES: [&str; 9] = [
     "york, the city of 0 quakes",
 ];
 
+/// What sees each of the sentences that something is fitted on.
+pub type See<'s> = dyn FnMut(&str) + 's;
+
 /// Shows sentences to what is fitted on them.
 pub fn shown<'a>(
     sentences: &'a [impl AsRef<str>],
-) -> impl FnMut(&mut dyn FnMut(&str)) -> Result<(), Unfittable> + 'a {
+) -> impl FnMut(&mut See<'_>) -> Result<(), Unfittable> + 'a {
     |see| {
         sentences.iter().for_each(|sentence| see(sentence.as_ref()));
         Ok(())
