@@ -40,6 +40,23 @@ const SPREAD: u128 = 1 << 12;
 /// Pivots allowed for each pair of words.
 const PIVOTS_PER_PAIR: usize = 4;
 
+/// What a plan moves between two words.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moved {
+    /// The word of the supply.
+    pub from: usize,
+    /// The word of the demand.
+    pub to: usize,
+    /// How much, as a share of all that is moved.
+    pub share: f64,
+}
+
+/// The size of a problem's costs.
+struct Scale {
+    largest: f64,
+    grid: Grid,
+}
+
 /// The solver, with its working memory: kept for many pairs, it allocates only to grow.
 #[derive(Debug, Default)]
 pub struct Transport {
@@ -69,10 +86,46 @@ impl Transport {
     ///
     /// When `cost` has not one number for each pair, or a side has more than [`MAX_WORDS`] words.
     pub fn cost(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
-        check_shape(supply, demand, cost);
-        let (Some(rows), Some(columns)) = (Bag::of(supply), Bag::of(demand)) else {
+        let Some(Scale { largest, grid }) = self.solve(supply, demand, cost) else {
             return 0.0;
         };
+        let total = self.rows.total * self.columns.total;
+        (self.flow_cost().over(total) * grid.step()).min(largest).min(f64::MAX)
+    }
+
+    /// A plan that attains [`Transport::cost`], with inputs and panics as there; any of them where
+    /// several do, so that the order of words and sides may choose. Empty when a side has no mass.
+    pub fn plan(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Vec<Moved> {
+        if self.solve(supply, demand, cost).is_some() {
+            let total = (self.rows.total * self.columns.total) as f64;
+            let cells = self.tree.cells().map(|(row, column, flow)| Moved {
+                from: self.rows.words[row] as usize,
+                to: self.columns.words[column] as usize,
+                share: ((flow + SPREAD / 2) / SPREAD) as f64 / total,
+            });
+            return cells.filter(|moved| moved.share > 0.0).collect();
+        }
+        // Nothing costs anything: every word may serve all others alike.
+        let (Some(rows), Some(columns)) = (Bag::of(supply), Bag::of(demand)) else {
+            return Vec::new();
+        };
+        let share = |bag: Bag<'_>, word| bag.steps(word) as f64 / bag.total() as f64;
+        let (rows, columns) = (&rows, &columns);
+        let cells = rows.words().flat_map(|from| {
+            columns.words().map(move |to| Moved {
+                from,
+                to,
+                share: share(*rows, from) * share(*columns, to),
+            })
+        });
+        cells.collect()
+    }
+
+    /// Finds the optimum and leaves its flow in the tree. `None` when there is nothing to find:
+    /// no mass, or no cost.
+    fn solve(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Option<Scale> {
+        check_shape(supply, demand, cost);
+        let (rows, columns) = (Bag::of(supply)?, Bag::of(demand)?);
         self.rows.fill(rows);
         self.columns.fill(columns);
         let width = demand.len();
@@ -82,20 +135,17 @@ impl Transport {
                 largest = f64::max(largest, cost[row as usize * width + column as usize]);
             }
         }
-        let Some(grid) = Grid::up_to(largest, COST_BITS) else {
-            return 0.0;
-        };
+        let grid = Grid::up_to(largest, COST_BITS)?;
         self.costs.clear();
         for &row in &self.rows.words {
             let costs = &cost[row as usize * width..][..width];
             let kept = self.columns.words.iter().map(|&at| grid.steps(costs[at as usize]) as i64);
             self.costs.extend(kept);
         }
-        let total = self.rows.total * self.columns.total;
         self.spread_masses();
         self.start();
         self.improve(PIVOTS_PER_PAIR * self.costs.len());
-        (self.flow_cost().over(total) * grid.step()).min(largest).min(f64::MAX)
+        Some(Scale { largest, grid })
     }
 
     /// Gives both sides the same total, and moves each mass by one so that no flow is ever zero.

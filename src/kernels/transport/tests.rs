@@ -59,6 +59,24 @@ proptest! {
     }
 
     #[test]
+    fn a_plan_moves_every_mass_and_attains_the_cost((supply, demand, cost) in problem()) {
+        let mut solver = Transport::new();
+        let least = solver.cost(&supply, &demand, &cost);
+        let plan = solver.plan(&supply, &demand, &cost);
+        let (given, taken): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
+        prop_assume!(given > 0.0 && taken > 0.0);
+        let (mut left, mut room) = (supply.clone(), demand.clone());
+        let mut spent = 0.0;
+        for moved in plan {
+            left[moved.from] -= moved.share * given;
+            room[moved.to] -= moved.share * taken;
+            spent += moved.share * cost[moved.from * demand.len() + moved.to];
+        }
+        prop_assert!(left.iter().chain(&room).all(|mass| mass.abs() < 1e-11));
+        prop_assert!((spent - least).abs() < 1e-11);
+    }
+
+    #[test]
     fn a_search_cut_short_still_bounds_the_cost_from_above((supply, demand, cost) in problem()) {
         let mut solver = Transport::new();
         let optimum = solver.cost(&supply, &demand, &cost);
