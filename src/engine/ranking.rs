@@ -143,7 +143,10 @@ impl Reading<'_> {
                     answer.unscored.push(index);
                 }
             }
-            visit(&indexes, phrases.get(..indexes.len()).unwrap_or_default())?;
+            // Scorers prepare the one text, which without a word is not theirs to see.
+            if !indexes.is_empty() {
+                visit(&indexes, phrases.get(..indexes.len()).unwrap_or_default())?;
+            }
         }
         Ok(())
     }

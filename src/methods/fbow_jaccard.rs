@@ -84,6 +84,18 @@ pub enum Universe {
     Centroids,
 }
 
+impl std::str::FromStr for Universe {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "axes" => Ok(Self::Axes),
+            "centroids" => Ok(Self::Centroids),
+            other => Err(format!("expected axes or centroids, got `{other}`")),
+        }
+    }
+}
+
 /// How a universe was made.
 #[derive(Serialize)]
 struct Made {

@@ -31,7 +31,8 @@ pub(crate) struct FixedUniverse {
 /// `above / below` within 0 and 1; 0 where the quotient has no meaning, as for two texts without
 /// any membership at all.
 pub(crate) fn ratio(above: f64, below: f64) -> f64 {
-    if below > 0.0 { (above / below).max(0.0).min(1.0) } else { 0.0 }
+    let meaningful = below > 0.0 && below.is_finite();
+    if meaningful { (above / below).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// `Σ min(a, b) / Σ max(a, b)`.

@@ -34,10 +34,12 @@ impl Mover {
         // highest keys, as a rule the rarest, left out.
         for (word, times) in distinct(phrase).take(transport::MAX_WORDS) {
             let row = phrase.row(word);
-            let norm = vector::norm(row);
             let (mass, scale) = match self {
                 Self::Points => (1.0, 1.0),
-                Self::Directions => (norm, rows::inverse(norm)),
+                Self::Directions => {
+                    let norm = vector::norm(row);
+                    (norm, rows::inverse(norm))
+                }
             };
             let start = points.len();
             points.resize(start + dims, 0.0);
@@ -125,7 +127,7 @@ impl Compare for Mover {
     ) -> bool {
         self.each(one, (many, out), scratch, |scratch| {
             let [supply, demand, costs] = &scratch.masses;
-            transport::relaxed(supply, demand, costs)
+            scratch.transport.relaxed(supply, demand, costs)
         });
         true
     }

@@ -85,8 +85,8 @@ proptest! {
         let exact = solver.flow_cost().over(total);
         let mut before = f64::INFINITY;
         for limit in 0..solver.pivots {
-            solver.rows.fill(Bag::of(&supply).unwrap());
-            solver.columns.fill(Bag::of(&demand).unwrap());
+            solver.rows.fill(&supply);
+            solver.columns.fill(&demand);
             solver.spread_masses();
             solver.start();
             solver.improve(limit);
