@@ -29,6 +29,7 @@ use crate::pack::UnknownChoice;
 use crate::pack::counts::Documents;
 use crate::pack::extend;
 use crate::pack::extend::ExtendOptions;
+use crate::pack::extend::UniverseChoice;
 use crate::pack::intake::BadUtf8;
 use crate::pack::intake::Flawed;
 use crate::pack::intake::Policy;
@@ -130,6 +131,10 @@ struct PackArgs {
     /// cognate model, and keeps all else
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_VECTORS)]
     components: Option<PathBuf>,
+    /// Fixed universe of fbow-jaccard to make of the vocabulary, as axes:K or centroids:K; the
+    /// input must be a cognate model, and keeps all else
+    #[arg(long, value_name = "KIND:K", conflicts_with_all = OF_VECTORS)]
+    universe: Option<UniverseChoice>,
     /// Format of the input [default: told by its name and first bytes]
     #[arg(long, value_parser = format_names())]
     format: Option<Format>,
@@ -280,16 +285,18 @@ impl PackArgs {
 fn run_pack(args: PackArgs) -> Result<(), Failure> {
     let as_json = args.json;
     let is_model = extend::is_model(&args.input);
-    if args.components.is_some() && args.input.exists() && !is_model {
+    let extends = args.components.is_some() || args.universe.is_some();
+    if extends && args.input.exists() && !is_model {
         return Err(usage(
-            "--components: the input must be a cognate model; pack the vectors first, then pack \
-             the model with --components",
+            "--components and --universe: the input must be a cognate model; pack the vectors \
+             first, then pack the model with them",
         ));
     }
-    if is_model || args.components.is_some() {
-        let (input, output, components) = (args.input, args.output, args.components);
-        let extended = extend::extend(&ExtendOptions { input, output, components });
-        return show(&extended.map_err(pack_failure)?, as_json);
+    if is_model || extends {
+        let (input, output) = (args.input, args.output);
+        let (components, universe) = (args.components, args.universe);
+        let options = ExtendOptions { input, output, components, universe };
+        return show(&extend::extend(&options).map_err(pack_failure)?, as_json);
     }
     show(&pack::pack(&args.options()?).map_err(pack_failure)?, as_json)
 }

@@ -1,5 +1,7 @@
 //! What the engine answers: numbers in the order of the question, and what could not be scored.
 
+use std::cmp::Ordering;
+
 use crate::methods::Measure;
 
 /// The vectors of texts.
@@ -52,13 +54,13 @@ pub struct Ranking {
     pub query_truncated: bool,
     /// The measure used.
     pub measure: Measure,
+    /// Candidates scored; the others among the scorable could not have been in the results.
+    pub scored: usize,
 }
 
-impl Ranking {
-    /// Best first, equal scores by index.
-    pub(crate) fn sort(&mut self) {
-        self.results.sort_unstable_by(|a, b| {
-            b.score.total_cmp(&a.score).then_with(|| a.index.cmp(&b.index))
-        });
+impl Ranked {
+    /// The order of results: best first, equal scores by index.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then_with(|| self.index.cmp(&other.index))
     }
 }

@@ -8,11 +8,11 @@ use crate::engine::QueryError;
 use crate::engine::Work;
 use crate::engine::scorable;
 use crate::kernels::vector;
-use crate::kernels::vector::Row;
 use crate::methods::Kind;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Shares;
+use crate::methods::cosine;
 use crate::model::Phrase;
 use crate::model::phrase::Found;
 use crate::model::phrase::Word;
@@ -110,8 +110,7 @@ impl Engine {
 }
 
 impl Work<'_> {
-    /// What each word adds to the score. A cosine comes apart twice, into the words of either
-    /// text, so half of it is laid on each.
+    /// What each word adds to the score.
     fn shares(&mut self, one: &Phrase<'_>, other: &Phrase<'_>) -> Option<Shares> {
         match self.scorer {
             Scorer::Compare(method) => method.shares(one, other, &mut self.scratch),
@@ -122,21 +121,7 @@ impl Work<'_> {
                 }
                 self.other.fill(0.0);
                 embedder.embed(other, &mut self.other);
-                let lengths =
-                    vector::norm(Row::F32(&self.one)) * vector::norm(Row::F32(&self.other));
-                let mut shares = Shares {
-                    one: vec![0.0; one.words().len()],
-                    other: vec![0.0; other.words().len()],
-                    memberships: None,
-                };
-                let apart = embedder.shares(one, &self.other, &mut shares.one)
-                    && embedder.shares(other, &self.one, &mut shares.other);
-                if !apart || lengths <= 0.0 {
-                    return None;
-                }
-                let all = shares.one.iter_mut().chain(&mut shares.other);
-                all.for_each(|share| *share /= 2.0 * lengths);
-                Some(shares)
+                cosine::shares(embedder.as_ref(), [one, other], [&self.one, &self.other])
             }
         }
     }

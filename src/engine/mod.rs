@@ -8,6 +8,7 @@ mod answers;
 mod error;
 mod explain;
 mod questions;
+mod ranking;
 
 pub use answers::Embeddings;
 pub use answers::Ranked;
@@ -19,6 +20,7 @@ pub use explain::ExplainedWord;
 pub use explain::Explanation;
 pub use explain::UnknownToken;
 pub use questions::Query;
+pub use questions::RankOptions;
 pub use questions::TextLimits;
 
 pub use crate::methods::Measure;
@@ -46,10 +48,6 @@ pub struct Engine {
     auto: Method,
     limits: TextLimits,
 }
-
-/// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in
-/// the cache.
-const BLOCK: usize = 32;
 
 impl Engine {
     /// Opens a model file and loads every method.
@@ -209,65 +207,6 @@ impl Engine {
         Ok(answer)
     }
 
-    /// Candidates by how alike they are to a text, best first, equal scores by index; candidates
-    /// that cannot be scored come last.
-    pub fn rank<T: AsRef<str>>(
-        &self,
-        text: &str,
-        candidates: &[T],
-        query: &Query,
-    ) -> Result<Ranking, QueryError> {
-        let info = query.method.info();
-        let scorer = self.scorer(query.method)?;
-        let measure = self.measure(scorer, info, query)?;
-        let mut one = Phrase::new(&self.model);
-        let mut answer = Ranking { measure, ..Ranking::default() };
-        answer.query_truncated = self.read(&mut one, text, query, Place::Query)?;
-        let query_known = scorable(&one, info);
-        if !query_known {
-            query.accepts_unknown(Place::Query)?;
-        }
-        let mut work = Work::new(scorer, measure, &self.model);
-        if query_known {
-            work.prepare(&one);
-        }
-        // A list-level scorer must see all candidates at once.
-        let block = match scorer {
-            Scorer::RankList(_) => candidates.len().max(1),
-            Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
-        };
-        let mut phrases: Vec<Phrase<'_>> = Vec::new();
-        let mut indexes = Vec::new();
-        let mut scores = Vec::new();
-        for (number, chunk) in candidates.chunks(block).enumerate() {
-            indexes.clear();
-            for (place, candidate) in chunk.iter().enumerate() {
-                let index = number * block + place;
-                if phrases.len() == indexes.len() {
-                    phrases.push(Phrase::new(&self.model));
-                }
-                let Some(phrase) = phrases.get_mut(indexes.len()) else { continue };
-                if self.read(phrase, candidate.as_ref(), query, Place::Candidate(index))? {
-                    answer.truncated.push(index);
-                }
-                if query_known && scorable(phrase, info) {
-                    indexes.push(index);
-                } else {
-                    query.accepts_unknown(Place::Candidate(index))?;
-                    answer.unscored.push(index);
-                }
-            }
-            scores.clear();
-            scores.resize(indexes.len(), 0.0);
-            work.score(&one, phrases.get(..indexes.len()).unwrap_or_default(), &mut scores);
-            for (&index, &score) in indexes.iter().zip(&scores) {
-                answer.results.push(Ranked { index, score: finite(score, info)? });
-            }
-        }
-        answer.sort();
-        Ok(answer)
-    }
-
     /// Reads a text into `phrase`, or says what is wrong with it. `true` if it was cut short.
     fn read(
         &self,
@@ -340,11 +279,15 @@ impl<'s> Work<'s> {
         }
     }
 
-    fn score(&mut self, one: &Phrase<'_>, many: &[Phrase<'_>], out: &mut [f32]) {
-        // A query without words has nothing to compare; methods count on there being some.
-        if many.is_empty() {
-            return;
+    /// Writes what scores cannot be above, if that is cheaper to know than the scores.
+    fn bounds(&mut self, one: &Phrase<'_>, many: &[Phrase<'_>], out: &mut [f32]) -> bool {
+        match self.scorer {
+            Scorer::Compare(method) => method.bounds(one, many, out, &mut self.scratch),
+            Scorer::Embed(_) | Scorer::RankList(_) => false,
         }
+    }
+
+    fn score(&mut self, one: &Phrase<'_>, many: &[Phrase<'_>], out: &mut [f32]) {
         match self.scorer {
             Scorer::Embed(embedder) => {
                 for (other, score) in many.iter().zip(out) {

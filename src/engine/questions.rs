@@ -30,6 +30,29 @@ impl Query {
     }
 }
 
+/// How a ranking is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct RankOptions {
+    /// Method, measure, and what to do with unknown and overlong texts.
+    pub query: Query,
+    /// Most results wanted; none means all.
+    pub top_k: Option<usize>,
+    /// The least score wanted; none means any.
+    pub min_score: Option<f32>,
+}
+
+impl RankOptions {
+    /// Everything, in order.
+    pub fn all(query: Query) -> Self {
+        Self { query, top_k: None, min_score: None }
+    }
+
+    /// Whether a score is high enough to be wanted.
+    pub(crate) fn wants(&self, score: f32) -> bool {
+        self.min_score.is_none_or(|least| score >= least)
+    }
+}
+
 /// How long texts may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextLimits {

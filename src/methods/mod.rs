@@ -51,6 +51,19 @@ pub trait Compare: Send + Sync {
         scratch: &mut Scratch,
     );
 
+    /// Writes, for each of `many`, a number that its score is not above, into `out` of the same
+    /// length; worth having where it takes much less than the score. `false` if the method has
+    /// none.
+    fn bounds(
+        &self,
+        _one: &Phrase<'_>,
+        _many: &[Phrase<'_>],
+        _out: &mut [f32],
+        _scratch: &mut Scratch,
+    ) -> bool {
+        false
+    }
+
     /// What each word of both texts, in their order, adds to the score. `None` if the score does
     /// not come apart into words.
     fn shares(
@@ -126,6 +139,10 @@ pub struct Scratch {
     pub other_numbers: Vec<f32>,
     /// Masses and costs of a transport problem.
     pub masses: [Vec<f64>; 3],
+    /// Both texts in the weighted form of DynaMax.
+    pub(crate) sides: [dynamax_weighted::Side; 2],
+    /// Vectors of both texts.
+    pub vectors: [Vec<f32>; 2],
     /// The solver of transport problems.
     pub transport: Transport,
 }
@@ -258,23 +275,36 @@ macro_rules! methods {
     };
 }
 
+pub mod ablation;
 pub mod avg_cos;
+pub mod blend;
+pub(crate) mod cosine;
 mod counted;
+mod distinct;
 pub mod dynamax;
+pub mod dynamax_weighted;
 pub mod extremes;
+pub mod fbow_jaccard;
+mod fuzzy;
 pub mod idf_mean;
 pub mod learned_idf;
+pub mod max_jaccard;
 mod means;
 mod measure;
+mod mover;
 mod names;
 pub mod overlap;
 mod rows;
+mod settings;
 pub mod sif;
+pub mod soft_cardinality;
 mod stored;
 pub mod tf_idf;
 mod token_bag;
 pub mod top30;
 pub mod usif;
+pub mod wmd;
+pub mod wrd;
 
 pub use measure::Measure;
 
@@ -298,4 +328,11 @@ methods! {
     DynamaxDice => dynamax::dice,
     DynamaxCosine => dynamax::cosine,
     DynamaxSif => dynamax::sif,
+    MaxJaccard => max_jaccard,
+    FbowJaccard => fbow_jaccard,
+    SoftCardinality => soft_cardinality,
+    Wmd => wmd,
+    Wrd => wrd,
+    DynamaxWeighted => dynamax_weighted,
+    Blend => blend,
 }

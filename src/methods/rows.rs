@@ -23,6 +23,18 @@ pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: 
     }
 }
 
+/// Writes the rows of a text one after another, each brought to length 1. A row without length
+/// becomes zeros.
+pub(crate) fn unit(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
+    weighted(phrase, |word| inverse(vector::norm(phrase.row(word))), out);
+}
+
+/// The factor that brings a row of this length to length 1; 0 for a row without length.
+pub(crate) fn inverse(norm: f32) -> f32 {
+    let factor = 1.0 / norm;
+    if factor.is_finite() { factor } else { 0.0 }
+}
+
 /// Puts numbers that stand in the order of the bag into the order of the text.
 pub(crate) fn in_text_order<T: Copy + Default>(phrase: &Phrase<'_>, of_bag: &[T]) -> Vec<T> {
     let mut of_text = vec![T::default(); phrase.words().len()];

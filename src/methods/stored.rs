@@ -3,8 +3,10 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::methods::settings;
 use crate::model::Model;
 use crate::model::ModelError;
+use crate::model::Section;
 
 /// The section `name` of a model, if it is there.
 pub(crate) fn section<'m>(model: &'m Model, name: &'static str) -> Option<Stored<'m>> {
@@ -15,14 +17,13 @@ pub(crate) fn section<'m>(model: &'m Model, name: &'static str) -> Option<Stored
 pub(crate) struct Stored<'m> {
     model: &'m Model,
     name: &'static str,
-    section: crate::model::Section<'m>,
+    section: Section<'m>,
 }
 
 impl Stored<'_> {
     /// The error that this section is not as it must be.
     pub(crate) fn broken(&self, problem: String) -> ModelError {
-        let (path, section) = (self.model.path().to_owned(), self.name.to_owned());
-        ModelError::Section { path, section, problem }
+        settings::broken(self.model, self.name, problem)
     }
 
     /// The section's settings.

@@ -1,4 +1,4 @@
-//! `cognate pack MODEL --components FILE`: a model file gets what methods fit to it. All that it
+//! `cognate pack MODEL --components FILE --universe axes:K`: a model file gets what methods fit to it. All that it
 //! held stays, byte for byte, but for sections that are fitted anew. What is fitted is the
 //! methods' business; foreign formats are not read here.
 
@@ -7,6 +7,8 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::methods::Fitted;
+use crate::methods::fbow_jaccard;
+use crate::methods::fbow_jaccard::Universe;
 use crate::methods::sif;
 use crate::methods::usif;
 use crate::model::Model;
@@ -30,7 +32,33 @@ pub struct ExtendOptions {
     pub output: PathBuf,
     /// Sentences, one a line, to fit the components of sif-pca and usif on.
     pub components: Option<PathBuf>,
+    /// The fixed universe to make for fbow-jaccard.
+    pub universe: Option<UniverseChoice>,
 }
+
+/// What a fixed universe is made of, and of how many members: `axes:100`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UniverseChoice {
+    kind: Universe,
+    size: usize,
+}
+
+impl std::str::FromStr for UniverseChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, size) = text.split_once(':').unwrap_or((text, ""));
+        let kind = kind.parse()?;
+        let most = Limits::DEFAULT.dims as usize;
+        match size.parse() {
+            Ok(size) if (1..=most).contains(&size) => Ok(Self { kind, size }),
+            _ => Err(format!("expected 1 to {most} members after a colon, got `{size}`")),
+        }
+    }
+}
+
+/// Where the search for clusters starts; one seed, so that a universe can be made again.
+const SEED: u64 = 0;
 
 /// What a model file got.
 #[derive(Debug, serde::Serialize)]
@@ -90,7 +118,8 @@ pub fn extend(options: &ExtendOptions) -> Result<Extended, PackError> {
     let model = Model::open(&options.input, &OpenOptions::default())?;
     let fitted = fit(&model, options)?;
     if fitted.is_empty() {
-        let problem = "the input is a cognate model already; say what to add with --components";
+        let problem = "the input is a cognate model already; say what to add with --components or \
+                       --universe";
         return Err(PackError::Options(problem.to_owned()));
     }
     let mut draft = Draft::of(&model);
@@ -114,6 +143,9 @@ fn fit(model: &Model, options: &ExtendOptions) -> Result<Vec<Fitted>, PackError>
     if let Some(file) = &options.components {
         fitted.push(sif::fit(model, |see| each_sentence(file, "sif-pca", see))?);
         fitted.push(usif::fit(model, |see| each_sentence(file, "usif", see))?);
+    }
+    if let Some(UniverseChoice { kind, size }) = options.universe {
+        fitted.push(fbow_jaccard::fit(model, kind, size, SEED));
     }
     Ok(fitted)
 }

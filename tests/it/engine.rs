@@ -1,6 +1,6 @@
 //! What the engine answers to each kind of question, and how it names what it cannot answer.
 
-use cognate::engine::{Engine, Measure, Place, Query, QueryError, TextLimits};
+use cognate::engine::{Engine, Measure, Place, Query, QueryError, RankOptions, TextLimits};
 use cognate::methods::Method;
 use cognate::model::format::Dtype;
 use cognate::model::{Model, ModelError};
@@ -114,6 +114,9 @@ fn a_query_without_a_word_leaves_every_candidate_unscored_by_every_method() {
         let ranking = engine.rank("!!!", &[A, B], &Query::new(method)).unwrap();
         assert!(ranking.results.is_empty(), "{}", method.name());
         assert_eq!(ranking.unscored, [0, 1], "{}", method.name());
+        let query = Query::new(method);
+        let options = RankOptions { query, top_k: Some(1), min_score: Some(0.5) };
+        assert_eq!(engine.rank_best("!!!", &[A, B], &options).unwrap(), ranking);
     }
 }
 

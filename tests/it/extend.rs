@@ -90,6 +90,25 @@ fn fitting_again_gives_the_same_bytes_in_place_and_from_packed_sentences() {
 }
 
 #[test]
+fn a_universe_is_made_alone_or_together_with_components() {
+    let folder = folder();
+    let pack = |more: &[&str]| {
+        let all = [&["pack", "m.safetensors", "-o", "m.safetensors"], more].concat();
+        let output = cognate(folder.path(), &all);
+        assert!(output.status.success(), "{}", said(&output));
+        Model::open(&folder.path().join("m.safetensors"), &support::full()).unwrap()
+    };
+    let alone = pack(&["--universe", "axes:7"]);
+    let (tensor, _) = alone.section("universe").unwrap().tensor("rows").unwrap();
+    assert_eq!(tensor.shape, [7, support::DIMS as u64]);
+    let both = pack(&["--universe", "centroids:3", "--components", "s.txt"]);
+    assert_eq!(both.sections().len(), 4);
+    let (tensor, _) = both.section("universe").unwrap().tensor("rows").unwrap();
+    assert_eq!(tensor.shape, [3, support::DIMS as u64]);
+    assert_eq!(Engine::new(both).unwrap().unavailable(Method::FbowJaccard), None);
+}
+
+#[test]
 fn what_was_fitted_is_said_for_people_and_programs() {
     let folder = folder();
     let arguments = ["pack", "m.safetensors", "--components", "s.txt", "-o", "new.safetensors"];
@@ -119,6 +138,9 @@ fn what_cannot_be_extended_is_refused_and_nothing_is_left_behind() {
     refused(folder, &[&["v.txt"], &components[..]].concat(), 2, "must be a cognate model");
     refused(folder, &["m.safetensors"], 2, "say what to add with --components");
     refused(folder, &["m.safetensors", "--unit-norm"], 2, "a cognate model already");
+    for wrong in ["planes:3", "axes", "axes:0", "axes:x", "axes:99999999"] {
+        refused(folder, &["m.safetensors", "--universe", wrong], 2, "--universe");
+    }
     let vectors = [
         &["--dims", "2"][..],
         &["--unit-norm"],

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use cognate::engine::Engine;
 use cognate::methods::Unfittable;
-use cognate::methods::{Fitted, learned_idf, sif, usif};
+use cognate::methods::fbow_jaccard::Universe;
+use cognate::methods::{Fitted, fbow_jaccard, learned_idf, sif, usif};
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
@@ -139,6 +140,7 @@ pub fn served() -> Model {
             sif::fit(&model, shown(&SENTENCES)).unwrap(),
             usif::fit(&model, shown(&SENTENCES)).unwrap(),
             learned("euclidean", vec![0.9, 0.5, 0.2, 0.1]),
+            fbow_jaccard::fit(&model, Universe::Axes, 7, 0),
         ],
     )
 }

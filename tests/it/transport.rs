@@ -2,7 +2,6 @@
 //! programming, and the laws that any transport cost obeys.
 
 use cognate::kernels::transport::Transport;
-use cognate::kernels::transport::relaxed;
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -33,7 +32,7 @@ fn a_worked_example() {
     let found = Transport::new().cost(&[0.5, 0.5], &[0.25, 0.75], &[0.0, 1.0, 5.0, 2.0]);
     assert_eq!(found, 0.25 + 0.5 * 2.0);
     // Regardless of room, the first word would stay and the second still pay two.
-    assert_eq!(relaxed(&[0.5, 0.5], &[0.25, 0.75], &[0.0, 1.0, 5.0, 2.0]), 1.0);
+    assert_eq!(Transport::new().relaxed(&[0.5, 0.5], &[0.25, 0.75], &[0.0, 1.0, 5.0, 2.0]), 1.0);
 }
 
 #[test]
@@ -41,7 +40,7 @@ fn a_side_without_mass_costs_nothing_and_bad_numbers_never_become_nan() {
     let mut solver = Transport::new();
     for (supply, demand) in [([0.0, 0.0], [1.0, 0.0]), ([1.0, 1.0], [0.0, 0.0])] {
         assert_eq!(solver.cost(&supply, &demand, &[1.0; 4]), 0.0);
-        assert_eq!(relaxed(&supply, &demand, &[1.0; 4]), 0.0);
+        assert_eq!(Transport::new().relaxed(&supply, &demand, &[1.0; 4]), 0.0);
     }
     assert_eq!(solver.cost(&[], &[], &[]), 0.0);
     let odd = [f64::NAN, f64::INFINITY, -1.0, f64::MIN_POSITIVE, f64::from_bits(1), f64::MAX];
@@ -51,7 +50,7 @@ fn a_side_without_mass_costs_nothing_and_bad_numbers_never_become_nan() {
                 let (supply, demand) = ([first, 1.0], [second, 1.0]);
                 let cost = [first, third, second, 1.0];
                 assert!(solver.cost(&supply, &demand, &cost).is_finite());
-                assert!(relaxed(&supply, &demand, &cost).is_finite());
+                assert!(Transport::new().relaxed(&supply, &demand, &cost).is_finite());
             }
         }
     }
@@ -90,7 +89,7 @@ impl Problem {
     }
 
     fn relaxed(&self) -> f64 {
-        relaxed(&self.supply, &self.demand, &self.cost)
+        Transport::new().relaxed(&self.supply, &self.demand, &self.cost)
     }
 
     fn transposed(&self) -> Self {

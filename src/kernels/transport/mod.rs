@@ -40,6 +40,23 @@ const SPREAD: u128 = 1 << 12;
 /// Pivots allowed for each pair of words.
 const PIVOTS_PER_PAIR: usize = 4;
 
+/// What a plan moves between two words.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moved {
+    /// The word of the supply.
+    pub from: usize,
+    /// The word of the demand.
+    pub to: usize,
+    /// How much, as a share of all that is moved.
+    pub share: f64,
+}
+
+/// The size of a problem's costs.
+struct Scale {
+    largest: f64,
+    grid: Grid,
+}
+
 /// The solver, with its working memory: kept for many pairs, it allocates only to grow.
 #[derive(Debug, Default)]
 pub struct Transport {
@@ -47,6 +64,7 @@ pub struct Transport {
     columns: Side,
     costs: Vec<i64>,
     open: Vec<u32>,
+    nearest: Vec<f64>,
     tree: Tree,
     pivots: usize,
 }
@@ -69,12 +87,75 @@ impl Transport {
     ///
     /// When `cost` has not one number for each pair, or a side has more than [`MAX_WORDS`] words.
     pub fn cost(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
-        check_shape(supply, demand, cost);
-        let (Some(rows), Some(columns)) = (Bag::of(supply), Bag::of(demand)) else {
+        let Some(Scale { largest, grid }) = self.solve(supply, demand, cost) else {
             return 0.0;
         };
-        self.rows.fill(rows);
-        self.columns.fill(columns);
+        let total = self.rows.total * self.columns.total;
+        (self.flow_cost().over(total) * grid.step()).min(largest).min(f64::MAX)
+    }
+
+    /// A plan that attains [`Transport::cost`], with inputs and panics as there; any of them where
+    /// several do, so that the order of words and sides may choose. Empty when a side has no mass.
+    pub fn plan(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Vec<Moved> {
+        if self.solve(supply, demand, cost).is_some() {
+            let total = (self.rows.total * self.columns.total) as f64;
+            let cells = self.tree.cells().map(|(row, column, flow)| Moved {
+                from: self.rows.words[row] as usize,
+                to: self.columns.words[column] as usize,
+                share: ((flow + SPREAD / 2) / SPREAD) as f64 / total,
+            });
+            return cells.filter(|moved| moved.share > 0.0).collect();
+        }
+        // Nothing costs anything: every word may serve all others alike.
+        let (rows, columns) = (&self.rows, &self.columns);
+        let cells = rows.shares().flat_map(|(from, given)| {
+            columns.shares().map(move |(to, taken)| Moved { from, to, share: given * taken })
+        });
+        cells.collect()
+    }
+
+    /// A lower bound on [`Transport::cost`] that takes no search: each word goes to its cheapest
+    /// partner, regardless of who else goes there; the larger of the two directions (Kusner et al.
+    /// 2015, section 4.1). Inputs and panics as there; never above what that returns, in any bit,
+    /// and as independent of order.
+    pub fn relaxed(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
+        check_shape(supply, demand, cost);
+        self.rows.fill(supply);
+        self.columns.fill(demand);
+        let (rows, columns) = (&self.rows, &self.columns);
+        if rows.total.min(columns.total) == 0 {
+            return 0.0;
+        }
+        self.nearest.clear();
+        self.nearest.resize(rows.words.len() + columns.words.len(), f64::INFINITY);
+        let (of_rows, of_columns) = self.nearest.split_at_mut(rows.words.len());
+        let mut largest = 0.0;
+        for (&row, nearest) in rows.words.iter().zip(&mut *of_rows) {
+            let costs = &cost[row as usize * demand.len()..][..demand.len()];
+            for (&column, nearest_back) in columns.words.iter().zip(&mut *of_columns) {
+                let cost = costs[column as usize];
+                largest = f64::max(largest, cost);
+                *nearest = nearest.min(cost);
+                *nearest_back = nearest_back.min(cost);
+            }
+        }
+        let Some(grid) = Grid::up_to(largest, COST_BITS) else {
+            return 0.0;
+        };
+        let forth = one_sided(rows, columns, of_rows, grid);
+        let back = one_sided(columns, rows, of_columns, grid);
+        f64::max(forth, back).min(largest).min(f64::MAX)
+    }
+
+    /// Finds the optimum and leaves its flow in the tree. `None` when there is nothing to find:
+    /// no mass, or no cost.
+    fn solve(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Option<Scale> {
+        check_shape(supply, demand, cost);
+        self.rows.fill(supply);
+        self.columns.fill(demand);
+        if self.rows.total.min(self.columns.total) == 0 {
+            return None;
+        }
         let width = demand.len();
         let mut largest = 0.0;
         for &row in &self.rows.words {
@@ -82,20 +163,17 @@ impl Transport {
                 largest = f64::max(largest, cost[row as usize * width + column as usize]);
             }
         }
-        let Some(grid) = Grid::up_to(largest, COST_BITS) else {
-            return 0.0;
-        };
+        let grid = Grid::up_to(largest, COST_BITS)?;
         self.costs.clear();
         for &row in &self.rows.words {
             let costs = &cost[row as usize * width..][..width];
             let kept = self.columns.words.iter().map(|&at| grid.steps(costs[at as usize]) as i64);
             self.costs.extend(kept);
         }
-        let total = self.rows.total * self.columns.total;
         self.spread_masses();
         self.start();
         self.improve(PIVOTS_PER_PAIR * self.costs.len());
-        (self.flow_cost().over(total) * grid.step()).min(largest).min(f64::MAX)
+        Some(Scale { largest, grid })
     }
 
     /// Gives both sides the same total, and moves each mass by one so that no flow is ever zero.
@@ -185,73 +263,15 @@ impl Transport {
     }
 }
 
-/// A lower bound on the transport cost that takes no search: each word goes to its cheapest
-/// partner, regardless of who else goes there; the larger of the two directions (Kusner et al.
-/// 2015, section 4). Inputs as in [`Transport::cost`]; never above what that returns, in any bit,
-/// and as independent of order.
-///
-/// # Panics
-///
-/// When `cost` has not one number for each pair, or a side has more than [`MAX_WORDS`] words.
-pub fn relaxed(supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
-    check_shape(supply, demand, cost);
-    let (Some(rows), Some(columns)) = (Bag::of(supply), Bag::of(demand)) else {
-        return 0.0;
-    };
-    let width = demand.len();
-    let mut largest = 0.0;
-    for row in rows.words() {
-        for column in columns.words() {
-            largest = f64::max(largest, cost[row * width + column]);
-        }
-    }
-    let Some(grid) = Grid::up_to(largest, COST_BITS) else {
-        return 0.0;
-    };
-    let forth = one_sided(rows, columns, grid, |row, column| cost[row * width + column]);
-    let back = one_sided(columns, rows, grid, |column, row| cost[row * width + column]);
-    f64::max(forth, back).min(largest).min(f64::MAX)
-}
-
-/// The cost when each word of `from` goes to its cheapest partner in `to`. It is put over the same
-/// denominator as the exact cost, so that rounding cannot reverse their order.
-fn one_sided(from: Bag<'_>, to: Bag<'_>, grid: Grid, cost: impl Fn(usize, usize) -> f64) -> f64 {
-    let mut amount = 0;
-    for word in from.words() {
-        let cheapest = to.words().map(|other| cost(word, other)).fold(f64::INFINITY, f64::min);
-        amount += u128::from(from.steps(word)) * u128::from(grid.steps(cheapest));
-    }
+/// The cost when each word of `from` goes to its cheapest partner on the other side. It is put over
+/// the same denominator as the exact cost, so that rounding cannot reverse their order.
+fn one_sided(from: &Side, to: &Side, nearest: &[f64], grid: Grid) -> f64 {
+    let costs = nearest.iter().map(|&cost| u128::from(grid.steps(cost)));
+    let amount = from.masses.iter().zip(costs).map(|(mass, cost)| mass * cost).sum();
     let mut sum = WideSum::default();
-    sum.add_product(amount, to.total());
-    sum.over(u128::from(from.total()) * u128::from(to.total())) * grid.step()
-}
-
-/// The masses of one side on their grid.
-#[derive(Debug, Clone, Copy)]
-struct Bag<'a> {
-    masses: &'a [f64],
-    grid: Grid,
-}
-
-impl<'a> Bag<'a> {
-    /// `None` when there is no mass.
-    fn of(masses: &'a [f64]) -> Option<Self> {
-        let largest = masses.iter().copied().fold(0.0, f64::max);
-        Some(Self { masses, grid: Grid::up_to(largest, MASS_BITS)? })
-    }
-
-    fn steps(self, word: usize) -> u64 {
-        self.grid.steps(self.masses[word])
-    }
-
-    /// The words with mass.
-    fn words(self) -> impl Iterator<Item = usize> + 'a {
-        (0..self.masses.len()).filter(move |&word| self.steps(word) > 0)
-    }
-
-    fn total(self) -> u64 {
-        self.words().map(|word| self.steps(word)).sum()
-    }
+    // A total is below 2^58: up to 2^9 words of 2^48 each.
+    sum.add_product(amount, to.total as u64);
+    sum.over(from.total * to.total) * grid.step()
 }
 
 /// One side of the integer problem: only the words with mass.
@@ -263,12 +283,26 @@ struct Side {
 }
 
 impl Side {
-    fn fill(&mut self, bag: Bag<'_>) {
+    /// Puts masses on their grid. The total is 0 when there are none.
+    fn fill(&mut self, masses: &[f64]) {
         self.words.clear();
-        self.words.extend(bag.words().map(|word| word as u32));
         self.masses.clear();
-        self.masses.extend(bag.words().map(|word| u128::from(bag.steps(word))));
-        self.total = u128::from(bag.total());
+        let largest = masses.iter().copied().fold(0.0, f64::max);
+        if let Some(grid) = Grid::up_to(largest, MASS_BITS) {
+            let steps = masses.iter().map(|&mass| grid.steps(mass));
+            for (word, steps) in steps.enumerate().filter(|(_, steps)| *steps > 0) {
+                self.words.push(word as u32);
+                self.masses.push(u128::from(steps));
+            }
+        }
+        self.total = self.masses.iter().sum();
+    }
+
+    /// The words and what part of the total each has, before the masses are spread.
+    fn shares(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let total = self.total as f64;
+        let words = self.words.iter().map(|&word| word as usize);
+        words.zip(self.masses.iter().map(move |&mass| mass as f64 / total))
     }
 }
 

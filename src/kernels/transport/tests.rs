@@ -59,6 +59,24 @@ proptest! {
     }
 
     #[test]
+    fn a_plan_moves_every_mass_and_attains_the_cost((supply, demand, cost) in problem()) {
+        let mut solver = Transport::new();
+        let least = solver.cost(&supply, &demand, &cost);
+        let plan = solver.plan(&supply, &demand, &cost);
+        let (given, taken): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
+        prop_assume!(given > 0.0 && taken > 0.0);
+        let (mut left, mut room) = (supply.clone(), demand.clone());
+        let mut spent = 0.0;
+        for moved in plan {
+            left[moved.from] -= moved.share * given;
+            room[moved.to] -= moved.share * taken;
+            spent += moved.share * cost[moved.from * demand.len() + moved.to];
+        }
+        prop_assert!(left.iter().chain(&room).all(|mass| mass.abs() < 1e-11));
+        prop_assert!((spent - least).abs() < 1e-11);
+    }
+
+    #[test]
     fn a_search_cut_short_still_bounds_the_cost_from_above((supply, demand, cost) in problem()) {
         let mut solver = Transport::new();
         let optimum = solver.cost(&supply, &demand, &cost);
@@ -67,8 +85,8 @@ proptest! {
         let exact = solver.flow_cost().over(total);
         let mut before = f64::INFINITY;
         for limit in 0..solver.pivots {
-            solver.rows.fill(Bag::of(&supply).unwrap());
-            solver.columns.fill(Bag::of(&demand).unwrap());
+            solver.rows.fill(&supply);
+            solver.columns.fill(&demand);
             solver.spread_masses();
             solver.start();
             solver.improve(limit);

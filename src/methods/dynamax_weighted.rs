@@ -1,0 +1,230 @@
+//! DynaMax with the length of a word's vector as its weight, set apart from its direction (our own
+//! generalisation of Zhelezniak et al. 2019, section 3.2).
+//!
+//! With `r_w = |v_w|` and the words of both texts as the universe, a text's membership in universe
+//! word `j` is `m_X(j) = max_i r_i^β · max(0, cos(x_i, u_j))`, and the score is
+//! `Σ_j r_j^α min(m_X, m_Y) / Σ_j r_j^α max(m_X, m_Y)`. Exponents (1, 1) are DynaMax-Jaccard
+//! itself; (1.5, 0), the default, measured best on vectors whose length says how much a word
+//! matters. A model stores others as the settings of its section: `{"alpha": 1.5, "beta": 0.0}`.
+//!
+//! As in the plain form a repeated word stands twice in the universe, and sums run over the words
+//! of either text apart and are added last.
+
+use serde::Deserialize;
+
+use crate::kernels::pairwise;
+use crate::kernels::vector;
+use crate::methods::Compare;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Memberships;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::Shares;
+use crate::methods::fuzzy;
+use crate::methods::pairwise as pairwise_cost;
+use crate::methods::rows;
+use crate::methods::settings;
+use crate::model::Model;
+use crate::model::Phrase;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "dynamax-weighted",
+    kind: Kind::Similarity,
+    cost: pairwise_cost,
+    summary: "Fuzzy sets over the words of both texts, each word weighted by its vector's length.",
+    paper: "after Zhelezniak et al. 2019",
+    range: (0.0, 1.0),
+    reads: Reads::Words,
+    weights_frequency: false,
+};
+
+/// The section whose settings hold the exponents.
+pub const SECTION: &str = "dynamax-weighted";
+
+/// Beyond this a text would be its longest vector and nothing else, and squares would overflow.
+const LARGEST_EXPONENT: f64 = 4.0;
+
+/// Needs vectors alone.
+pub fn load(model: &Model) -> Loaded {
+    let exponents: Exponents = settings::of(model, SECTION)?;
+    let Exponents { alpha, beta } = exponents;
+    // Negative exponents would make words without length infinitely heavy.
+    if [alpha, beta].iter().any(|exponent| !(0.0..=LARGEST_EXPONENT).contains(exponent)) {
+        let problem =
+            format!("expected alpha and beta from 0 to {LARGEST_EXPONENT}, got {alpha} and {beta}");
+        return Err(settings::broken(model, SECTION, problem));
+    }
+    Ok(Ok(Scorer::Compare(Box::new(Weighted { exponents }))))
+}
+
+/// How much a vector's length counts: for a universe word (`alpha`) and for a member (`beta`).
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Exponents {
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+}
+
+impl Default for Exponents {
+    fn default() -> Self {
+        Self { alpha: 1.5, beta: 0.0 }
+    }
+}
+
+/// DynaMax under these exponents.
+pub(crate) struct Weighted {
+    pub(crate) exponents: Exponents,
+}
+
+/// What one text brings to the comparison, but for its rows.
+#[derive(Default)]
+pub(crate) struct Side {
+    /// `r^α` of its words, in the order of the bag.
+    weights: Vec<f64>,
+    /// `r^β` of its words.
+    reach: Vec<f32>,
+    /// Memberships of its words in their own text.
+    own: Vec<f32>,
+    /// Memberships of its words in the other.
+    other: Vec<f32>,
+}
+
+impl Side {
+    fn measure(&mut self, phrase: &Phrase<'_>, exponents: Exponents) {
+        self.weights.clear();
+        self.reach.clear();
+        for word in phrase.bag() {
+            let length = f64::from(vector::norm(phrase.row(word)));
+            self.weights.push(length.powf(exponents.alpha));
+            self.reach.push(length.powf(exponents.beta) as f32);
+        }
+    }
+
+    /// The weighted intersection and union over this side's words.
+    fn sums(&self) -> [f64; 2] {
+        let mut sums = [0.0; 2];
+        for ((weight, &own), &other) in self.weights.iter().zip(&self.own).zip(&self.other) {
+            sums[0] += weight * f64::from(own.min(other));
+            sums[1] += weight * f64::from(own.max(other));
+        }
+        sums
+    }
+}
+
+/// Both sides' sums; added last, so that exchanging the texts changes no bit.
+fn sums(sides: &[Side; 2]) -> [f64; 2] {
+    let [one, other] = [sides[0].sums(), sides[1].sums()];
+    [one[0] + other[0], one[1] + other[1]]
+}
+
+/// The largest number of each row times its column's reach, or 0 if all are below.
+fn farthest_in_rows(matrix: &[f32], reach: &[f32], out: &mut Vec<f32>) {
+    out.clear();
+    out.extend(matrix.chunks_exact(reach.len()).map(|row| {
+        row.iter().zip(reach).map(|(cosine, reach)| cosine * reach).fold(0.0, f32::max)
+    }));
+}
+
+/// The largest number of each column times its row's reach, or 0 if all are below.
+fn farthest_in_columns(matrix: &[f32], reach: &[f32], out: &mut Vec<f32>) {
+    let columns = matrix.len() / reach.len();
+    out.clear();
+    out.resize(columns, 0.0);
+    for (row, reach) in matrix.chunks_exact(columns).zip(reach) {
+        for (most, cosine) in out.iter_mut().zip(row) {
+            *most = most.max(cosine * reach);
+        }
+    }
+}
+
+impl Weighted {
+    /// Prepares what belongs to the one text alone.
+    fn prepare(&self, one: &Phrase<'_>, scratch: &mut Scratch) {
+        let side = &mut scratch.sides[0];
+        side.measure(one, self.exponents);
+        rows::unit(one, &mut scratch.one);
+        pairwise::gram(&scratch.one, one.model().vectors().dims(), &mut scratch.one_gram);
+        farthest_in_rows(&scratch.one_gram, &side.reach, &mut side.own);
+    }
+
+    /// Completes both sides; [`Weighted::prepare`] came before.
+    fn complete(&self, other: &Phrase<'_>, scratch: &mut Scratch) {
+        let dims = other.model().vectors().dims();
+        let [one_side, side] = &mut scratch.sides;
+        side.measure(other, self.exponents);
+        rows::unit(other, &mut scratch.other);
+        pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
+        farthest_in_rows(&scratch.other_gram, &side.reach, &mut side.own);
+        pairwise::products(&scratch.one, &scratch.other, dims, &mut scratch.cross);
+        farthest_in_rows(&scratch.cross, &side.reach, &mut one_side.other);
+        farthest_in_columns(&scratch.cross, &one_side.reach, &mut side.other);
+    }
+}
+
+impl Compare for Weighted {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        self.prepare(one, scratch);
+        for (other, score) in many.iter().zip(out) {
+            if one.same_bag(other) {
+                *score = 1.0;
+                continue;
+            }
+            self.complete(other, scratch);
+            let [above, below] = sums(&scratch.sides);
+            *score = fuzzy::ratio(above, below) as f32;
+        }
+    }
+
+    fn shares(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Shares> {
+        self.prepare(one, scratch);
+        self.complete(other, scratch);
+        let [_, below] = sums(&scratch.sides);
+        let [one_side, other_side] = &scratch.sides;
+        let shares_of = |side: &Side| -> Vec<f32> {
+            let members = side.weights.iter().zip(&side.own).zip(&side.other);
+            let above = members.map(|((weight, &own), &other)| weight * f64::from(own.min(other)));
+            above.map(|above| fuzzy::ratio(above, below) as f32).collect()
+        };
+        let pairs = |of_one: &[f32], of_other: &[f32]| -> Vec<[f32; 2]> {
+            of_one.iter().zip(of_other).map(|(&a, &b)| [a, b]).collect()
+        };
+        Some(Shares {
+            one: rows::in_text_order(one, &shares_of(one_side)),
+            other: rows::in_text_order(other, &shares_of(other_side)),
+            memberships: Some(Memberships {
+                one: rows::in_text_order(one, &pairs(&one_side.own, &one_side.other)),
+                other: rows::in_text_order(other, &pairs(&other_side.other, &other_side.own)),
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reach_belongs_to_the_member_not_to_the_universe() {
+        let matrix = [0.5, -1.0, 0.25, 1.0, 0.0, -0.5];
+        let mut out = Vec::new();
+        farthest_in_rows(&matrix, &[1.0, 9.0, 4.0], &mut out);
+        assert_eq!(out, [1.0, 1.0]);
+        farthest_in_columns(&matrix, &[4.0, 1.0], &mut out);
+        assert_eq!(out, [2.0, 0.0, 1.0]);
+    }
+}

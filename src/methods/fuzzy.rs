@@ -1,0 +1,166 @@
+//! Texts as fuzzy sets over a universe that is the same for every pair, compared by Jaccard's
+//! ratio of intersection and union (Zhelezniak et al. 2019, sections 2 and 3).
+//!
+//! A word's product with a member of the universe says how far it belongs to it; a text belongs
+//! as far as its best word does, never below 0. Which universe is taken, and where it comes from,
+//! is for the methods to say.
+
+use crate::kernels::pairwise;
+use crate::methods::Compare;
+use crate::methods::Scratch;
+use crate::methods::Shares;
+use crate::methods::rows;
+use crate::model::Phrase;
+
+/// What texts are sets of.
+pub(crate) enum Universe {
+    /// The dimensions of the vectors, `U = I`.
+    Dimensions,
+    /// These rows, one after another.
+    Rows(Vec<f32>),
+}
+
+/// Jaccard's ratio of the memberships of two texts in a fixed universe.
+pub(crate) struct FixedUniverse {
+    /// The universe.
+    pub universe: Universe,
+    /// Whether words are brought to length 1 first.
+    pub unit: bool,
+}
+
+/// `above / below` within 0 and 1; 0 where the quotient has no meaning, as for two texts without
+/// any membership at all.
+pub(crate) fn ratio(above: f64, below: f64) -> f64 {
+    let meaningful = below > 0.0 && below.is_finite();
+    if meaningful { (above / below).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// `Σ min(a, b) / Σ max(a, b)`.
+pub(crate) fn jaccard(a: &[f32], b: &[f32]) -> f32 {
+    let (above, below) = intersection_and_union(a, b);
+    ratio(above, below) as f32
+}
+
+fn intersection_and_union(a: &[f32], b: &[f32]) -> (f64, f64) {
+    a.iter().zip(b).fold((0.0, 0.0), |(above, below), (&a, &b)| {
+        (above + f64::from(a.min(b)), below + f64::from(a.max(b)))
+    })
+}
+
+impl FixedUniverse {
+    /// For each word of the bag, its product with every member of the universe.
+    fn activations<'s>(
+        &self,
+        phrase: &Phrase<'_>,
+        words: &'s mut Vec<f32>,
+        products: &'s mut Vec<f32>,
+    ) -> &'s [f32] {
+        if self.unit {
+            rows::unit(phrase, words);
+        } else {
+            rows::weighted(phrase, |_| 1.0, words);
+        }
+        match &self.universe {
+            Universe::Dimensions => words,
+            Universe::Rows(universe) => {
+                pairwise::products(words, universe, phrase.model().vectors().dims(), products);
+                products
+            }
+        }
+    }
+
+    /// How many members the universe has.
+    fn size(&self, phrase: &Phrase<'_>) -> usize {
+        let dims = phrase.model().vectors().dims();
+        match &self.universe {
+            Universe::Dimensions => dims,
+            Universe::Rows(rows) => rows.len() / dims,
+        }
+    }
+}
+
+impl Compare for FixedUniverse {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let size = self.size(one);
+        let activations = self.activations(one, &mut scratch.one, &mut scratch.cross);
+        pairwise::column_maxima(activations, size, &mut scratch.one_numbers);
+        for (other, score) in many.iter().zip(out) {
+            if one.same_bag(other) {
+                *score = 1.0;
+                continue;
+            }
+            let activations = self.activations(other, &mut scratch.other, &mut scratch.cross);
+            pairwise::column_maxima(activations, size, &mut scratch.other_numbers);
+            *score = jaccard(&scratch.one_numbers, &scratch.other_numbers);
+        }
+    }
+
+    /// What both texts have of a member of the universe is laid half on the words of the one that
+    /// belong to it most and half on those of the other.
+    fn shares(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Shares> {
+        let size = self.size(one);
+        let of_one = self.activations(one, &mut scratch.one, &mut scratch.one_gram);
+        let of_other = self.activations(other, &mut scratch.other, &mut scratch.other_gram);
+        pairwise::column_maxima(of_one, size, &mut scratch.one_numbers);
+        pairwise::column_maxima(of_other, size, &mut scratch.other_numbers);
+        let (ones, others) = (&scratch.one_numbers, &scratch.other_numbers);
+        let (_, below) = intersection_and_union(ones, others);
+        let halves = ones.iter().zip(others).map(|(&a, &b)| 0.5 * ratio(a.min(b).into(), below));
+        let halves: Vec<f64> = halves.collect();
+        Some(Shares {
+            one: rows::in_text_order(one, &laid_on_words(of_one, ones, &halves)),
+            other: rows::in_text_order(other, &laid_on_words(of_other, others, &halves)),
+            memberships: None,
+        })
+    }
+}
+
+/// Splits what each member of the universe adds among the words that reach the text's membership
+/// in it, evenly, so that a word that stands twice gets the same both times.
+fn laid_on_words(activations: &[f32], memberships: &[f32], parts: &[f64]) -> Vec<f32> {
+    let mut holders = vec![0.0; memberships.len()];
+    for word in activations.chunks_exact(memberships.len()) {
+        for ((holders, value), most) in holders.iter_mut().zip(word).zip(memberships) {
+            *holders += f64::from(u8::from(value == most));
+        }
+    }
+    let words = activations.chunks_exact(memberships.len()).map(|word| {
+        let reached = word.iter().zip(memberships).zip(parts.iter().zip(&holders));
+        let own = reached.filter(|((value, most), _)| value == most);
+        own.map(|(_, (part, holders))| part / holders).sum::<f64>() as f32
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_quotient_scores_nothing() {
+        assert_eq!(ratio(0.0, 0.0), 0.0);
+        assert_eq!(ratio(f64::INFINITY, f64::INFINITY), 0.0);
+        assert_eq!(ratio(1.0, 2.0), 0.5);
+        assert_eq!(jaccard(&[1.0, 0.0, 2.0], &[0.5, 0.5, 4.0]), 2.5 / 5.5);
+    }
+
+    #[test]
+    fn a_part_goes_to_the_words_that_reach_it() {
+        // Three words in a universe of two: the first member is reached by one word, the second
+        // by two.
+        let activations = [3.0, 1.0, 1.0, 5.0, 0.0, 5.0];
+        let shares = laid_on_words(&activations, &[3.0, 5.0], &[0.2, 0.1]);
+        assert_eq!(shares, [0.2, 0.05, 0.05]);
+    }
+}

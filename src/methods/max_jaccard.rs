@@ -1,0 +1,32 @@
+//! Max-Jaccard: fuzzy sets of the dimensions themselves (Zhelezniak et al. 2019, section 3, with the
+//! universe `U = I`).
+//!
+//! `m_X(d) = max(0, max over words w of X of v(w)_d)`, score `Σ min(m_X, m_Y) / Σ max(m_X, m_Y)`.
+
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::fuzzy::FixedUniverse;
+use crate::methods::fuzzy::Universe;
+use crate::methods::linear;
+use crate::model::Model;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "max-jaccard",
+    kind: Kind::Similarity,
+    cost: linear,
+    summary: "Fuzzy sets of the vectors' dimensions, compared by Jaccard's ratio.",
+    paper: "Zhelezniak et al. 2019",
+    range: (0.0, 1.0),
+    reads: Reads::Words,
+    weights_frequency: false,
+};
+
+/// Needs vectors alone.
+pub fn load(_model: &Model) -> Loaded {
+    let method = FixedUniverse { universe: Universe::Dimensions, unit: false };
+    Ok(Ok(Scorer::Compare(Box::new(method))))
+}

@@ -1,0 +1,175 @@
+//! Texts as clouds of weighted points, compared by what it costs to move the one onto the other:
+//! what Word Mover's and Word Rotator's Distance have in common. How optimal transport is solved
+//! is the kernel's part.
+//!
+//! A repeated word is one point of so much more mass. Costs are squares of differences, which do
+//! not depend on the side, so that exchanging the texts gives exactly the transposed costs.
+
+use crate::kernels::simd;
+use crate::kernels::transport;
+use crate::kernels::vector;
+use crate::methods::Compare;
+use crate::methods::Scratch;
+use crate::methods::Shares;
+use crate::methods::distinct::distinct;
+use crate::methods::rows;
+use crate::model::Phrase;
+
+/// What points are and how far they are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mover {
+    /// Vectors as they are, all occurrences of equal mass, Euclidean distance.
+    Points,
+    /// Directions, with the vectors' lengths as mass, `1 − cos`.
+    Directions,
+}
+
+impl Mover {
+    /// Writes the points of a text and their masses.
+    fn fill(self, phrase: &Phrase<'_>, points: &mut Vec<f32>, masses: &mut Vec<f64>) {
+        let dims = phrase.model().vectors().dims();
+        points.clear();
+        masses.clear();
+        // An engine's limit is the kernel's; a caller with longer texts has the words of the
+        // highest keys, as a rule the rarest, left out.
+        for (word, times) in distinct(phrase).take(transport::MAX_WORDS) {
+            let row = phrase.row(word);
+            let (mass, scale) = match self {
+                Self::Points => (1.0, 1.0),
+                Self::Directions => {
+                    let norm = vector::norm(row);
+                    (norm, rows::inverse(norm))
+                }
+            };
+            let start = points.len();
+            points.resize(start + dims, 0.0);
+            vector::add_scaled(&mut points[start..], scale, row);
+            // What has no direction cannot be weighed.
+            masses.push(if scale > 0.0 { times as f64 * f64::from(mass) } else { 0.0 });
+        }
+    }
+
+    fn prepare(self, one: &Phrase<'_>, scratch: &mut Scratch) {
+        self.fill(one, &mut scratch.one, &mut scratch.masses[0]);
+    }
+
+    /// Fills in the other text and all costs; [`Mover::prepare`] came before.
+    fn face(self, other: &Phrase<'_>, scratch: &mut Scratch) {
+        let dims = other.model().vectors().dims();
+        let [_, masses, costs] = &mut scratch.masses;
+        self.fill(other, &mut scratch.other, masses);
+        costs.clear();
+        for from in scratch.one.chunks_exact(dims) {
+            costs.extend(scratch.other.chunks_exact(dims).map(|to| {
+                let square = f64::from(simd::squared_distance(from, to));
+                match self {
+                    Self::Points => square.sqrt(),
+                    // Between points at distance 1 from the origin, `|a − b|² = 2 − 2 cos`; this
+                    // way a word and itself cost exactly nothing.
+                    Self::Directions => square / 2.0,
+                }
+            }));
+        }
+    }
+
+    /// The score at a cost. It never rises with the cost, in any bit, so that a lower bound of the
+    /// cost gives an upper bound of the score.
+    fn score(self, cost: f64) -> f32 {
+        match self {
+            Self::Points => (1.0 / (1.0 + cost)) as f32,
+            Self::Directions => (1.0 - cost).clamp(-1.0, 1.0) as f32,
+        }
+    }
+
+    /// Scores every candidate by what `price` says its transport costs.
+    fn each(
+        self,
+        one: &Phrase<'_>,
+        candidates: (&[Phrase<'_>], &mut [f32]),
+        scratch: &mut Scratch,
+        price: impl Fn(&mut Scratch) -> f64,
+    ) {
+        self.prepare(one, scratch);
+        for (other, score) in candidates.0.iter().zip(candidates.1) {
+            if one.same_bag(other) {
+                *score = 1.0;
+                continue;
+            }
+            self.face(other, scratch);
+            let [supply, demand, _] = &scratch.masses;
+            let weighed = [supply, demand].iter().all(|side| side.iter().any(|&mass| mass > 0.0));
+            *score = if weighed { self.score(price(scratch)) } else { 0.0 };
+        }
+    }
+}
+
+impl Compare for Mover {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        self.each(one, (many, out), scratch, |scratch| {
+            let [supply, demand, costs] = &scratch.masses;
+            scratch.transport.cost(supply, demand, costs)
+        });
+    }
+
+    /// The relaxed problem: each word goes to its nearest, whoever else goes there.
+    fn bounds(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) -> bool {
+        self.each(one, (many, out), scratch, |scratch| {
+            let [supply, demand, costs] = &scratch.masses;
+            scratch.transport.relaxed(supply, demand, costs)
+        });
+        true
+    }
+
+    /// Where the score is one minus the cost, it is the sum of what is moved times the cosine of
+    /// the words it is moved between; half of each term is laid on either word. `1 / (1 + cost)`
+    /// does not come apart.
+    fn shares(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Shares> {
+        if *self == Self::Points {
+            return None;
+        }
+        // Of several cheapest plans the solver may find another when sides are exchanged, so the
+        // text whose words have the lower keys is always the first.
+        let exchanged = one.bag().map(|word| word.key).gt(other.bag().map(|word| word.key));
+        let [first, second] = if exchanged { [other, one] } else { [one, other] };
+        self.prepare(first, scratch);
+        self.face(second, scratch);
+        let [supply, demand, costs] = &scratch.masses;
+        let mut sides = [vec![0.0; supply.len()], vec![0.0; demand.len()]];
+        for moved in scratch.transport.plan(supply, demand, costs) {
+            let cosine = 1.0 - costs[moved.from * demand.len() + moved.to];
+            sides[0][moved.from] += 0.5 * moved.share * cosine;
+            sides[1][moved.to] += 0.5 * moved.share * cosine;
+        }
+        let [first_shares, second_shares] = sides;
+        let of_first = laid_on_occurrences(first, &first_shares);
+        let of_second = laid_on_occurrences(second, &second_shares);
+        let [one, other] = if exchanged { [of_second, of_first] } else { [of_first, of_second] };
+        Some(Shares { one, other, memberships: None })
+    }
+}
+
+/// Splits what each different word adds evenly among its occurrences, in the order of the text.
+fn laid_on_occurrences(phrase: &Phrase<'_>, shares: &[f64]) -> Vec<f32> {
+    let mut of_bag = Vec::with_capacity(phrase.words().len());
+    for ((_, times), share) in distinct(phrase).zip(shares) {
+        of_bag.extend(std::iter::repeat_n((share / times as f64) as f32, times));
+    }
+    rows::in_text_order(phrase, &of_bag)
+}

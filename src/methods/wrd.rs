@@ -1,0 +1,31 @@
+//! Word Rotator's Distance (Yokoi et al. 2020, section 4), exact.
+//!
+//! `min Σ T_ij (1 − cos(v_i, v_j))` over plans `T` that move the one text's words, each of mass
+//! `|v_i|` as a share of all, onto the other's; score `1 − distance`. A word whose vector has no
+//! length has no mass and is left out; a text of such words alone is like no text but itself.
+
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::mover::Mover;
+use crate::methods::pairwise as pairwise_cost;
+use crate::model::Model;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "wrd",
+    kind: Kind::Similarity,
+    cost: pairwise_cost,
+    summary: "How far the words of one text have to turn to become those of the other.",
+    paper: "Yokoi et al. 2020",
+    range: (-1.0, 1.0),
+    reads: Reads::Words,
+    weights_frequency: false,
+};
+
+/// Needs vectors alone.
+pub fn load(_model: &Model) -> Loaded {
+    Ok(Ok(Scorer::Compare(Box::new(Mover::Directions))))
+}
