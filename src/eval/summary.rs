@@ -20,7 +20,11 @@ pub fn terminal(report: &Report) -> String {
     let model = &report.model;
     let mut out = format!(
         "model {} ({}), {} words × {} dimensions; baseline {}\n\n",
-        model.name, model.fingerprint, model.words, model.dims, report.baseline
+        model.name,
+        model.fingerprint,
+        grouped(model.words),
+        model.dims,
+        report.baseline
     );
     for table in tables(report) {
         out.push_str(&table.to_string());
@@ -73,12 +77,6 @@ fn sts(figures: &StsFigures) -> Vec<Table> {
 }
 
 fn sts_summary(figures: &StsFigures) -> Table {
-    let alone: Vec<&Subtask> = figures.subtasks.iter().filter(|of| of.year.is_none()).collect();
-    let both = |pearson: f64, spearman: f64, mark| Cell {
-        value: pearson,
-        text: format!("{:.1} / {:.1}", 100.0 * pearson, 100.0 * spearman),
-        mark,
-    };
     let rows = figures.overall.results.iter().enumerate().map(|(method, overall)| {
         let wilcoxon = overall.wilcoxon.as_ref();
         let mark = wilcoxon.map_or(Mark::None, |test| {
@@ -86,13 +84,9 @@ fn sts_summary(figures: &StsFigures) -> Table {
         });
         let years = figures.years.iter().map(|year| &year.results[method]);
         let mut cells: Vec<Cell> =
-            years.map(|mean| both(mean.pearson, mean.spearman, Mark::None)).collect();
-        cells.push(both(overall.mean.pearson, overall.mean.spearman, mark));
+            years.map(|mean| Cell::both(mean.pearson, mean.spearman, Mark::None)).collect();
+        cells.push(Cell::both(overall.mean.pearson, overall.mean.spearman, mark));
         cells.push(Cell::chance(wilcoxon.map(|test| test.p)));
-        for subtask in alone.iter().filter(|_| !figures.years.is_empty()) {
-            let result = &subtask.results[method];
-            cells.push(both(result.pearson, result.spearman, mark_of(result)));
-        }
         let unscored = figures.subtasks.iter().map(|of| of.results[method].unscored).sum();
         cells.push(Cell::count(unscored));
         (overall.mean.method.clone(), cells)
@@ -101,9 +95,6 @@ fn sts_summary(figures: &StsFigures) -> Table {
         figures.years.iter().map(|year| column(year.year.to_string(), Better::Higher)).collect();
     columns.push(column("mean", Better::Higher));
     columns.push(column("p", Better::Neither));
-    if !figures.years.is_empty() {
-        columns.extend(alone.iter().map(|subtask| column(&subtask.name, Better::Higher)));
-    }
     columns.push(column("unscored", Better::Neither));
     Table {
         title: format!("Pearson / Spearman × 100, mean over {}", figures.overall.over),
@@ -127,19 +118,17 @@ fn subtasks(title: &str, of: &[&Subtask]) -> Table {
     let methods = of.first().map_or(0, |first| first.results.len());
     let rows = (0..methods).map(|method| {
         let results = of.iter().map(|subtask| &subtask.results[method]);
-        let cells = results.map(|result| Cell::hundredth(result.pearson, mark_of(result)));
+        let cells = results.map(|of| Cell::both(of.pearson, of.spearman, mark_of(of)));
         (of[0].results[method].method.clone(), cells.collect())
     });
-    let name = |subtask: &&Subtask| {
-        let year = subtask.year.map(|year| format!("{year}.")).unwrap_or_default();
-        subtask.name.strip_prefix(&year).unwrap_or(&subtask.name).to_owned()
-    };
     Table {
-        title: format!("{title}: Pearson × 100"),
+        title: format!("{title}: Pearson / Spearman × 100"),
         stub: "method",
-        columns: of.iter().map(|subtask| column(name(subtask), Better::Higher)).collect(),
+        columns: of.iter().map(|subtask| column(short_name(subtask), Better::Higher)).collect(),
         rows: rows.collect(),
-        notes: vec!["Marks: BCa bootstrap, 95 %, of the difference to the baseline.".to_owned()],
+        notes: vec![
+            "Marks: BCa bootstrap, 95 %, of the difference in Pearson to the baseline.".to_owned(),
+        ],
     }
 }
 
@@ -167,7 +156,12 @@ fn pairs(file: &PairFile, rule: &str) -> Table {
         (result.method.clone(), cells)
     });
     Table {
-        title: format!("{}: {} pairs, {} related", file.name, file.pairs, file.related),
+        title: format!(
+            "{}: {} pairs, {} related",
+            file.name,
+            grouped(file.pairs),
+            grouped(file.related)
+        ),
         stub: "method",
         columns: vec![
             column("AUC", Better::Higher),
@@ -226,11 +220,33 @@ fn ranking(file: &RankingFile, at: &[usize], judged: &str) -> Table {
     Table {
         title: format!(
             "{}: {} of {} queries, {} candidates",
-            file.name, file.counted, file.queries, file.candidates
+            file.name,
+            file.counted,
+            file.queries,
+            grouped(file.candidates)
         ),
         stub: "method",
         columns,
         rows: rows.collect(),
         notes: vec![format!("{judged} p: Fisher's paired randomisation test of MAP.")],
     }
+}
+
+/// A subtask's name without its year.
+pub(super) fn short_name(subtask: &Subtask) -> &str {
+    let year = subtask.year.map(|year| format!("{year}.")).unwrap_or_default();
+    subtask.name.strip_prefix(&year).unwrap_or(&subtask.name)
+}
+
+/// A number with a comma every three digits.
+pub(super) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }

@@ -74,20 +74,20 @@ impl Cell {
         Self { value, text: format!("{value:.3}"), mark }
     }
 
-    /// A share as per cent with one digit.
-    pub(super) fn hundredth(value: f64, mark: Mark) -> Self {
-        Self { value, text: format!("{:.1}", 100.0 * value), mark }
-    }
-
     /// A share with four digits.
     pub(super) fn fine(value: f64, mark: Mark) -> Self {
         Self { value, text: format!("{value:.4}"), mark }
     }
 
-    /// A count; 0 is left blank.
+    /// Two shares of which the first counts, as per cent.
+    pub(super) fn both(first: f64, second: f64, mark: Mark) -> Self {
+        let text = format!("{:.1} / {:.1}", 100.0 * first, 100.0 * second);
+        Self { value: first, text, mark }
+    }
+
+    /// A count.
     pub(super) fn count(count: usize) -> Self {
-        let text = if count == 0 { String::new() } else { count.to_string() };
-        Self { value: count as f64, text, mark: Mark::None }
+        Self { value: count as f64, text: count.to_string(), mark: Mark::None }
     }
 
     /// A chance.
@@ -155,24 +155,26 @@ mod tests {
     #[test]
     fn columns_stand_below_each_other_and_the_best_is_marked() {
         let column = |name: &str, better| Column { name: name.to_owned(), better };
+        let row = |name: &str, r, error, mark| {
+            (name.to_owned(), vec![Cell::both(r, r, mark), Cell::share(error, Mark::None)])
+        };
         let table = Table {
             title: "Quality".to_owned(),
             stub: "method",
             columns: vec![column("r", Better::Higher), column("error", Better::Lower)],
             rows: vec![
-                (
-                    "plain".to_owned(),
-                    vec![Cell::hundredth(0.5, Mark::None), Cell::share(0.2, Mark::None)],
-                ),
-                (
-                    "better".to_owned(),
-                    vec![Cell::hundredth(0.61, Mark::Above), Cell::share(0.1, Mark::Below)],
-                ),
+                row("plain", 0.5, 0.2, Mark::None),
+                row("better", 0.61, 0.1, Mark::Above),
+                row("as good", 0.6, 0.10004, Mark::Below),
             ],
             notes: vec!["A note.".to_owned()],
         };
-        let expected = "Quality\n  method       r      error\n  plain     50.0    0.200\n  better    \
-                        61.0+*  0.100−*\n  A note.\n";
+        let expected = "Quality\n  \
+                        method             r    error\n  \
+                        plain    50.0 / 50.0    0.200\n  \
+                        better   61.0 / 61.0+*  0.100 *\n  \
+                        as good  60.0 / 60.0−   0.100 *\n  \
+                        A note.\n";
         assert_eq!(table.to_string(), expected);
     }
 }

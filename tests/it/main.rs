@@ -6,6 +6,9 @@
 mod allocation;
 mod breaches;
 mod damage;
+mod eval;
+mod eval_calibrate;
+mod eval_shared;
 mod fasttext_bin;
 mod fasttext_bin_shared;
 mod finalfusion;
