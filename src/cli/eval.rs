@@ -74,6 +74,9 @@ pub(super) struct StsArgs {
     /// Resamples of each bootstrap interval
     #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples)]
     resamples: usize,
+    /// Measure the variants, too, that show why methods are as they are
+    #[arg(long)]
+    ablations: bool,
 }
 
 #[derive(Debug, Args)]
@@ -83,6 +86,9 @@ pub(super) struct PairsArgs {
     /// File to find thresholds on [default: one half of each file, drawn by --seed]
     #[arg(long, value_name = "FILE")]
     threshold_from: Option<PathBuf>,
+    /// Measure the variants, too, that show why methods are as they are
+    #[arg(long)]
+    ablations: bool,
 }
 
 #[derive(Debug, Args)]
@@ -158,6 +164,7 @@ impl Shared {
             methods: self.methods.clone(),
             measures: measures(&self.measure),
             baseline: self.baseline.clone(),
+            ablations: false,
         }
     }
 
@@ -207,7 +214,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
         EvalCommand::Sts(args) => {
             let options = StsOptions {
                 files: args.shared.files.clone(),
-                choice: args.shared.choice(),
+                choice: Choice { ablations: args.ablations, ..args.shared.choice() },
                 bootstrap: args.shared.bootstrap(args.resamples),
             };
             let engine = open(&args.shared.model)?;
@@ -217,7 +224,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             let options = PairsOptions {
                 files: args.shared.files.clone(),
                 threshold_from: args.threshold_from,
-                choice: args.shared.choice(),
+                choice: Choice { ablations: args.ablations, ..args.shared.choice() },
                 seed: args.shared.seed,
             };
             let engine = open(&args.shared.model)?;

@@ -1,11 +1,16 @@
 //! What is measured: methods under their measures, and columns of numbers that a file brings along.
 
+use std::sync::Arc;
+
 use crate::engine::Engine;
 use crate::engine::Measure;
 use crate::engine::Query;
 use crate::eval::EvalError;
+use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Method;
+use crate::methods::Scorer;
+use crate::methods::ablation;
 
 /// Which methods are measured, and against what.
 #[derive(Debug, Clone)]
@@ -17,10 +22,12 @@ pub struct Choice {
     pub measures: Vec<Measure>,
     /// The method that differences are tested against. It is measured too.
     pub baseline: String,
+    /// Whether the variants that show why methods are as they are are measured too.
+    pub ablations: bool,
 }
 
 /// Something with scores.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub(super) struct Contender {
     /// The method's name, followed by the measure where it is not the method's own.
     pub(super) name: String,
@@ -34,16 +41,18 @@ pub(super) struct Contender {
 }
 
 /// Where its scores come from.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone)]
 pub(super) enum Scores {
     /// The engine, asked about this method and measure.
     Method(Method, Measure),
     /// A column of the file, by its place among those asked for.
     Column(usize),
+    /// A variant that is no method, by its own scorer.
+    Ablation(Arc<Scorer>, &'static Info),
 }
 
 /// Contenders in the order of listings, and who they are compared with.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(super) struct Field {
     pub(super) contenders: Vec<Contender>,
     /// The baseline's place.
@@ -70,15 +79,20 @@ pub(super) fn choose(
         });
     }
     field.list(engine, &choice.methods, &choice.measures, kinds)?;
-    if field.place(&choice.baseline).is_none() {
-        let baseline = named(engine, &choice.baseline, kinds)?;
-        if field.place(baseline.name()).is_none() {
-            field.add(engine, baseline, &choice.measures);
-        }
-        field.baseline = field.place(baseline.name()).unwrap_or(0);
-    } else {
-        field.baseline = field.place(&choice.baseline).unwrap_or(0);
+    if choice.ablations {
+        field.add_ablations(engine)?;
     }
+    field.baseline = match field.place(&choice.baseline) {
+        Some(place) => place,
+        None => {
+            let baseline = named(engine, &choice.baseline, kinds)?;
+            // By its canonical name it may be among them already; then nothing is added.
+            if field.place(baseline.name()).is_none() {
+                field.add(engine, baseline, &choice.measures);
+            }
+            field.place(baseline.name()).unwrap_or(0)
+        }
+    };
     Ok(field)
 }
 
@@ -138,10 +152,26 @@ impl Field {
                 summary: method.info().summary.to_owned(),
                 scores: Scores::Method(method, measure),
             };
-            if !self.contenders.contains(&contender) {
+            if self.contenders.iter().all(|known| known.name != contender.name) {
                 self.contenders.push(contender);
             }
         }
+    }
+
+    fn add_ablations(&mut self, engine: &Engine) -> Result<(), EvalError> {
+        for variant in ablation::all() {
+            match (variant.load)(engine.model())? {
+                Err(reason) => self.unavailable.push((variant.name(), reason.to_string())),
+                Ok(scorer) => self.contenders.push(Contender {
+                    name: variant.name().to_owned(),
+                    method: variant.name(),
+                    measure: Some(Measure::Cosine),
+                    summary: format!("Ablation: {}", variant.info.summary),
+                    scores: Scores::Ablation(Arc::new(scorer), &variant.info),
+                }),
+            }
+        }
+        Ok(())
     }
 
     /// The place of the contender with that name, or the first of that method.

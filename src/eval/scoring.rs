@@ -4,7 +4,9 @@
 //! pair counts as 0, a candidate ranks below every scored one, as `/rank` has it. None is dropped.
 
 use crate::engine::Engine;
+use crate::engine::Measure;
 use crate::engine::QueryError;
+use crate::engine::Scores as Answer;
 use crate::eval::EvalError;
 use crate::eval::contenders::Contender;
 use crate::eval::contenders::Scores;
@@ -70,12 +72,20 @@ fn score_block(
     contender: &Contender,
     pairs: &[(String, String)],
 ) -> Result<Scored, QueryError> {
-    let Scores::Method(method, measure) = contender.scores else { return Ok(Scored::default()) };
     let asked: Vec<usize> =
         (0..pairs.len()).filter(|&at| !is_blank(&pairs[at].0) && !is_blank(&pairs[at].1)).collect();
     let texts: Vec<(&str, &str)> =
         asked.iter().map(|&at| (pairs[at].0.as_str(), pairs[at].1.as_str())).collect();
-    let answer = engine.similarity(&texts, &query(method, measure))?;
+    let answer = match &contender.scores {
+        Scores::Method(method, measure) => engine.similarity(&texts, &query(*method, *measure))?,
+        Scores::Ablation(scorer, info) => {
+            // The method of the question plays no part where a scorer is given.
+            let question = query(engine.auto(), Measure::Cosine);
+            engine.similarity_by(scorer, info, &texts, &question)?
+        }
+        // Files of pairs have no columns to choose.
+        Scores::Column(_) => Answer::default(),
+    };
     let mut scored = Scored { scores: vec![0.0; pairs.len()], ..Scored::default() };
     for (at, score) in asked.iter().zip(&answer.scores) {
         scored.scores[*at] = f64::from(*score);
@@ -115,12 +125,14 @@ fn score_topic(
     contender: &Contender,
     topic: &Topic,
 ) -> Result<Scored, QueryError> {
-    let (method, measure) = match contender.scores {
-        Scores::Method(method, measure) => (method, measure),
+    let (method, measure) = match &contender.scores {
+        Scores::Method(method, measure) => (*method, *measure),
         Scores::Column(place) => {
-            let scores = topic.columns.get(place).cloned().unwrap_or_default();
+            let scores = topic.columns.get(*place).cloned().unwrap_or_default();
             return Ok(Scored { scores, ..Scored::default() });
         }
+        // Ablations are not asked to rank.
+        Scores::Ablation(..) => return Ok(Scored::default()),
     };
     let mut scored =
         Scored { scores: vec![f64::NEG_INFINITY; topic.texts.len()], ..Scored::default() };

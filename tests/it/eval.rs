@@ -78,6 +78,24 @@ fn sts_figures_are_those_counted_by_hand() {
 }
 
 #[test]
+fn ablations_are_measured_when_asked_for_and_are_no_methods() {
+    let folder = compass(&[("sts.tsv", STS)]);
+    let arguments = ["sts", "sts.tsv", "--resamples", "50", "--methods", "max-jaccard"];
+    let names = |more: &[&str]| -> Vec<String> {
+        let report = figures(folder.path(), &[arguments.as_slice(), more].concat());
+        let results = report["subtasks"][0]["results"].as_array().unwrap().clone();
+        results.iter().map(|result| result["method"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&[]), ["max-jaccard", "avg-cos"], "the baseline is measured too");
+    let with = names(&["--ablations"]);
+    for name in ["avg-jaccard", "dyna-sum", "unit-avg-cos"] {
+        assert!(with.iter().any(|known| known == name), "{name} is not in {with:?}");
+        let refused = eval(folder.path(), &["sts", "sts.tsv", "--methods", name]);
+        assert_eq!(refused.status.code(), Some(2), "{name} is no method");
+    }
+}
+
+#[test]
 fn pair_figures_are_those_counted_by_hand() {
     let pairs = "1\teast\teast\n1\teast\tnortheast\n0\teast\tnorth\n0\tnorth\tnortheast\n";
     let clear = "label\tx\ttext1\ttext2\n1\t\teast\teast\n0\t\teast\tnorth\n1\t\tnorth\tnorth\n\
