@@ -8,15 +8,17 @@
 //! |---|---|
 //! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
 //! | [`kernels`] | products of rows, principal axes, optimal transport: numbers, no words, no files |
+//! | [`files`] | files of others read from front to back: unpacked, counted, with a bar |
 //! | [`metrics`] | the measures of evaluation and their significance tests |
 //! | [`model`] | the model file: format, mapping, vocabulary, vectors, a text looked up, the writer |
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
 //! | [`pack`] | foreign vectors and counts become a model file |
 //! | [`inspect`] | what is inside a model file |
+//! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
 //! | [`cli`] | flags turned into the options of each subcommand |
 //!
-//! `pack` and `inspect` stand beside each other and do not use one another. A test reads the
+//! `pack`, `inspect` and `eval` stand beside each other and do not use one another. A test reads the
 //! imports of every file and holds them to this order.
 //!
 //! ```no_run
@@ -31,6 +33,8 @@
 
 pub mod cli;
 pub mod engine;
+pub mod eval;
+pub mod files;
 pub mod inspect;
 pub mod kernels;
 pub mod methods;

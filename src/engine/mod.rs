@@ -5,6 +5,7 @@
 //! methods and kernels cannot fail.
 
 mod answers;
+pub mod calibration;
 mod error;
 mod explain;
 mod questions;
@@ -14,6 +15,8 @@ pub use answers::Embeddings;
 pub use answers::Ranked;
 pub use answers::Ranking;
 pub use answers::Scores;
+pub use calibration::Calibration;
+pub use calibration::Calibrations;
 pub use error::Place;
 pub use error::QueryError;
 pub use explain::ExplainedWord;
@@ -47,6 +50,7 @@ pub struct Engine {
     scorers: Vec<Result<Scorer, Unavailable>>,
     auto: Method,
     limits: TextLimits,
+    calibrations: Calibrations,
 }
 
 impl Engine {
@@ -65,7 +69,8 @@ impl Engine {
             Frequency::None if model.vocabulary().counts.is_some() => Method::DynamaxSif,
             Frequency::None | Frequency::InNorm => Method::DynamaxJaccard,
         });
-        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT })
+        let calibrations = Calibrations::read(&model)?;
+        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations })
     }
 
     /// The same engine under other limits for texts.

@@ -9,6 +9,7 @@
 //! and the caller says what that counts as; a ratio whose denominator counts nothing is 0 by
 //! definition, as its documentation says.
 
+pub mod auc_interval;
 pub mod bootstrap;
 pub mod classification;
 pub mod correlation;

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
+use crate::files::progress::Progress;
 use crate::model::Vocabulary;
 use crate::pack::PackError;
-use crate::pack::progress::Progress;
 use crate::pack::readers::input::Input;
 use crate::text;
 use crate::text::Normalisation;

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::files::progress::Progress;
 use crate::methods::Fitted;
 use crate::methods::fbow_jaccard;
 use crate::methods::fbow_jaccard::Universe;
@@ -17,7 +18,6 @@ use crate::model::format::Limits;
 use crate::model::format::PREFIX;
 use crate::model::writer::Draft;
 use crate::pack::PackError;
-use crate::pack::progress::Progress;
 use crate::pack::readers::input::Input;
 
 /// Longest line of a file of sentences; a longer one is an error that names it.

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use crate::files::progress::Progress;
 use crate::model::vocabulary;
 use crate::pack::PackError;
-use crate::pack::progress::Progress;
 use crate::pack::readers::Place;
 use crate::pack::readers::VectorReader;
 use crate::pack::spool::Spool;

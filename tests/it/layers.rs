@@ -5,16 +5,18 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A room and the rooms it may use. A file's room is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("text", &[]),
     ("kernels", &[]),
+    ("files", &[]),
     ("metrics", &[]),
     ("model", &["text", "kernels"]),
     ("methods", &["kernels", "model"]),
     ("engine", &["kernels", "model", "methods"]),
-    ("pack", &["text", "kernels", "model", "methods"]),
+    ("pack", &["text", "kernels", "files", "model", "methods"]),
     ("inspect", &["text", "kernels", "model"]),
-    ("cli", &["text", "model", "pack", "inspect"]),
+    ("eval", &["text", "kernels", "files", "metrics", "model", "methods", "engine"]),
+    ("cli", &["text", "metrics", "model", "engine", "pack", "inspect", "eval"]),
     ("main", &["cli"]),
 ];
 

@@ -11,21 +11,21 @@ pub mod finalfusion;
 pub mod model2vec;
 pub mod positioned;
 
-use std::path::PathBuf;
-
 pub use crate::model::phrase::SubwordRule as Subword;
 
-mod compression;
 pub mod format;
 pub mod glove_text;
 mod header;
-pub mod input;
 pub mod matrix;
 pub mod npy;
 pub mod safetensors;
 mod text_rows;
 pub mod word2vec_bin;
 pub mod word2vec_text;
+
+pub use crate::files::Place;
+pub use crate::files::ReadError;
+pub use crate::files::input;
 
 /// Upper bounds that hold for every format, whatever its header says.
 #[derive(Debug, Clone, Copy)]
@@ -41,58 +41,6 @@ pub struct Budget {
 impl Budget {
     /// The limits that `cognate pack` applies.
     pub const DEFAULT: Self = Self { words: 5_000_000, dims: 4096, word_bytes: 1024 };
-}
-
-/// Where in the input something stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// A line, counted from 1.
-    Line(u64),
-    /// A byte offset.
-    Byte(u64),
-    /// A row of a matrix, counted from 0.
-    Row(u64),
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Line(line) => write!(f, "line {line}"),
-            Self::Byte(byte) => write!(f, "byte {byte}"),
-            Self::Row(row) => write!(f, "row {row}"),
-        }
-    }
-}
-
-/// Why a foreign file could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The operating system refused.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The bytes are not what the format demands.
-    #[error("{path}, {place}: {problem}")]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Where the problem stands.
-        place: Place,
-        /// What is wrong, with what was expected and what was found.
-        problem: String,
-    },
-    /// A well-formed file of a kind that is not read.
-    #[error("{path}: {problem}")]
-    Unsupported {
-        /// The file.
-        path: PathBuf,
-        /// What it is and what to do instead.
-        problem: String,
-    },
 }
 
 /// A stream of words and their vectors.

@@ -9,7 +9,6 @@ use super::input::Input;
 
 mod damage;
 mod format;
-mod input;
 mod matrix;
 mod npy;
 mod safetensors;

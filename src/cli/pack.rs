@@ -1,26 +1,16 @@
-//! The command line: flags, their help and defaults, turned into the options of each subcommand.
-//!
-//! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration,
-//! 74 no room left for what had to be written.
+//! Flags of `cognate pack`.
 
-use std::io;
-use std::io::ErrorKind;
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::Parser;
-use clap::Subcommand;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 
-use crate::inspect;
-use crate::inspect::InspectOptions;
+use crate::cli::Failure;
+use crate::cli::show;
+use crate::cli::usage;
 use crate::model::Frequency;
-use crate::model::OpenOptions;
-use crate::model::Storage;
-use crate::model::Verify;
 use crate::model::format::Dtype;
 use crate::pack;
 use crate::pack::PackError;
@@ -39,59 +29,6 @@ use crate::pack::readers::format::Source;
 use crate::pack::transform::Changes;
 use crate::pack::transform::Cut;
 use crate::text::Normalisation;
-
-/// How alike very short texts are, in microseconds on a CPU.
-#[derive(Debug, Parser)]
-#[command(name = "cognate", version, max_term_width = 100)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Pack foreign word vectors and counts into one model file, or fit more to such a file
-    Pack(Box<PackArgs>),
-    /// Show what is inside a model file, and what texts become under it
-    Inspect(InspectArgs),
-}
-
-/// Why the process ends with another code than 0.
-#[derive(Debug)]
-pub struct Failure {
-    /// The exit code.
-    pub code: u8,
-    /// What to say.
-    pub error: anyhow::Error,
-}
-
-impl<E: Into<anyhow::Error>> From<E> for Failure {
-    fn from(error: E) -> Self {
-        let error = error.into();
-        let full = |cause: &(dyn std::error::Error + 'static)| {
-            let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-            matches!(
-                kind,
-                Some(ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
-            )
-        };
-        let code = if error.chain().any(full) { 74 } else { 1 };
-        Self { code, error }
-    }
-}
-
-/// Usage that the flags' own types could not refuse.
-fn usage(problem: impl std::fmt::Display) -> Failure {
-    Failure { code: 2, error: anyhow::anyhow!("{problem}") }
-}
-
-/// Parses the command line and does what it says.
-pub fn run() -> Result<(), Failure> {
-    match Cli::parse().command {
-        Command::Pack(args) => run_pack(*args),
-        Command::Inspect(args) => run_inspect(args),
-    }
-}
 
 /// Flags that say how foreign vectors become a model, and so have no say over one.
 const OF_VECTORS: [&str; 22] = [
@@ -120,7 +57,7 @@ const OF_VECTORS: [&str; 22] = [
 ];
 
 #[derive(Debug, Args)]
-struct PackArgs {
+pub(super) struct PackArgs {
     /// File with word vectors, a model2vec folder, or a cognate model to be extended; .gz and
     /// .zst are read directly
     input: PathBuf,
@@ -282,7 +219,7 @@ impl PackArgs {
     }
 }
 
-fn run_pack(args: PackArgs) -> Result<(), Failure> {
+pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
     let as_json = args.json;
     let is_model = extend::is_model(&args.input);
     let extends = args.components.is_some() || args.universe.is_some();
@@ -305,47 +242,5 @@ fn pack_failure(error: PackError) -> Failure {
     match error {
         PackError::Options(problem) => usage(problem),
         other => other.into(),
-    }
-}
-
-/// Prints what was done, for people or for programs.
-fn show<T: std::fmt::Display + serde::Serialize>(done: &T, as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        return print(&serde_json::to_string_pretty(done)?);
-    }
-    print(&done.to_string())
-}
-
-#[derive(Debug, Args)]
-struct InspectArgs {
-    /// Model file
-    model: PathBuf,
-    /// Words or texts to look up
-    texts: Vec<String>,
-    /// Neighbours shown a word
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    neighbours: usize,
-    /// How much of the file is checked (full, structure)
-    #[arg(long, default_value = "full")]
-    verify: Verify,
-    /// How the file is held (map, copy, auto)
-    #[arg(long, default_value = "map")]
-    storage: Storage,
-    /// Show it as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-fn run_inspect(args: InspectArgs) -> Result<(), Failure> {
-    let open = OpenOptions { verify: args.verify, storage: args.storage, ..OpenOptions::default() };
-    let options = InspectOptions { open, texts: args.texts, neighbours: args.neighbours };
-    show(&inspect::inspect(&args.model, &options)?, args.json)
-}
-
-/// Prints to standard output; a reader that went away is no failure.
-fn print(text: &str) -> Result<(), Failure> {
-    match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
     }
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
-use crate::pack::readers::input::Input;
+use crate::files::input::Input;
 
 /// How far a long step is, in bytes of its input or in rows.
 #[derive(Debug)]

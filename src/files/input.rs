@@ -1,6 +1,6 @@
 //! A file read once from front to back: buffered, counted, and never further than asked.
 //!
-//! Every foreign file comes through here: vectors, vocabularies, counts and corpora. Packed files
+//! Every foreign file comes through here: vectors, vocabularies, counts, corpora, labelled texts. Packed files
 //! (gzip, zstd) are unpacked on the way. No number that stands in a file decides how much memory
 //! is taken: the buffer grows only while bytes really arrive, and only up to the caller's limit.
 //! What the bytes mean is not known here.
@@ -323,7 +323,7 @@ struct Found {
 const SHOWN_BYTES: usize = 40;
 
 /// The beginning of `bytes` in a form that is safe to print.
-pub(super) fn shown(bytes: &[u8]) -> String {
+pub(crate) fn shown(bytes: &[u8]) -> String {
     match bytes.get(..SHOWN_BYTES) {
         Some(beginning) => format!("`{}…`", beginning.escape_ascii()),
         None => format!("`{}`", bytes.escape_ascii()),

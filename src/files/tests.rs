@@ -9,10 +9,19 @@ use proptest::prelude::*;
 use ruzstd::encoding::CompressionLevel;
 use ruzstd::encoding::compress_to_vec;
 
-use super::bytes;
-use super::says;
-use crate::pack::readers::ReadError;
-use crate::pack::readers::input::Input;
+use crate::files::ReadError;
+use crate::files::input::Input;
+
+fn bytes(bytes: impl AsRef<[u8]>) -> Input {
+    Input::from_bytes("memory", bytes.as_ref().to_vec()).unwrap()
+}
+
+#[track_caller]
+fn says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "`{part}` is missing in: {message}");
+    }
+}
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());

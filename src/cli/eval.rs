@@ -1,0 +1,261 @@
+//! Flags of `cognate eval`.
+
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::Subcommand;
+use clap::ValueEnum;
+
+use crate::cli::Failure;
+use crate::cli::print;
+use crate::cli::usage;
+use crate::engine::Engine;
+use crate::engine::Measure;
+use crate::eval;
+use crate::eval::CalibrateOptions;
+use crate::eval::Choice;
+use crate::eval::EvalError;
+use crate::eval::PairsOptions;
+use crate::eval::RankingOptions;
+use crate::eval::Report;
+use crate::eval::StsOptions;
+use crate::metrics::bootstrap::Bootstrap;
+use crate::metrics::threshold::Aim;
+use crate::model::OpenOptions;
+use crate::model::disk;
+use crate::model::disk::LocalDisk;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum EvalCommand {
+    /// Scores against gold scores: score, sentence, sentence a row
+    Sts(StsArgs),
+    /// Scores against labels: label, text, text a row, or a header naming label, text1, text2
+    Pairs(PairsArgs),
+    /// Orders against judgements: qid, query, label, text a row, or with id, rank, score
+    Ranking(RankingArgs),
+    /// Find thresholds on labelled pairs and write them into the model file
+    Calibrate(CalibrateArgs),
+}
+
+#[derive(Debug, Args)]
+struct Shared {
+    /// Files, or folders of .tsv files; .gz and .zst are read directly
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Model file
+    #[arg(long, env = "COGNATE_MODEL")]
+    model: PathBuf,
+    /// Methods, separated by commas; `all` that the model can serve, `none`
+    #[arg(long, value_delimiter = ',', default_value = "all")]
+    methods: Vec<String>,
+    /// Measures of vector methods, separated by commas [default: each method's own]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    measure: Vec<MeasureName>,
+    /// Method that differences are tested against
+    #[arg(long, value_name = "METHOD", default_value = "avg-cos")]
+    baseline: String,
+    /// What fixes random draws
+    #[arg(long, default_value_t = Bootstrap::default().seed)]
+    seed: u64,
+    /// Write every figure as JSON; `-` is standard output, and then no table is printed
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+    /// Write one HTML page with tables and plots
+    #[arg(long, value_name = "PATH")]
+    html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StsArgs {
+    #[command(flatten)]
+    shared: Shared,
+    /// Resamples of each bootstrap interval
+    #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples)]
+    resamples: usize,
+    /// Measure the variants, too, that show why methods are as they are
+    #[arg(long)]
+    ablations: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PairsArgs {
+    #[command(flatten)]
+    shared: Shared,
+    /// File to find thresholds on [default: one half of each file, drawn by --seed]
+    #[arg(long, value_name = "FILE")]
+    threshold_from: Option<PathBuf>,
+    /// Measure the variants, too, that show why methods are as they are
+    #[arg(long)]
+    ablations: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RankingArgs {
+    #[command(flatten)]
+    shared: Shared,
+    /// Judgements: qid, document, grade a row, or trec_eval's four columns
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    qrels: Vec<PathBuf>,
+    /// Columns of numbers whose order is measured too, such as ql_score
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    column: Vec<String>,
+    /// Ranks at which precision is taken
+    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "5,10,30")]
+    at: Vec<usize>,
+    /// Resamples of each bootstrap interval
+    #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples)]
+    resamples: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// Labelled pairs: label, text, text a row, or a header naming label, text1, text2
+    file: PathBuf,
+    /// Model file
+    #[arg(long, env = "COGNATE_MODEL")]
+    model: PathBuf,
+    /// Model file to write; may be the same
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Methods, separated by commas; `all` that the model can serve
+    #[arg(long, value_delimiter = ',', default_value = "all")]
+    methods: Vec<String>,
+    /// Measures of vector methods, separated by commas [default: each method's own]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    measure: Vec<MeasureName>,
+    /// What a threshold is chosen for: f1, accuracy, or precision=SHARE for the highest recall
+    #[arg(long, default_value = "f1", value_parser = aim)]
+    aim: Aim,
+    /// Say what was found as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum MeasureName {
+    Cosine,
+    Euclidean,
+}
+
+impl From<MeasureName> for Measure {
+    fn from(name: MeasureName) -> Self {
+        match name {
+            MeasureName::Cosine => Self::Cosine,
+            MeasureName::Euclidean => Self::Euclidean,
+        }
+    }
+}
+
+fn aim(text: &str) -> Result<Aim, String> {
+    let share = text.strip_prefix("precision=").map(str::parse::<f64>);
+    match (text, share) {
+        ("f1", _) => Ok(Aim::F1),
+        ("accuracy", _) => Ok(Aim::Accuracy),
+        (_, Some(Ok(share))) if share > 0.0 && share <= 1.0 => Ok(Aim::Precision(share)),
+        _ => Err("expected f1, accuracy, or precision= and a number above 0, at most 1".to_owned()),
+    }
+}
+
+impl Shared {
+    fn choice(&self) -> Choice {
+        Choice {
+            methods: self.methods.clone(),
+            measures: measures(&self.measure),
+            baseline: self.baseline.clone(),
+            ablations: false,
+        }
+    }
+
+    fn bootstrap(&self, resamples: usize) -> Bootstrap {
+        Bootstrap { resamples, seed: self.seed, ..Bootstrap::default() }
+    }
+
+    /// Files first, so that what is printed says that all went well.
+    fn publish(&self, report: &Report) -> Result<(), Failure> {
+        if let Some(path) = &self.html {
+            write(path, &eval::html(report))?;
+        }
+        match &self.json {
+            Some(path) if path.as_os_str() == "-" => return print(&report.json()),
+            Some(path) => write(path, &(report.json() + "\n"))?,
+            None => {}
+        }
+        print(&eval::terminal(report))
+    }
+}
+
+fn measures(names: &[MeasureName]) -> Vec<Measure> {
+    names.iter().copied().map(Measure::from).collect()
+}
+
+/// Replaces a file, whole or not at all.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed =
+        |error| anyhow::Error::new(error).context(format!("cannot write {}", path.display()));
+    let (target, mode) = disk::resolve(path).map_err(failed)?;
+    let bytes = text.len() as u64;
+    let written: std::io::Result<()> =
+        disk::replace(&LocalDisk, &target, mode, bytes, |file| file.write_all(text.as_bytes()));
+    Ok(written.map_err(failed)?)
+}
+
+fn refused(error: EvalError) -> Failure {
+    match error {
+        EvalError::Options(problem) => usage(problem),
+        other => other.into(),
+    }
+}
+
+pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
+    let open = |path: &Path| Engine::open(path, &OpenOptions::default());
+    match command {
+        EvalCommand::Sts(args) => {
+            let options = StsOptions {
+                files: args.shared.files.clone(),
+                choice: Choice { ablations: args.ablations, ..args.shared.choice() },
+                bootstrap: args.shared.bootstrap(args.resamples),
+            };
+            let engine = open(&args.shared.model)?;
+            args.shared.publish(&eval::eval_sts(&engine, &options).map_err(refused)?)
+        }
+        EvalCommand::Pairs(args) => {
+            let options = PairsOptions {
+                files: args.shared.files.clone(),
+                threshold_from: args.threshold_from,
+                choice: Choice { ablations: args.ablations, ..args.shared.choice() },
+                seed: args.shared.seed,
+            };
+            let engine = open(&args.shared.model)?;
+            args.shared.publish(&eval::eval_pairs(&engine, &options).map_err(refused)?)
+        }
+        EvalCommand::Ranking(args) => {
+            let options = RankingOptions {
+                files: args.shared.files.clone(),
+                qrels: args.qrels,
+                columns: args.column,
+                at: args.at,
+                choice: args.shared.choice(),
+                bootstrap: args.shared.bootstrap(args.resamples),
+            };
+            let engine = open(&args.shared.model)?;
+            args.shared.publish(&eval::eval_ranking(&engine, &options).map_err(refused)?)
+        }
+        EvalCommand::Calibrate(args) => {
+            let options = CalibrateOptions {
+                file: args.file,
+                methods: args.methods,
+                measures: measures(&args.measure),
+                aim: args.aim,
+                output: args.output,
+            };
+            let engine = open(&args.model)?;
+            let calibrated = eval::calibrate(&engine, &options).map_err(refused)?;
+            if args.json {
+                return print(&serde_json::to_string_pretty(&calibrated)?);
+            }
+            print(&calibrated.to_string())
+        }
+    }
+}

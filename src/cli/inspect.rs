@@ -1,0 +1,39 @@
+//! Flags of `cognate inspect`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::show;
+use crate::inspect;
+use crate::inspect::InspectOptions;
+use crate::model::OpenOptions;
+use crate::model::Storage;
+use crate::model::Verify;
+
+#[derive(Debug, Args)]
+pub(super) struct InspectArgs {
+    /// Model file
+    model: PathBuf,
+    /// Words or texts to look up
+    texts: Vec<String>,
+    /// Neighbours shown a word
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    neighbours: usize,
+    /// How much of the file is checked (full, structure)
+    #[arg(long, default_value = "full")]
+    verify: Verify,
+    /// How the file is held (map, copy, auto)
+    #[arg(long, default_value = "map")]
+    storage: Storage,
+    /// Show it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: InspectArgs) -> Result<(), Failure> {
+    let open = OpenOptions { verify: args.verify, storage: args.storage, ..OpenOptions::default() };
+    let options = InspectOptions { open, texts: args.texts, neighbours: args.neighbours };
+    show(&inspect::inspect(&args.model, &options)?, args.json)
+}

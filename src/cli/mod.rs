@@ -1,0 +1,88 @@
+//! The command line: flags, their help and defaults, turned into the options of each subcommand.
+//!
+//! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration,
+//! 74 no room left for what had to be written.
+
+mod eval;
+mod inspect;
+mod pack;
+
+use std::io;
+use std::io::ErrorKind;
+use std::io::Write;
+
+use clap::Parser;
+use clap::Subcommand;
+
+/// How alike very short texts are, in microseconds on a CPU.
+#[derive(Debug, Parser)]
+#[command(name = "cognate", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Pack foreign word vectors and counts into one model file, or fit more to such a file
+    Pack(Box<pack::PackArgs>),
+    /// Show what is inside a model file, and what texts become under it
+    Inspect(inspect::InspectArgs),
+    /// Measure methods on labelled texts, or find their thresholds
+    #[command(subcommand)]
+    Eval(eval::EvalCommand),
+}
+
+/// Why the process ends with another code than 0.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// What to say.
+    pub error: anyhow::Error,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let full = |cause: &(dyn std::error::Error + 'static)| {
+            let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+            matches!(
+                kind,
+                Some(ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
+            )
+        };
+        let code = if error.chain().any(full) { 74 } else { 1 };
+        Self { code, error }
+    }
+}
+
+/// Usage that the flags' own types could not refuse.
+fn usage(problem: impl std::fmt::Display) -> Failure {
+    Failure { code: 2, error: anyhow::anyhow!("{problem}") }
+}
+
+/// Parses the command line and does what it says.
+pub fn run() -> Result<(), Failure> {
+    match Cli::parse().command {
+        Command::Pack(args) => pack::run(*args),
+        Command::Inspect(args) => inspect::run(args),
+        Command::Eval(command) => eval::run(command),
+    }
+}
+
+/// Prints to standard output; a reader that went away is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Prints what was done, for people or for programs.
+fn show<T: std::fmt::Display + serde::Serialize>(done: &T, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(&serde_json::to_string_pretty(done)?);
+    }
+    print(&done.to_string())
+}

@@ -1,0 +1,188 @@
+//! `cognate eval calibrate`: thresholds of methods from labelled pairs, written into the model file.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::engine::Calibration;
+use crate::engine::Calibrations;
+use crate::engine::Engine;
+use crate::engine::Measure;
+use crate::engine::calibration::BINS;
+use crate::engine::calibration::Threshold;
+use crate::eval::EvalError;
+use crate::eval::contenders;
+use crate::eval::contenders::Scores;
+use crate::eval::datasets::Source;
+use crate::eval::datasets::pairs;
+use crate::eval::scoring;
+use crate::eval::scoring::Scored;
+use crate::files::ReadError;
+use crate::metrics::classification::Confusion;
+use crate::metrics::distribution::equal_edges;
+use crate::metrics::distribution::histogram;
+use crate::metrics::distribution::percentiles;
+use crate::metrics::threshold::Aim;
+use crate::metrics::threshold::best_threshold;
+use crate::model::writer::Draft;
+
+/// What `cognate eval calibrate` does.
+#[derive(Debug, Clone)]
+pub struct CalibrateOptions {
+    /// The labelled pairs.
+    pub file: PathBuf,
+    /// Names of methods, or `all`.
+    pub methods: Vec<String>,
+    /// Measures of the vector methods; without any, each method's own.
+    pub measures: Vec<Measure>,
+    /// What thresholds are chosen for.
+    pub aim: Aim,
+    /// The model file to write; may be the one that is read.
+    pub output: PathBuf,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Serialize)]
+pub struct Calibrated {
+    /// One a method and measure.
+    pub thresholds: Vec<Found>,
+    /// Names of those whose scores never reach the wanted precision; they have no threshold.
+    pub not_reached: Vec<String>,
+    /// The file.
+    pub path: PathBuf,
+    /// The model's new fingerprint.
+    pub fingerprint: String,
+    /// BLAKE3 of the whole file.
+    pub digest: String,
+}
+
+/// A threshold that was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Found {
+    /// The method.
+    pub method: &'static str,
+    /// The measure.
+    pub measure: &'static str,
+    /// The threshold.
+    #[serde(flatten)]
+    pub threshold: Threshold,
+}
+
+impl std::fmt::Display for Calibrated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for found in &self.thresholds {
+            let Threshold { threshold, precision, recall, f1, aim, .. } = &found.threshold;
+            writeln!(
+                f,
+                "{:<20} {:<9}  threshold {threshold:>7.4} for {aim}  precision {precision:.3}  \
+                 recall {recall:.3}  F1 {f1:.3}",
+                found.method, found.measure
+            )?;
+        }
+        for name in &self.not_reached {
+            writeln!(f, "{name:<20} never reaches the wanted precision: no threshold")?;
+        }
+        write!(
+            f,
+            "{}\n  fingerprint {}\n  digest {}",
+            self.path.display(),
+            self.fingerprint,
+            self.digest
+        )
+    }
+}
+
+/// Finds thresholds and writes them into a model file, beside those it has for other methods.
+pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrated, EvalError> {
+    if let Aim::Precision(wanted) = options.aim
+        && !(wanted > 0.0 && wanted <= 1.0)
+    {
+        let problem = format!("--aim: expected a precision above 0, at most 1, got {wanted}");
+        return Err(EvalError::Options(problem));
+    }
+    let field = contenders::methods(engine, &options.methods, &options.measures)?;
+    if field.is_empty() {
+        return Err(EvalError::Options("--methods: expected at least one method".to_owned()));
+    }
+    let source = Source { path: options.file.clone(), name: options.file.display().to_string() };
+    let set = pairs::read(&source)?;
+    let file_digest = digest(&source)?;
+    let texts = [(set.name.as_str(), set.texts.as_slice())];
+    let scored = scoring::pairs(engine, &field, &texts)?.pop().unwrap_or_default();
+    let mut calibrations: Calibrations = engine.calibrations().clone();
+    let (mut thresholds, mut not_reached) = (Vec::new(), Vec::new());
+    for (contender, scored) in field.iter().zip(&scored) {
+        let Scores::Method(method, measure) = contender.scores else { continue };
+        let Some(mut calibration) = of(&set.labels, scored, options.aim) else {
+            not_reached.push(contender.name.clone());
+            continue;
+        };
+        calibration.threshold.file_digest.clone_from(&file_digest);
+        let threshold = calibration.threshold.clone();
+        thresholds.push(Found { method: method.name(), measure: measure.name(), threshold });
+        calibrations.insert(method, measure, calibration);
+    }
+    if thresholds.is_empty() {
+        let problem = "no method's scores reach the wanted precision; nothing was written";
+        return Err(EvalError::Data { file: set.name, problem: problem.to_owned() });
+    }
+    let tensors = calibrations.tensors();
+    let mut draft = Draft::of(engine.model());
+    calibrations.put(&mut draft, &tensors);
+    let written = draft.write(&options.output)?;
+    Ok(Calibrated {
+        thresholds,
+        not_reached,
+        path: written.path,
+        fingerprint: written.fingerprint,
+        digest: written.digest,
+    })
+}
+
+/// What a method's scores say of labelled pairs; nothing if they do not reach the wanted precision.
+fn of(labels: &[bool], scored: &Scored, aim: Aim) -> Option<Calibration> {
+    let scores = &scored.scores;
+    let threshold = best_threshold(labels, scores, aim)?;
+    let at = Confusion::at(threshold, labels, scores)?;
+    let quantiles = percentiles(scores)?;
+    let (low, high) = (*quantiles.first()?, *quantiles.last()?);
+    // Scores that are all the same have no range to divide.
+    let edges = equal_edges(low, high.max(low.next_up()), BINS);
+    let bins = |wanted: bool| {
+        let pairs = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);
+        let numbers: Vec<f64> = pairs.map(|(_, score)| *score).collect();
+        let counts = histogram(&numbers, &edges)?;
+        Some(counts.into_iter().map(|count| count as f32).collect())
+    };
+    Some(Calibration {
+        threshold: Threshold {
+            threshold,
+            aim: match aim {
+                Aim::F1 => "f1".to_owned(),
+                Aim::Accuracy => "accuracy".to_owned(),
+                Aim::Precision(wanted) => format!("precision={wanted}"),
+            },
+            precision: at.precision(),
+            recall: at.recall(),
+            f1: at.f1(),
+            pairs: labels.len() as u64,
+            unscored: scored.unscored as u64,
+            file_digest: String::new(),
+            low,
+            high,
+        },
+        quantiles: quantiles.into_iter().map(|quantile| quantile as f32).collect(),
+        related: bins(true)?,
+        unrelated: bins(false)?,
+    })
+}
+
+/// BLAKE3 of the file as it is stored.
+fn digest(source: &Source) -> Result<String, ReadError> {
+    let mut hasher = blake3::Hasher::new();
+    let hashed = std::fs::File::open(&source.path).and_then(|file| {
+        hasher.update_reader(file)?;
+        Ok(hasher.finalize().to_hex().to_string())
+    });
+    hashed.map_err(|error| ReadError::Io { path: source.path.clone(), source: error })
+}

@@ -1,0 +1,206 @@
+//! What is measured: methods under their measures, and columns of numbers that a file brings along.
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::Measure;
+use crate::engine::Query;
+use crate::eval::EvalError;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Method;
+use crate::methods::Scorer;
+use crate::methods::ablation;
+
+/// Which methods are measured, and against what.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Names or aliases; `all` stands for every method that the model can serve and that has
+    /// figures of the task, `none` for no method.
+    pub methods: Vec<String>,
+    /// Measures of the vector methods; without any, each method's own.
+    pub measures: Vec<Measure>,
+    /// The method that differences are tested against. It is measured too.
+    pub baseline: String,
+    /// Whether the variants that show why methods are as they are are measured too.
+    pub ablations: bool,
+}
+
+/// Something with scores.
+#[derive(Clone)]
+pub(super) struct Contender {
+    /// The method's name, followed by the measure where it is not the method's own.
+    pub(super) name: String,
+    /// The method's canonical name, or the column's.
+    pub(super) method: &'static str,
+    /// What vectors are compared by; none for a column.
+    pub(super) measure: Option<Measure>,
+    /// What it does, in a sentence.
+    pub(super) summary: String,
+    pub(super) scores: Scores,
+}
+
+/// Where its scores come from.
+#[derive(Clone)]
+pub(super) enum Scores {
+    /// The engine, asked about this method and measure.
+    Method(Method, Measure),
+    /// A column of the file, by its place among those asked for.
+    Column(usize),
+    /// A variant that is no method, by its own scorer.
+    Ablation(Arc<Scorer>, &'static Info),
+}
+
+/// Contenders in the order of listings, and who they are compared with.
+#[derive(Default)]
+pub(super) struct Field {
+    pub(super) contenders: Vec<Contender>,
+    /// The baseline's place.
+    pub(super) baseline: usize,
+    /// Methods that the model cannot serve, each with the reason.
+    pub(super) unavailable: Vec<(&'static str, String)>,
+}
+
+/// Chooses the contenders of a task for methods of these kinds, columns first, and the baseline.
+pub(super) fn choose(
+    engine: &Engine,
+    choice: &Choice,
+    kinds: &[Kind],
+    columns: &[String],
+) -> Result<Field, EvalError> {
+    let mut field = Field::default();
+    for (place, column) in columns.iter().enumerate() {
+        field.contenders.push(Contender {
+            name: column.clone(),
+            method: "column",
+            measure: None,
+            summary: "A column of the file.".to_owned(),
+            scores: Scores::Column(place),
+        });
+    }
+    field.list(engine, &choice.methods, &choice.measures, kinds)?;
+    if choice.ablations {
+        field.add_ablations(engine)?;
+    }
+    field.baseline = match field.place(&choice.baseline) {
+        Some(place) => place,
+        None => {
+            let baseline = named(engine, &choice.baseline, kinds)?;
+            // By its canonical name it may be among them already; then nothing is added.
+            if field.place(baseline.name()).is_none() {
+                field.add(engine, baseline, &choice.measures);
+            }
+            field.place(baseline.name()).unwrap_or(0)
+        }
+    };
+    Ok(field)
+}
+
+/// Methods alone, with nothing to compare them with.
+pub(super) fn methods(
+    engine: &Engine,
+    names: &[String],
+    measures: &[Measure],
+) -> Result<Vec<Contender>, EvalError> {
+    let mut field = Field::default();
+    field.list(engine, names, measures, &[Kind::Similarity])?;
+    Ok(field.contenders)
+}
+
+impl Field {
+    /// Adds the methods of these names.
+    fn list(
+        &mut self,
+        engine: &Engine,
+        names: &[String],
+        measures: &[Measure],
+        kinds: &[Kind],
+    ) -> Result<(), EvalError> {
+        for name in names {
+            match name.trim() {
+                "none" => {}
+                "all" => self.add_all(engine, measures, kinds),
+                name => self.add(engine, named(engine, name, kinds)?, measures),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_all(&mut self, engine: &Engine, measures: &[Measure], kinds: &[Kind]) {
+        for &method in Method::ALL.iter().filter(|method| kinds.contains(&method.info().kind)) {
+            match engine.unavailable(method) {
+                Some(reason) => self.unavailable.push((method.name(), reason.to_string())),
+                None => self.add(engine, method, measures),
+            }
+        }
+    }
+
+    /// Adds a method under each measure that it has, once.
+    fn add(&mut self, engine: &Engine, method: Method, measures: &[Measure]) {
+        let own = engine.default_measure(method);
+        let several = engine.embeds(method) && !measures.is_empty();
+        let own_alone = [own];
+        for &measure in if several { measures } else { &own_alone } {
+            let mut name = method.name().to_owned();
+            if measure != own {
+                name = format!("{name}/{}", measure.name());
+            }
+            let contender = Contender {
+                name,
+                method: method.name(),
+                measure: Some(measure),
+                summary: method.info().summary.to_owned(),
+                scores: Scores::Method(method, measure),
+            };
+            if self.contenders.iter().all(|known| known.name != contender.name) {
+                self.contenders.push(contender);
+            }
+        }
+    }
+
+    fn add_ablations(&mut self, engine: &Engine) -> Result<(), EvalError> {
+        for variant in ablation::all() {
+            match (variant.load)(engine.model())? {
+                Err(reason) => self.unavailable.push((variant.name(), reason.to_string())),
+                Ok(scorer) => self.contenders.push(Contender {
+                    name: variant.name().to_owned(),
+                    method: variant.name(),
+                    measure: Some(Measure::Cosine),
+                    summary: format!("Ablation: {}", variant.info.summary),
+                    scores: Scores::Ablation(Arc::new(scorer), &variant.info),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the contender with that name, or the first of that method.
+    fn place(&self, name: &str) -> Option<usize> {
+        let exact = self.contenders.iter().position(|contender| contender.name == name);
+        exact.or_else(|| self.contenders.iter().position(|contender| contender.method == name))
+    }
+}
+
+fn named(engine: &Engine, name: &str, kinds: &[Kind]) -> Result<Method, EvalError> {
+    let method = engine
+        .method(name)
+        .map_err(|error| EvalError::Options(format!("method `{}`: {error}", name.trim())))?;
+    if let Some(reason) = engine.unavailable(method) {
+        return Err(EvalError::Options(format!(
+            "{} cannot be used with this model: {reason}",
+            method.name()
+        )));
+    }
+    if !kinds.contains(&method.info().kind) {
+        return Err(EvalError::Options(format!(
+            "{} only ranks candidates for a query; measure it with `cognate eval ranking`",
+            method.name()
+        )));
+    }
+    Ok(method)
+}
+
+/// The question that scores come from. Overlong texts are cut, and counted where they are.
+pub(super) fn query(method: Method, measure: Measure) -> Query {
+    Query { measure: Some(measure), truncate: true, ..Query::new(method) }
+}

@@ -1,0 +1,47 @@
+//! Pairs of sentences with a gold score: `score`, `sentence 1`, `sentence 2`.
+
+use crate::eval::datasets::Rows;
+use crate::eval::datasets::Source;
+use crate::eval::datasets::exactly;
+use crate::eval::datasets::number;
+use crate::eval::datasets::text;
+use crate::files::ReadError;
+
+/// The pairs of one file.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::eval) struct Subtask {
+    pub(in crate::eval) name: String,
+    /// The year that the name begins with, `2012.MSRpar`.
+    pub(in crate::eval) year: Option<u16>,
+    pub(in crate::eval) gold: Vec<f64>,
+    pub(in crate::eval) texts: Vec<(String, String)>,
+}
+
+/// Reads the pairs of a file.
+pub(in crate::eval) fn read(source: &Source) -> Result<Subtask, ReadError> {
+    of(Rows::open(&source.path)?, source.name.clone())
+}
+
+pub(super) fn of(mut rows: Rows, name: String) -> Result<Subtask, ReadError> {
+    let (mut gold, mut texts) = (Vec::new(), Vec::new());
+    let take = |fields: &[&str]| {
+        let [score, one, other] = exactly(fields, "score, sentence, sentence")?;
+        let [one, other] = [text(one, "the first sentence")?, text(other, "the second sentence")?];
+        Ok((number(score, "score")?, (one.to_owned(), other.to_owned())))
+    };
+    while let Some((score, pair)) = rows.next(take)? {
+        gold.push(score);
+        texts.push(pair);
+    }
+    if gold.len() < 2 {
+        return Err(rows.wrong(format!("expected at least 2 pairs, found {}", gold.len())));
+    }
+    Ok(Subtask { year: year(&name), name, gold, texts })
+}
+
+/// The year of `2014.images`; file names without one stand alone.
+fn year(name: &str) -> Option<u16> {
+    let (year, rest) = name.rsplit('/').next()?.split_once('.')?;
+    let four_digits = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
+    (four_digits && !rest.is_empty()).then(|| year.parse().ok()).flatten()
+}

@@ -1,0 +1,35 @@
+//! `cognate eval`: methods measured on labelled texts.
+//!
+//! Scores come through the [`Engine`](crate::engine::Engine), so that a published figure is what
+//! the service answers; measures come from [`metrics`](crate::metrics). What is here is the way
+//! from files to a [`Report`], and from a report to a terminal, to JSON and to one HTML page. Which
+//! figures matter for a method's paper is not known here.
+
+mod calibrate;
+mod contenders;
+mod datasets;
+mod error;
+mod page;
+mod pairs;
+mod parallel;
+mod ranking;
+mod report;
+mod scoring;
+mod sts;
+mod summary;
+mod table;
+
+pub use calibrate::CalibrateOptions;
+pub use calibrate::Calibrated;
+pub use calibrate::calibrate;
+pub use contenders::Choice;
+pub use error::EvalError;
+pub use page::html;
+pub use pairs::PairsOptions;
+pub use pairs::eval_pairs;
+pub use ranking::RankingOptions;
+pub use ranking::eval_ranking;
+pub use report::Report;
+pub use sts::StsOptions;
+pub use sts::eval_sts;
+pub use summary::terminal;

@@ -1,0 +1,246 @@
+//! The frame of a plot: where numbers lie on the paper, axes with round ticks, and escaped text.
+//!
+//! SVG is written by hand, a few shapes at a time: the page then carries its own colours for light
+//! and dark, and needs no drawing library. What is drawn in the frame is not known here.
+
+use std::fmt::Write;
+
+/// Text that is safe between tags and in attributes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// An axis: its range and what it shows.
+#[derive(Debug, Clone)]
+pub(super) struct Axis {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) label: &'static str,
+}
+
+impl Axis {
+    /// An axis over these numbers, widened a little; one without room gets some.
+    pub(super) fn over(numbers: impl Iterator<Item = f64>, label: &'static str) -> Self {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for number in numbers.filter(|number| number.is_finite()) {
+            (low, high) = (low.min(number), high.max(number));
+        }
+        if low > high {
+            (low, high) = (0.0, 1.0);
+        }
+        let room = if high > low { 0.03 * (high - low) } else { 0.5 };
+        Self { low: low - room, high: high + room, label }
+    }
+
+    /// An axis from 0 to 1.
+    pub(super) fn share(label: &'static str) -> Self {
+        Self { low: 0.0, high: 1.0, label }
+    }
+
+    /// Round numbers along the axis, about five, and the digits they need.
+    pub(super) fn ticks(&self) -> (Vec<f64>, usize) {
+        let rough = (self.high - self.low) / 5.0;
+        let unit = 10.0_f64.powf(rough.log10().floor());
+        let Some(step) = [1.0, 2.0, 2.5, 5.0, 10.0]
+            .map(|factor| factor * unit)
+            .into_iter()
+            .find(|step| *step >= rough * 0.999)
+        else {
+            return (Vec::new(), 0);
+        };
+        let first = (self.low / step).ceil();
+        let ticks = (0..12).map(|count| (first + f64::from(count)) * step);
+        let digits = (0..6).find(|&digits| {
+            let scaled = step * 10.0_f64.powi(digits);
+            (scaled - scaled.round()).abs() < 1e-6
+        });
+        let within = ticks.take_while(|tick| *tick <= self.high + 1e-9 * step);
+        (within.collect(), digits.unwrap_or(6) as usize)
+    }
+}
+
+/// A plot being drawn.
+pub(super) struct Frame {
+    width: f64,
+    height: f64,
+    left: f64,
+    top: f64,
+    x: Axis,
+    y: Axis,
+    svg: String,
+}
+
+/// Room below the drawing for ticks and the name of the axis.
+const BELOW: f64 = 40.0;
+/// Room right of the drawing, for half a tick's text.
+const RIGHT: f64 = 14.0;
+
+impl Frame {
+    /// A frame with grid, ticks and the names of the axes. `what` is read to those who do not see.
+    pub(super) fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
+        let (width, height) = size;
+        let mut frame = Self { width, height, left: 46.0, top: 10.0, x, y, svg: String::new() };
+        let _ = write!(
+            frame.svg,
+            "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
+            escaped(what)
+        );
+        frame.axes();
+        frame
+    }
+
+    fn bottom(&self) -> f64 {
+        self.height - BELOW
+    }
+
+    fn right(&self) -> f64 {
+        self.width - RIGHT
+    }
+
+    /// Where a number lies across; numbers outside the range are put at its end.
+    pub(super) fn across(&self, x: f64) -> f64 {
+        place(x, &self.x, self.left, self.right())
+    }
+
+    /// Where a number lies up and down.
+    pub(super) fn up(&self, y: f64) -> f64 {
+        place(y, &self.y, self.bottom(), self.top)
+    }
+
+    fn axes(&mut self) {
+        let (left, right, top, bottom) = (self.left, self.right(), self.top, self.bottom());
+        let (ticks, digits) = self.x.ticks();
+        for tick in ticks {
+            let at = self.across(tick);
+            self.line("grid", [at, top], [at, bottom]);
+            self.text("tick", [at, bottom + 14.0], "middle", &number(tick, digits));
+        }
+        let (ticks, digits) = self.y.ticks();
+        for tick in ticks {
+            let at = self.up(tick);
+            self.line("grid", [left, at], [right, at]);
+            self.text("tick", [left - 6.0, at + 3.5], "end", &number(tick, digits));
+        }
+        self.line("axis", [left, bottom], [right, bottom]);
+        let (x, y) = (self.x.label, self.y.label);
+        self.text("label", [(left + right) / 2.0, self.height - 8.0], "middle", x);
+        let middle = (top + bottom) / 2.0;
+        let _ = write!(
+            self.svg,
+            "<text class=\"label\" transform=\"translate(11 {middle:.1}) rotate(-90)\" \
+             text-anchor=\"middle\">{}</text>",
+            escaped(y)
+        );
+    }
+
+    pub(super) fn line(&mut self, class: &str, from: [f64; 2], to: [f64; 2]) {
+        let _ = write!(
+            self.svg,
+            "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
+            from[0], from[1], to[0], to[1]
+        );
+    }
+
+    pub(super) fn text(&mut self, class: &str, at: [f64; 2], anchor: &str, text: &str) {
+        let _ = write!(
+            self.svg,
+            "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            at[0],
+            at[1],
+            escaped(text)
+        );
+    }
+
+    /// A line through points given in the units of the axes.
+    pub(super) fn curve(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
+        let mut path = String::new();
+        for (place, (x, y)) in points.enumerate() {
+            let command = if place == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{command}{:.1} {:.1}", self.across(x), self.up(y));
+        }
+        let _ = write!(self.svg, "<path class=\"curve {class}\" d=\"{path}\"/>");
+    }
+
+    /// Dots, as one path of lines without length that round ends make visible.
+    pub(super) fn dots(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
+        let mut path = String::new();
+        for (x, y) in points {
+            let _ = write!(path, "M{:.1} {:.1}h0", self.across(x), self.up(y));
+        }
+        let _ = write!(self.svg, "<path class=\"dots {class}\" d=\"{path}\"/>");
+    }
+
+    /// The outline of steps standing on the axis, each from one edge to the next.
+    pub(super) fn steps(&mut self, class: &str, edges: &[f64], heights: &[f64]) {
+        let base = self.bottom();
+        let first = self.across(edges.first().copied().unwrap_or(0.0));
+        let mut path = format!("M{first:.1} {base:.1}");
+        for (edges, &height) in edges.windows(2).zip(heights) {
+            let _ = write!(path, "V{:.1}H{:.1}", self.up(height), self.across(edges[1]));
+        }
+        let _ = write!(path, "V{base:.1}Z");
+        let _ = write!(self.svg, "<path class=\"steps {class}\" d=\"{path}\"/>");
+    }
+
+    /// A line from top to bottom.
+    pub(super) fn mark(&mut self, class: &str, x: f64) {
+        let at = self.across(x);
+        let (top, bottom) = (self.top, self.bottom());
+        self.line(class, [at, top], [at, bottom]);
+    }
+
+    /// The finished drawing.
+    pub(super) fn finish(mut self) -> String {
+        self.svg.push_str("</svg>");
+        self.svg
+    }
+}
+
+/// A number with a true minus sign; what rounds to 0 has none.
+fn number(number: f64, digits: usize) -> String {
+    let shown = format!("{:.digits$}", number.abs());
+    let zero = shown.bytes().all(|byte| byte == b'0' || byte == b'.');
+    if number < 0.0 && !zero { format!("−{shown}") } else { shown }
+}
+
+/// Where on the paper a number of an axis lies. Never NaN, whatever the number.
+fn place(number: f64, axis: &Axis, start: f64, end: f64) -> f64 {
+    let share = (number - axis.low) / (axis.high - axis.low);
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    start + share * (end - start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        let ticks = |low, high| Axis { low, high, label: "" }.ticks();
+        assert_eq!(ticks(0.0, 1.0), (vec![0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0], 1));
+        assert_eq!(ticks(-0.15, 5.15).0, [0.0, 2.0, 4.0]);
+        for (low, high) in [(0.0, 1e-9), (-3.0, 1e12), (0.31, 0.33), (5.0, 5.0), (f64::NAN, 1.0)] {
+            assert!(ticks(low, high).0.len() <= 12);
+        }
+    }
+
+    #[test]
+    fn no_number_leaves_the_paper() {
+        let axis = Axis::over([2.0, f64::INFINITY, 2.0].into_iter(), "");
+        for number in [f64::NAN, f64::INFINITY, -1e300, 2.0] {
+            assert!((0.0..=10.0).contains(&place(number, &axis, 0.0, 10.0)));
+        }
+        assert_eq!(escaped("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
+    }
+}

@@ -1,0 +1,66 @@
+//! Files of others, read once from front to back: opened, unpacked, counted, with a bar on a
+//! terminal.
+//!
+//! What the bytes mean is known where they are asked for: vectors and counts in `pack`, labelled
+//! texts in `eval`.
+
+mod compression;
+pub mod input;
+pub mod progress;
+
+use std::path::PathBuf;
+
+/// Where in the input something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line, counted from 1.
+    Line(u64),
+    /// A byte offset.
+    Byte(u64),
+    /// A row of a matrix, counted from 0.
+    Row(u64),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Byte(byte) => write!(f, "byte {byte}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The operating system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not what the format demands.
+    #[error("{path}, {place}: {problem}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where the problem stands.
+        place: Place,
+        /// What is wrong, with what was expected and what was found.
+        problem: String,
+    },
+    /// A well-formed file of a kind that is not read.
+    #[error("{path}: {problem}")]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What it is and what to do instead.
+        problem: String,
+    },
+}
+
+#[cfg(test)]
+mod tests;
