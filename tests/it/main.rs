@@ -9,6 +9,8 @@ mod damage;
 mod fasttext_bin;
 mod fasttext_bin_shared;
 mod finalfusion;
+mod fuzz_replay;
+mod fuzz_seeds;
 mod interrupted;
 mod layers;
 mod linalg;
