@@ -11,6 +11,8 @@ mod fasttext_bin_shared;
 mod finalfusion;
 mod fuzz_replay;
 mod fuzz_seeds;
+mod importer_memory;
+mod importers_shared;
 mod interrupted;
 mod layers;
 mod linalg;
