@@ -25,9 +25,14 @@ impl Progress {
         Self::new(step, "{msg:12} {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left")
     }
 
+    /// No bar, for a step that nobody waits for.
+    pub fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden() }
+    }
+
     fn new(step: &'static str, line: &str) -> Self {
         if !std::io::stderr().is_terminal() {
-            return Self { bar: ProgressBar::hidden() };
+            return Self::hidden();
         }
         let style = ProgressStyle::with_template(line);
         let bar = ProgressBar::new(0).with_message(step);

@@ -66,7 +66,17 @@ impl UnlistedWords {
     pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
         match model.unknown() {
             Unknown::Skip => return Ok(Self::None),
-            Unknown::Fallback(rules) => return Ok(Self::Fallback(rules.clone())),
+            Unknown::Fallback(rules) => {
+                // JSON holds no infinity, but a number too large for an f32 is read as one.
+                if let Some(norm) = rules.hash_norm.filter(|norm| !norm.is_finite()) {
+                    return Err(FormatError::Metadata {
+                        key: "unknown".to_owned(),
+                        expected: "a finite hash_norm".to_owned(),
+                        got: norm.to_string(),
+                    });
+                }
+                return Ok(Self::Fallback(rules.clone()));
+            }
             Unknown::Subword => {}
         }
         let key = format!("section.{SUBWORD_SECTION}");

@@ -2,8 +2,6 @@
 //!
 //! Either way the file is streamed and memory is bound by the vocabulary, not by the file.
 
-use std::path::Path;
-
 use crate::files::progress::Progress;
 use crate::model::Vocabulary;
 use crate::pack::PackError;
@@ -47,13 +45,12 @@ impl Counts {
     /// Reads lines of a word, a tab or spaces, and its count. Lines without a count are skipped and
     /// counted; a word that stands twice is added up.
     pub fn table(
-        path: &Path,
+        mut input: Input,
         vocabulary: &Vocabulary<'_>,
         progress: &Progress,
     ) -> Result<Self, PackError> {
         let mut occurrences = vec![0_u64; vocabulary.len()];
         let (mut tokens, mut smallest, mut skipped) = (0_u64, u64::MAX, 0);
-        let mut input = Input::open(path)?;
         while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
             let Some((word, count)) = entry(line) else {
                 skipped += 1;
@@ -70,7 +67,7 @@ impl Counts {
             progress.follow(&input);
         }
         if tokens == 0 {
-            return Err(PackError::NoCounts { path: path.to_owned() });
+            return Err(PackError::NoCounts { path: input.path().to_owned() });
         }
         let mut counts = Self::of_occurrences(occurrences, tokens, smallest as f64 / 2.0);
         counts.skipped_lines = skipped;
@@ -101,7 +98,7 @@ impl Counts {
     /// Counts words in running text, by the model's own rules. Document frequencies give the
     /// smooth idf `ln((1 + N) / (1 + df)) + 1`.
     pub fn corpus(
-        path: &Path,
+        mut input: Input,
         separator: Documents,
         vocabulary: &Vocabulary<'_>,
         rules: &Normalisation,
@@ -112,7 +109,6 @@ impl Counts {
         // The document a word was last seen in, from 1, so that it counts once a document.
         let mut last_seen = vec![0_u64; vocabulary.len()];
         let (mut tokens_total, mut document, mut open) = (0_u64, 0_u64, false);
-        let mut input = Input::open(path)?;
         let mut tokens = Tokens::new();
         while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
             let text = String::from_utf8_lossy(line);
@@ -140,7 +136,7 @@ impl Counts {
             progress.follow(&input);
         }
         if tokens_total == 0 {
-            return Err(PackError::NoCounts { path: path.to_owned() });
+            return Err(PackError::NoCounts { path: input.path().to_owned() });
         }
         let idf = |df: f64| (((1.0 + document as f64) / (1.0 + df)).ln() + 1.0) as f32;
         Ok(Self {

@@ -45,6 +45,7 @@ use crate::pack::readers::Subword;
 use crate::pack::readers::VectorReader;
 use crate::pack::readers::format;
 use crate::pack::readers::format::Source;
+use crate::pack::readers::input::Input;
 use crate::pack::transform::Changes;
 use crate::pack::transform::Transform;
 use crate::text::Normalisation;
@@ -281,10 +282,11 @@ fn gather_counts(
     if let Some(corpus) = &options.corpus {
         let rules = &options.normalisation;
         let bar = Progress::bytes("counting");
-        return Counts::corpus(corpus, options.documents, &vocabulary, rules, &bar);
+        let input = Input::open(corpus)?;
+        return Counts::corpus(input, options.documents, &vocabulary, rules, &bar);
     }
     if let Some(table) = &options.counts {
-        return Counts::table(table, &vocabulary, &Progress::bytes("counts"));
+        return Counts::table(Input::open(table)?, &vocabulary, &Progress::bytes("counts"));
     }
     Ok(from_format.and_then(Counts::from_format).unwrap_or_default())
 }

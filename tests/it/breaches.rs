@@ -134,6 +134,14 @@ const BREACHES: &[Breach] = &[
         |c| set(c, "unknown", "{\"policy\":\"guess\"}"),
         |e| is_metadata(e, "unknown"),
     ),
+    (
+        "a hash length that is infinite",
+        |c| {
+            let rules = r#"{"policy":"fallback","suffixes":[],"min_stem":3,"parts":true,"#;
+            set(c, "unknown", &format!("{rules}\"hash_norm\":1e39}}"));
+        },
+        |e| is_metadata(e, "unknown"),
+    ),
     ("odd frequency", |c| set(c, "frequency", "often"), |e| is_metadata(e, "frequency")),
     ("tokens no number", |c| set(c, "tokens", "many"), |e| is_metadata(e, "tokens")),
     ("subword without a section", |c| set(c, "unknown", "{\"policy\":\"subword\"}"), is_missing),

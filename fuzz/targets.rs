@@ -1,0 +1,317 @@
+//! What the fuzzer runs, and what a test on stable replays: one function a target, bytes in.
+//!
+//! A body panics where a law is broken; that bytes are refused is never a failure. How inputs are
+//! found, changed and kept is not known here.
+
+use std::sync::LazyLock;
+
+use cognate::files::progress::Progress;
+use cognate::model::Model;
+use cognate::model::OpenOptions;
+use cognate::model::Phrase;
+use cognate::model::Verify;
+use cognate::model::phrase::Found;
+use cognate::pack::counts::Counts;
+use cognate::pack::counts::Documents;
+use cognate::pack::readers::Budget;
+use cognate::pack::readers::ReadError;
+use cognate::pack::readers::Subword;
+use cognate::pack::readers::VectorReader;
+use cognate::pack::readers::fasttext_bin::FastTextReader;
+use cognate::pack::readers::finalfusion::FinalfusionReader;
+use cognate::pack::readers::format;
+use cognate::pack::readers::glove_text::GloveTextReader;
+use cognate::pack::readers::input::Input;
+use cognate::pack::readers::matrix::MatrixReader;
+use cognate::pack::readers::matrix::Shape;
+use cognate::pack::readers::npy;
+use cognate::pack::readers::positioned::Source;
+use cognate::pack::readers::safetensors;
+use cognate::pack::readers::word2vec_bin::Word2VecBinReader;
+use cognate::pack::readers::word2vec_text::Word2VecTextReader;
+use cognate::text;
+use cognate::text::Kind;
+use cognate::text::Normalisation;
+use cognate::text::Tokens;
+
+/// What a target does with the fuzzer's bytes.
+pub type Body = fn(&[u8]);
+
+/// Every target, under the name of its folder in `corpus`.
+pub const TARGETS: [(&str, Body); 11] = [
+    ("tokenizer", tokenizer),
+    ("import_w2v_text", import_w2v_text),
+    ("import_w2v_bin", import_w2v_bin),
+    ("import_glove", import_glove),
+    ("import_fasttext", import_fasttext),
+    ("import_npy", import_npy),
+    ("import_safetensors", import_safetensors),
+    ("import_finalfusion", import_finalfusion),
+    ("counts", counts),
+    ("model_open", model_open),
+    ("phrase", phrase),
+];
+
+const BUDGET: Budget = Budget::DEFAULT;
+
+/// The first byte picks the preset, the rest is the text.
+pub fn tokenizer(bytes: &[u8]) {
+    let Some((&choice, text)) = bytes.split_first() else { return };
+    let name = Normalisation::PRESETS[usize::from(choice) % Normalisation::PRESETS.len()];
+    let rules = Normalisation::preset(name).expect("every listed preset exists");
+    let input = &*String::from_utf8_lossy(text);
+    let mut tokens = Tokens::new();
+    text::tokenise(&rules, input, &mut tokens);
+    let (mut output, mut last) = (0, 0..0);
+    for (text, token) in tokens.iter() {
+        let span = token.span.start as usize..token.span.end as usize;
+        let source = input.get(span.clone());
+        assert!(source.is_some_and(|source| !source.is_empty()), "{span:?} cuts a character");
+        assert!(last.start <= span.start && last.end <= span.end, "{span:?} after {last:?}");
+        assert!(!text.is_empty() && !text.contains(char::is_whitespace), "{text:?} is no token");
+        output += if token.kind == Kind::Tag { 0 } else { text.len() };
+        last = span;
+    }
+    assert!(output <= 4 * input.len(), "{} bytes became {output}", input.len());
+    let once: Vec<String> = tokens.texts().map(str::to_owned).collect();
+    text::tokenise(&rules, &once.join(" "), &mut tokens);
+    let twice: Vec<&str> = tokens.texts().collect();
+    assert_eq!(once, twice, "tokens joined by spaces are other tokens");
+}
+
+/// word2vec text, also as it is opened when nobody knows whether it has a header.
+pub fn import_w2v_text(bytes: &[u8]) {
+    read_through(input(bytes).and_then(|input| Word2VecTextReader::new(input, BUDGET)));
+    if let Ok(mut reader) = input(bytes).and_then(|input| format::text(input, BUDGET)) {
+        check_reader(reader.as_mut());
+    }
+}
+
+/// word2vec binary.
+pub fn import_w2v_bin(bytes: &[u8]) {
+    read_through(input(bytes).and_then(|input| Word2VecBinReader::new(input, BUDGET)));
+}
+
+/// GloVe text.
+pub fn import_glove(bytes: &[u8]) {
+    read_through(input(bytes).and_then(|input| GloveTextReader::new(input, BUDGET)));
+}
+
+/// fastText's binary models.
+pub fn import_fasttext(bytes: &[u8]) {
+    read_through(FastTextReader::over(source(bytes), BUDGET));
+}
+
+/// finalfusion's chunks.
+pub fn import_finalfusion(bytes: &[u8]) {
+    read_through(FinalfusionReader::over(source(bytes), BUDGET));
+}
+
+/// A NumPy matrix.
+pub fn import_npy(bytes: &[u8]) {
+    let Ok(mut input) = input(bytes) else { return };
+    if let Ok(shape) = npy::find_matrix(&mut input) {
+        read_matrix(input, shape);
+    }
+}
+
+/// A matrix in a safetensors file, by name and by likelihood.
+pub fn import_safetensors(bytes: &[u8]) {
+    for tensor in [None, Some("vectors")] {
+        let Ok(mut input) = input(bytes) else { return };
+        if let Ok(shape) = safetensors::find_matrix(&mut input, tensor) {
+            read_matrix(input, shape);
+        }
+    }
+}
+
+/// The first byte says what the rest is: a table of counts, or a corpus and how its documents
+/// are separated.
+pub fn counts(bytes: &[u8]) {
+    let Some((choice, rest)) = bytes.split_first() else { return };
+    let Ok(file) = input(rest) else { return };
+    let model = &MODELS[0];
+    let (words, bar) = (model.vocabulary(), Progress::hidden());
+    let separator = match choice % 3 {
+        0 => None,
+        1 => Some(Documents::Line),
+        _ => Some(Documents::Paragraph),
+    };
+    let counts = match separator {
+        None => Counts::table(file, &words, &bar),
+        Some(separator) => Counts::corpus(file, separator, &words, model.normalisation(), &bar),
+    };
+    let Ok(counts) = counts else { return };
+    assert_eq!(counts.idf.len(), words.len());
+    assert!(counts.idf.iter().chain([&counts.idf_unknown]).all(|idf| idf.is_finite()));
+    let occurrences = counts.occurrences.expect("both kinds of file hold occurrences");
+    let listed = occurrences.iter().fold(0_u64, |sum, &count| sum.saturating_add(count));
+    assert!(counts.tokens.is_some_and(|tokens| listed <= tokens), "{listed} {:?}", counts.tokens);
+    let total = counts.document_total.unwrap_or_default();
+    for (&documents, &times) in counts.documents.iter().flatten().zip(&occurrences) {
+        assert!(u64::from(documents) <= times.min(total), "{documents} {times} {total}");
+    }
+}
+
+/// A model file, as it is and with its digests made true, so that what they guard is reached.
+pub fn model_open(bytes: &[u8]) {
+    for file in [Some(bytes.to_vec()), with_true_digests(bytes)].into_iter().flatten() {
+        for verify in [Verify::Structure, Verify::Full] {
+            let options = OpenOptions { verify, ..OpenOptions::default() };
+            let Ok(model) = Model::from_bytes(&file, &options) else { continue };
+            let vocabulary = model.vocabulary();
+            for id in 0..(vocabulary.len() as u32).saturating_add(2) {
+                let listed = (id as usize) < vocabulary.len();
+                assert_eq!(model.vectors().row(id).is_some(), listed);
+                assert_eq!(!vocabulary.word(id).is_empty(), listed);
+                let (idf, share) = (vocabulary.idf(Some(id)), vocabulary.probability(id));
+                assert!(verify == Verify::Structure || idf.is_none_or(f32::is_finite));
+                assert!(share.is_finite() && share >= 0.0, "{share} of the corpus");
+                let found = vocabulary.lookup(vocabulary.word(id));
+                assert!(verify == Verify::Structure || found == listed.then_some(id));
+            }
+            let mut phrase = Phrase::new(&model);
+            check_phrase(
+                &mut phrase,
+                "The quakes hit O'Neill's new city xyzzy! Sooo 東京 #NewYork",
+            );
+        }
+    }
+}
+
+/// The first byte picks how unlisted words are treated, the rest is the text.
+pub fn phrase(bytes: &[u8]) {
+    let Some((&choice, text)) = bytes.split_first() else { return };
+    let mut phrase = Phrase::new(&MODELS[usize::from(choice) % MODELS.len()]);
+    let text = String::from_utf8_lossy(text);
+    check_phrase(&mut phrase, &text);
+    let keys = |phrase: &Phrase<'_>| phrase.words().iter().map(|word| word.key).collect();
+    let once: Vec<u64> = keys(&phrase);
+    phrase.read("quakes in town");
+    phrase.read(&text);
+    assert_eq!(keys(&phrase), once, "a phrase read again differs");
+}
+
+/// One model for each kind of rule for unlisted words.
+static MODELS: LazyLock<[Model; 3]> = LazyLock::new(|| {
+    let files: [&[u8]; 3] = [
+        include_bytes!("corpus/model_open/fallback-f32"),
+        include_bytes!("corpus/model_open/ngrams-i8"),
+        include_bytes!("corpus/model_open/wordpiece-f16"),
+    ];
+    files.map(|file| {
+        Model::from_bytes(file, &OpenOptions::default())
+            .expect("the corpus holds whole models; a new file format needs them made again")
+    })
+});
+
+fn input(bytes: &[u8]) -> Result<Input, ReadError> {
+    let mut probe = Input::from_bytes("input", bytes.to_vec())?;
+    let _ = format::recognise(&mut probe);
+    Input::from_bytes("input", bytes.to_vec())
+}
+
+fn source(bytes: &[u8]) -> Source {
+    Source::memory("input", bytes.to_vec())
+}
+
+/// Reads a matrix whose vocabulary fits it, as far as a small input can be large.
+fn read_matrix(input: Input, shape: Shape) {
+    let words: String = (0..shape.rows.min(10_000)).map(|row| format!("w{row}\n")).collect();
+    let words = Input::from_bytes("words", words.into_bytes());
+    read_through(words.and_then(|words| MatrixReader::new(input, words, shape, BUDGET)));
+}
+
+fn read_through<R: VectorReader>(opened: Result<R, ReadError>) {
+    if let Ok(mut reader) = opened {
+        check_reader(&mut reader);
+    }
+}
+
+/// Reads to the end or the first error. What was promised must come, and nothing more.
+fn check_reader(reader: &mut dyn VectorReader) {
+    let dims = reader.dims();
+    assert!((1..=BUDGET.dims).contains(&dims), "{dims} dimensions");
+    let (mut word, mut row, mut rows) = (Vec::new(), vec![0.0; dims], 0_u64);
+    loop {
+        match reader.next_row(&mut word, &mut row) {
+            Ok(true) => rows += 1,
+            Ok(false) => break,
+            Err(_) => return,
+        }
+        assert!(word.len() <= BUDGET.word_bytes, "a word of {} bytes", word.len());
+        let (done, all) = reader.progress();
+        assert!(done <= all, "{done} of {all} bytes are read");
+    }
+    assert!(rows <= BUDGET.words && reader.rows_hint().is_none_or(|promised| promised == rows));
+    assert!(!matches!(reader.next_row(&mut word, &mut row), Ok(true)), "rows after the last");
+    let promised = match reader.subword() {
+        Some(Subword::NGrams { buckets, .. }) => buckets,
+        Some(Subword::WordPiece { .. }) | None => 0,
+    };
+    let mut buckets = 0;
+    loop {
+        match reader.next_bucket(&mut row) {
+            Ok(true) => buckets += 1,
+            Ok(false) => break,
+            Err(_) => return,
+        }
+    }
+    assert_eq!(buckets, promised, "rows of n-grams");
+}
+
+/// Every token is either found or unknown, in order, and every word found has a row.
+fn check_phrase(phrase: &mut Phrase<'_>, text: &str) {
+    phrase.read(text);
+    let tokens = phrase.tokens().len();
+    let mut of_token = vec![0_usize; tokens];
+    let dims = phrase.model().vectors().dims();
+    for word in phrase.words() {
+        of_token[word.token as usize] += 1;
+        assert_eq!(phrase.row(word).len(), dims, "{word:?}");
+        assert_eq!(word.id.is_none(), matches!(word.found, Found::Hash | Found::NGrams));
+        let mut row = vec![0.0; dims];
+        phrase.row(word).copy_to(&mut row);
+        assert!(word.found != Found::Hash || row.iter().all(|value| value.is_finite()), "{row:?}");
+    }
+    assert!(phrase.words().is_sorted_by_key(|word| word.token));
+    let unknown: Vec<usize> = (0..tokens).filter(|&token| of_token[token] == 0).collect();
+    assert!(phrase.unknown().iter().map(|&token| token as usize).eq(unknown));
+}
+
+/// The same file with every digest that its header states replaced by the true one.
+fn with_true_digests(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut file = bytes.to_vec();
+    let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+    let data = length.checked_add(8)?;
+    let header: serde_json::Value = serde_json::from_slice(bytes.get(8..data)?).ok()?;
+    for (name, entry) in header.as_object()? {
+        let offset = |end: usize| {
+            let offset = usize::try_from(entry["data_offsets"][end].as_u64()?).ok()?;
+            data.checked_add(offset)
+        };
+        let range = offset(0).zip(offset(1));
+        if let Some(tensor) = range.and_then(|(from, to)| bytes.get(from..to)) {
+            state(
+                &mut file[8..data],
+                &format!("b3.{name}"),
+                blake3::hash(tensor).to_hex().as_str(),
+            );
+        }
+    }
+    // The header's own digest is taken with zeros in its place.
+    state(&mut file[8..data], "b3.header", &"0".repeat(64));
+    let digest = blake3::hash(&file[8..data]).to_hex();
+    state(&mut file[8..data], "b3.header", digest.as_str());
+    Some(file)
+}
+
+/// Overwrites the digest stated under `key`, if there is one.
+fn state(header: &mut [u8], key: &str, digest: &str) {
+    let key = format!("\"{key}\":\"");
+    let at = header.windows(key.len()).position(|window| window == key.as_bytes());
+    let place = at.map(|at| at + key.len()).and_then(|at| header.get_mut(at..at + digest.len()));
+    if let Some(place) = place {
+        place.copy_from_slice(digest.as_bytes());
+    }
+}
