@@ -73,7 +73,7 @@ fn change(bytes: &mut Vec<u8>, others: &[Vec<u8>], chance: &mut Chance) {
 }
 
 /// Runs one target; a broken law is told with the input that broke it.
-fn run(target: fn(&[u8]), bytes: &[u8], whence: &str) {
+fn run(target: targets::Body, bytes: &[u8], whence: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(bytes))) {
         eprintln!("{whence} breaks a law: b\"{}\"", bytes.escape_ascii());
         resume_unwind(panic);

@@ -25,6 +25,7 @@ fn made() -> Vec<Seed> {
 
 /// The same bytes with `old`, which must stand there, replaced by as many others.
 fn with(file: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    assert_eq!(old.len(), new.len(), "what follows would move");
     let at = file.windows(old.len()).position(|window| window == old);
     let at = at.unwrap_or_else(|| panic!("no `{}` to replace", old.escape_ascii()));
     [&file[..at], new, &file[at + old.len()..]].concat()

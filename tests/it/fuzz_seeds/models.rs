@@ -75,8 +75,9 @@ fn model(dtype: Dtype, unknown: &Unknown, rule: Option<SubwordRule>) -> Vec<u8> 
 }
 
 pub(super) fn seeds() -> Vec<Seed> {
-    let fallback = Unknown::Fallback(Fallback::english(0.9));
+    let fallback = Unknown::Fallback(Fallback::english(0.25));
     let ngrams = SubwordRule::NGrams { min: 2, max: 3, buckets: BUCKETS as u64 };
+    let longest = SubwordRule::NGrams { min: 0, max: u32::MAX, buckets: BUCKETS as u64 };
     let pieces = SubwordRule::WordPiece { prefix: "##".to_owned() };
     let whole = model(Dtype::F32, &fallback, None);
     let by_ngrams = model(Dtype::I8, &Unknown::Subword, Some(ngrams));
@@ -93,12 +94,12 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("another-version", with(&whole, b"cognate/1", b"cognate/2")),
         ("dim-0", with(&whole, b"\"dim\":\"4\"", b"\"dim\":\"0\"")),
         ("vocab-9", with(&whole, b"\"vocab\":\"8\"", b"\"vocab\":\"9\"")),
-        ("shape-absurd", with(&whole, b"\"shape\":[8,4]", b"\"shape\":[9e18,4]")),
-        ("hash-infinite", with(&whole, b"\\\"hash_norm\\\":0.9", b"\\\"hash_norm\\\":9e39")),
-        ("no-tokens", with(&whole, b"\"tokens\":\"100\"", b"\"tokens\":\"0\"")),
-        ("rules-changed", with(&whole, b"\\\"urls\\\":\\\"drop\\\"", b"\\\"urls\\\":\\\"tag\\\"")),
+        ("shape-wrong", with(&whole, b"\"shape\":[8,4]", b"\"shape\":[4,8]")),
+        ("hash-infinite", with(&whole, b"\\\"hash_norm\\\":0.25", b"\\\"hash_norm\\\":9e39")),
+        ("no-tokens", with(&whole, b"\"tokens\":\"100\"", b"\"tokens\":\"000\"")),
+        ("rules-changed", with(&whole, b"\\\"urls\\\":\\\"drop\\\"", b"\\\"urls\\\":\\\"text\\\"")),
         ("no-buckets", with(&by_ngrams, b"\\\"buckets\\\":5", b"\\\"buckets\\\":0")),
-        ("longest-ngrams", with(&by_ngrams, b"\\\"max\\\":3", b"\\\"max\\\":4294967295")),
+        ("longest-ngrams", model(Dtype::F16, &Unknown::Subword, Some(longest))),
         ("fallback-f32", whole),
         ("ngrams-i8", by_ngrams),
         ("empty", Vec::new()),
