@@ -145,7 +145,8 @@ impl Engine {
                 answer.truncated.push(index);
             }
             answer.tokens.push(phrase.tokens().len());
-            answer.known.push(phrase.tokens().len() - phrase.unknown().len());
+            // Of a text that was cut only the tokens that were read can be known.
+            answer.known.push(phrase.token_keys().len() - phrase.unknown().len());
             if !scorable(&phrase, info) {
                 query.accepts_unknown(Place::Text(index))?;
                 answer.vectors.push(None);

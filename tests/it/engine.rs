@@ -67,6 +67,7 @@ fn overlong_texts_are_refused_or_cut() {
     let cutting = Query { truncate: true, ..query };
     let answer = engine.embed(&[A, "the quake hits", "quake"], &cutting).unwrap();
     assert_eq!(answer.truncated, [0]);
+    assert_eq!((answer.tokens[0], answer.known[0]), (5, 3), "the rest was never looked up");
     assert_eq!(answer.vectors[0], answer.vectors[1]);
     let scores = engine.similarity(&[("the quake hits", A), ("new", "york")], &cutting).unwrap();
     assert_eq!((scores.scores[0], scores.truncated), (1.0, vec![0]));
