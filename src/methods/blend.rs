@@ -21,7 +21,7 @@ use crate::methods::avg_cos;
 use crate::methods::cosine;
 use crate::methods::dynamax_weighted;
 use crate::methods::pairwise as pairwise_cost;
-use crate::methods::settings;
+use crate::methods::stored;
 use crate::methods::unavailable;
 use crate::model::Model;
 use crate::model::Phrase;
@@ -55,10 +55,10 @@ impl Default for Settings {
 
 /// Needs what its parts need.
 pub fn load(model: &Model) -> Loaded {
-    let Settings { weight } = settings::of(model, SECTION)?;
+    let Settings { weight } = stored::settings_or_default(model, SECTION)?;
     if !(0.0..=1.0).contains(&weight) {
         let problem = format!("expected a weight from 0 to 1, got {weight}");
-        return Err(settings::broken(model, SECTION, problem));
+        return Err(stored::broken(model, SECTION, problem));
     }
     let (mean, sets) = match (avg_cos::load(model)?, dynamax_weighted::load(model)?) {
         (Ok(Scorer::Embed(mean)), Ok(Scorer::Compare(sets))) => (mean, sets),

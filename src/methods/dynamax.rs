@@ -21,9 +21,9 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
+use crate::methods::counted;
 use crate::methods::pairwise as pairwise_cost;
 use crate::methods::rows;
-use crate::methods::unavailable;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -201,9 +201,8 @@ macro_rules! variant {
 
             /// Needs vectors; with SIF weights also counts.
             pub fn load(model: &Model) -> Loaded {
-                if $sif && model.vocabulary().counts.is_none() {
-                    let remedy = "pack the model again with --counts or --corpus";
-                    return unavailable("the model has no word counts", remedy);
+                if $sif && let Some(reason) = counted::without_counts(model) {
+                    return Ok(Err(reason));
                 }
                 Ok(Ok(Scorer::Compare(Box::new(Dynamax { ratio: Ratio::$ratio, sif: $sif }))))
             }

@@ -26,7 +26,7 @@ use crate::methods::Shares;
 use crate::methods::fuzzy;
 use crate::methods::pairwise as pairwise_cost;
 use crate::methods::rows;
-use crate::methods::settings;
+use crate::methods::stored;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -50,13 +50,13 @@ const LARGEST_EXPONENT: f64 = 4.0;
 
 /// Needs vectors alone.
 pub fn load(model: &Model) -> Loaded {
-    let exponents: Exponents = settings::of(model, SECTION)?;
+    let exponents: Exponents = stored::settings_or_default(model, SECTION)?;
     let Exponents { alpha, beta } = exponents;
     // Negative exponents would make words without length infinitely heavy.
     if [alpha, beta].iter().any(|exponent| !(0.0..=LARGEST_EXPONENT).contains(exponent)) {
         let problem =
             format!("expected alpha and beta from 0 to {LARGEST_EXPONENT}, got {alpha} and {beta}");
-        return Err(settings::broken(model, SECTION, problem));
+        return Err(stored::broken(model, SECTION, problem));
     }
     Ok(Ok(Scorer::Compare(Box::new(Weighted { exponents }))))
 }

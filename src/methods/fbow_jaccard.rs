@@ -27,7 +27,7 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::fuzzy;
 use crate::methods::fuzzy::FixedUniverse;
-use crate::methods::settings;
+use crate::methods::stored;
 use crate::methods::unavailable;
 use crate::model::Model;
 
@@ -63,12 +63,12 @@ pub fn load(model: &Model) -> Loaded {
         (Some(&[count, width]), Some(rows)) if count > 0 && width == dims => rows,
         (shape, _) => {
             let problem = format!("expected rows F32 [members, {dims}], got {shape:?}");
-            return Err(settings::broken(model, SECTION, problem));
+            return Err(stored::broken(model, SECTION, problem));
         }
     };
     // A model opened by its structure alone has not had its numbers read.
     if rows.iter().any(|value| !value.is_finite()) {
-        return Err(settings::broken(model, SECTION, "a row holds no finite number".to_owned()));
+        return Err(stored::broken(model, SECTION, "a row holds no finite number".to_owned()));
     }
     let universe = fuzzy::Universe::Rows(rows.to_vec());
     Ok(Ok(Scorer::Compare(Box::new(FixedUniverse { universe, unit: false }))))

@@ -295,7 +295,6 @@ mod mover;
 mod names;
 pub mod overlap;
 mod rows;
-mod settings;
 pub mod sif;
 pub mod soft_cardinality;
 mod stored;

@@ -3,7 +3,6 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::methods::settings;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::Section;
@@ -23,7 +22,7 @@ pub(crate) struct Stored<'m> {
 impl Stored<'_> {
     /// The error that this section is not as it must be.
     pub(crate) fn broken(&self, problem: String) -> ModelError {
-        settings::broken(self.model, self.name, problem)
+        broken(self.model, self.name, problem)
     }
 
     /// The section's settings.
@@ -59,4 +58,21 @@ impl Stored<'_> {
             _ => Err(broken(&format!("{} {:?}", found.dtype.name(), found.shape))),
         }
     }
+}
+
+/// The settings of a section, or the method's own where the model has none.
+pub(crate) fn settings_or_default<T: DeserializeOwned + Default>(
+    model: &Model,
+    section: &str,
+) -> Result<T, ModelError> {
+    match model.section(section) {
+        None => Ok(T::default()),
+        Some(stored) => serde_json::from_str(stored.settings)
+            .map_err(|error| broken(model, section, format!("its settings: {error}"))),
+    }
+}
+
+/// A section that is there but cannot be used.
+pub(crate) fn broken(model: &Model, section: &str, problem: String) -> ModelError {
+    ModelError::Section { path: model.path().to_owned(), section: section.to_owned(), problem }
 }
