@@ -16,6 +16,7 @@
 //! | [`pack`] | foreign vectors and counts become a model file |
 //! | [`inspect`] | what is inside a model file |
 //! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
+//! | [`http`] | the service: routes, limits, admission, reload; the only room with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand |
 //!
 //! `pack`, `inspect` and `eval` stand beside each other and do not use one another. A test reads the
@@ -35,6 +36,7 @@ pub mod cli;
 pub mod engine;
 pub mod eval;
 pub mod files;
+pub mod http;
 pub mod inspect;
 pub mod kernels;
 pub mod methods;

@@ -1,0 +1,7 @@
+//! The HTTP service: requests in, the engine's answers out. How texts are compared is not known
+//! here.
+
+pub mod settings;
+
+pub use settings::NamedModel;
+pub use settings::Settings;
