@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::engine::Counts;
 use crate::methods::Measure;
 
 /// The vectors of texts.
@@ -17,6 +18,8 @@ pub struct Embeddings {
     pub known: Vec<usize>,
     /// Texts that were cut short.
     pub truncated: Vec<usize>,
+    /// What was read.
+    pub counts: Counts,
 }
 
 /// The scores of pairs.
@@ -30,6 +33,8 @@ pub struct Scores {
     pub truncated: Vec<usize>,
     /// The measure used.
     pub measure: Measure,
+    /// What was read.
+    pub counts: Counts,
 }
 
 /// A candidate and its score.
@@ -56,6 +61,8 @@ pub struct Ranking {
     pub measure: Measure,
     /// Candidates scored; the others among the scorable could not have been in the results.
     pub scored: usize,
+    /// What was read, the query left out.
+    pub counts: Counts,
 }
 
 impl Ranked {

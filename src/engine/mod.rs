@@ -8,6 +8,7 @@ mod answers;
 pub mod calibration;
 mod error;
 mod explain;
+mod parts;
 mod questions;
 mod ranking;
 
@@ -22,6 +23,8 @@ pub use error::QueryError;
 pub use explain::ExplainedWord;
 pub use explain::Explanation;
 pub use explain::UnknownToken;
+pub use parts::Counts;
+pub use parts::Parts;
 pub use questions::Query;
 pub use questions::RankOptions;
 pub use questions::TextLimits;
@@ -78,6 +81,11 @@ impl Engine {
         Self { limits, ..self }
     }
 
+    /// The limits for texts.
+    pub fn limits(&self) -> &TextLimits {
+        &self.limits
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
@@ -126,6 +134,14 @@ impl Engine {
         matches!(self.scorer(method), Ok(Scorer::Embed(_)))
     }
 
+    /// Dimensions of a method's vectors, if it has them.
+    pub fn embedding_dims(&self, method: Method) -> Result<usize, QueryError> {
+        match self.scorer(method)? {
+            Scorer::Embed(embedder) => Ok(embedder.dims(self.model.vectors().dims())),
+            _ => Err(QueryError::CannotEmbed { method: method.name() }),
+        }
+    }
+
     /// The vectors of texts.
     pub fn embed<T: AsRef<str>>(
         &self,
@@ -144,6 +160,7 @@ impl Engine {
             if truncated {
                 answer.truncated.push(index);
             }
+            answer.counts.saw(&phrase);
             answer.tokens.push(phrase.tokens().len());
             // Of a text that was cut only the tokens that were read can be known.
             answer.known.push(phrase.token_keys().len() - phrase.unknown().len());
@@ -195,6 +212,8 @@ impl Engine {
             if truncated {
                 answer.truncated.push(index);
             }
+            answer.counts.saw(&one);
+            answer.counts.saw(&other[0]);
             if !scorable(&one, info) {
                 query.accepts_unknown(Place::Pair(index, 0))?;
             }

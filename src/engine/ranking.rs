@@ -84,9 +84,9 @@ impl Engine {
             }
             Ok(())
         })?;
-        results.sort_unstable_by(Ranked::order);
         answer.scored = results.len();
         if bounded {
+            results.sort_unstable_by(Ranked::order);
             let mut phrase = Phrase::new(&self.model);
             (results, answer.scored) = best_of_bounded(&results, options, |index| {
                 let mut score = [0.0];
@@ -97,9 +97,8 @@ impl Engine {
                 finite(score[0], info)
             })?;
         }
-        results.retain(|result| options.wants(result.score));
-        results.truncate(options.top_k.unwrap_or(usize::MAX));
         answer.results = results;
+        answer.order(options);
         Ok(answer)
     }
 }
@@ -136,6 +135,7 @@ impl Reading<'_> {
                 if self.engine.read(phrase, text, self.query, place)? {
                     answer.truncated.push(index);
                 }
+                answer.counts.saw(phrase);
                 if self.query_known && scorable(phrase, self.info) {
                     indexes.push(index);
                 } else {
@@ -143,12 +143,9 @@ impl Reading<'_> {
                     answer.unscored.push(index);
                 }
             }
-            // Scorers prepare the one text, which without a word is not theirs to see.
+            // Methods count on words in every text they see, the query's among them.
             if !indexes.is_empty() {
-                // Methods count on words in every text they see, the query's among them.
-                if !indexes.is_empty() {
-                    visit(&indexes, phrases.get(..indexes.len()).unwrap_or_default())?;
-                }
+                visit(&indexes, phrases.get(..indexes.len()).unwrap_or_default())?;
             }
         }
         Ok(())

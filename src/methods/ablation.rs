@@ -64,6 +64,7 @@ static ALL: [Ablation; 8] = [
     Ablation {
         info: Info {
             range: (-1.0, 1.0),
+            embeds: true,
             ..info("unit-avg-cos", "Mean of vectors of length 1, compared by cosine.")
         },
         load: |_| Ok(Ok(Scorer::Embed(Box::new(UnitMean)))),
@@ -86,6 +87,7 @@ const fn info(name: &'static str, summary: &'static str) -> Info {
         paper: "Zhelezniak et al. 2019, ablation",
         range: (0.0, 1.0),
         reads: Reads::Words,
+        embeds: false,
         weights_frequency: false,
     }
 }

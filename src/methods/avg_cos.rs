@@ -23,6 +23,7 @@ pub const INFO: Info = Info {
     paper: "every paper's baseline; Kenter et al. 2016",
     range: (-1.0, 1.0),
     reads: Reads::Words,
+    embeds: true,
     weights_frequency: false,
 };
 

@@ -35,6 +35,7 @@ pub const INFO: Info = Info {
     paper: "Kenter et al. 2016; Zhelezniak et al. 2019",
     range: (-1.0, 1.0),
     reads: Reads::Words,
+    embeds: false,
     weights_frequency: false,
 };
 

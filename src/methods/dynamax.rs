@@ -196,6 +196,7 @@ macro_rules! variant {
                 paper: "Zhelezniak et al. 2019",
                 range: (0.0, 1.0),
                 reads: Reads::Words,
+                embeds: false,
                 weights_frequency: $sif,
             };
 

@@ -91,6 +91,7 @@ pub mod max {
         paper: "De Boom et al. 2016",
         range: (-1.0, 1.0),
         reads: Reads::Words,
+        embeds: true,
         weights_frequency: false,
     };
 

@@ -40,6 +40,7 @@ pub const INFO: Info = Info {
     paper: "Zhelezniak et al. 2019",
     range: (0.0, 1.0),
     reads: Reads::Words,
+    embeds: false,
     weights_frequency: false,
 };
 

@@ -22,6 +22,7 @@ pub const INFO: Info = Info {
     paper: "De Boom et al. 2016",
     range: (-1.0, 1.0),
     reads: Reads::Words,
+    embeds: true,
     weights_frequency: true,
 };
 

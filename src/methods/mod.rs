@@ -184,6 +184,8 @@ pub struct Info {
     pub range: (f32, f32),
     /// What a text must have.
     pub reads: Reads,
+    /// Whether it has a vector of one text alone.
+    pub embeds: bool,
     /// Whether it weights words by how frequent they are, which vectors with
     /// [`crate::model::Frequency::InNorm`] already do.
     pub weights_frequency: bool,

@@ -82,6 +82,7 @@ pub mod set {
         paper: "Jaccard 1912",
         range: (0.0, 1.0),
         reads: Reads::Tokens,
+        embeds: false,
         weights_frequency: false,
     };
 

@@ -48,6 +48,7 @@ pub mod weighted {
         paper: "Arora et al. 2017",
         range: (-1.0, 1.0),
         reads: Reads::Words,
+        embeds: true,
         weights_frequency: true,
     };
 

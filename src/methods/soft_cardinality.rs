@@ -33,6 +33,7 @@ pub const INFO: Info = Info {
     paper: "Jimenez et al. 2010",
     range: (0.0, 1.0),
     reads: Reads::Words,
+    embeds: false,
     weights_frequency: false,
 };
 

@@ -26,6 +26,7 @@ pub const INFO: Info = Info {
     paper: "De Boom et al. 2016",
     range: (0.0, 1.0),
     reads: Reads::Tokens,
+    embeds: false,
     weights_frequency: false,
 };
 

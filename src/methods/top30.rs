@@ -46,6 +46,7 @@ pub mod mean {
         paper: "De Boom et al. 2016",
         range: (-1.0, 1.0),
         reads: Reads::Words,
+        embeds: true,
         weights_frequency: false,
     };
 

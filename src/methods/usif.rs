@@ -41,6 +41,7 @@ pub const INFO: Info = Info {
     paper: "Ethayarajh 2018",
     range: (-1.0, 1.0),
     reads: Reads::Words,
+    embeds: true,
     weights_frequency: true,
 };
 

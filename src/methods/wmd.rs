@@ -23,6 +23,7 @@ pub const INFO: Info = Info {
     paper: "Kusner et al. 2015",
     range: (0.0, 1.0),
     reads: Reads::Words,
+    embeds: false,
     weights_frequency: false,
 };
 

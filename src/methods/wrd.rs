@@ -22,6 +22,7 @@ pub const INFO: Info = Info {
     paper: "Yokoi et al. 2020",
     range: (-1.0, 1.0),
     reads: Reads::Words,
+    embeds: false,
     weights_frequency: false,
 };
 

@@ -165,6 +165,18 @@ impl Mapping {
         }
     }
 
+    /// Whether the file was cut or written to under the map. Another file renamed over its path
+    /// leaves these bytes alone, and a copy has nothing to fear.
+    pub fn damaged(&self) -> bool {
+        match (&self.bytes, &self.origin) {
+            (Bytes::Mapped(_), Some((file, before))) => {
+                let same = |now: Identity| now.size == before.size && now.modified == before.modified;
+                !Identity::of(file).is_ok_and(same)
+            }
+            _ => false,
+        }
+    }
+
     /// Brings `range` into memory now. A file cut short under the map is an error here, where a
     /// touch of the missing page would be a signal.
     pub fn populate(&self, range: std::ops::Range<usize>) -> std::io::Result<()> {

@@ -223,6 +223,11 @@ impl Model {
         self.mapping.as_slice().len() as u64
     }
 
+    /// BLAKE3 of the whole file, in hexadecimal digits.
+    pub fn digest(&self) -> String {
+        blake3::hash(self.mapping.as_slice()).to_hex().to_string()
+    }
+
     /// Sixteen hexadecimal digits that change with every byte of the model.
     pub fn fingerprint(&self) -> &str {
         self.header.fingerprint()
@@ -260,6 +265,11 @@ impl Model {
     /// All tensors with their bytes, padding left out.
     pub fn tensors(&self) -> impl Iterator<Item = (&Tensor, &[u8])> {
         self.header.tensors.iter().map(|tensor| (tensor, self.slice(&tensor.range)))
+    }
+
+    /// Whether the mapped file was cut or written to in place, so that scores may be wrong.
+    pub fn damaged(&self) -> bool {
+        self.mapping.damaged()
     }
 
     /// Whether the file is still as it was when it was opened.

@@ -1,0 +1,206 @@
+//! Where answers are computed: small ones on the thread that read the request, large ones on a
+//! bounded pool, in parts over its threads when nobody else wants them.
+//!
+//! A job owns all it needs: the permit that admitted it, the model, the body. It looks at its
+//! deadline, and at whether the client is still there, between parts of about a millisecond.
+
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::time::Instant;
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use tokio::sync::oneshot;
+
+use crate::engine::Parts;
+use crate::engine::QueryError;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::metrics::Metrics;
+
+/// Estimated nanoseconds up to which an answer is computed where its request was read. A hand-over
+/// costs 5 to 10 µs of processor time and the runtime's own threads must not be held much longer
+/// than a hundred; `cargo bench --bench handover` measures where the two lines cross.
+pub const INLINE_NANOS: u64 = 100_000;
+
+/// Bytes of a body up to which it is parsed where it was read: 32 KiB take about 30 µs.
+pub const INLINE_BYTES: usize = 32 << 10;
+
+/// Estimated nanoseconds of one part of a large answer.
+pub const PART_NANOS: u64 = 1_000_000;
+
+/// A computation's conditions.
+pub struct Work {
+    deadline: Instant,
+    cancelled: Arc<AtomicBool>,
+    /// Whether parts may go to other threads.
+    spread: bool,
+}
+
+impl Work {
+    /// Work that is done on the thread it is on.
+    pub fn inline(deadline: Instant) -> Self {
+        Self { deadline, cancelled: Arc::default(), spread: false }
+    }
+
+    /// Whether the answer is still wanted and in time.
+    pub fn go_on(&self) -> Result<(), ApiError> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
+        }
+        if Instant::now() > self.deadline {
+            return Err(late());
+        }
+        Ok(())
+    }
+
+    /// Asks a question of `items` in parts of `per_part` and puts the answers together. What is
+    /// answered does not depend on how the parts are cut or where they are computed; of several
+    /// faults the first in the order of the question is told.
+    pub fn in_parts<A: Parts + Default + Send>(
+        &self,
+        items: usize,
+        per_part: usize,
+        ask: impl Fn(Range<usize>) -> Result<A, QueryError> + Sync,
+    ) -> Result<A, ApiError> {
+        let per_part = per_part.max(1);
+        self.go_on()?;
+        if items <= per_part {
+            return Ok(ask(0..items)?);
+        }
+        let part = |number: usize| {
+            self.go_on()?;
+            let first = number * per_part;
+            let answer = ask(first..items.min(first + per_part));
+            answer.map_err(|error| ApiError::from(error.moved(first)))
+        };
+        let parts = items.div_ceil(per_part);
+        let mut whole = A::default();
+        if self.spread {
+            let answers: Vec<_> = (0..parts).into_par_iter().map(part).collect();
+            for (number, answer) in answers.into_iter().enumerate() {
+                whole.append(answer?, number * per_part);
+            }
+        } else {
+            for number in 0..parts {
+                whole.append(part(number)?, number * per_part);
+            }
+        }
+        Ok(whole)
+    }
+}
+
+fn late() -> ApiError {
+    ApiError::new(Code::DeadlineExceeded, "computing the answer took longer than the server allows")
+}
+
+/// The threads that compute, and the queue before them.
+pub struct Compute {
+    pool: ThreadPool,
+    house: Arc<House>,
+    threads: usize,
+    queue: usize,
+}
+
+/// How many jobs are where.
+#[derive(Default)]
+struct House {
+    waiting: AtomicUsize,
+    running: AtomicUsize,
+}
+
+impl Compute {
+    /// So many threads and so many places to wait before them.
+    pub fn new(threads: usize, queue: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|number| format!("compute-{number}"))
+            .build()?;
+        Ok(Self { pool, house: Arc::default(), threads, queue })
+    }
+
+    /// Threads that compute.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Jobs that are being computed.
+    pub fn running(&self) -> usize {
+        self.house.running.load(Ordering::Relaxed)
+    }
+
+    /// Jobs that wait for a thread.
+    pub fn waiting(&self) -> usize {
+        self.house.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Computes on the pool. Nothing if there is no place left to wait. When the caller stops
+    /// waiting the job is cancelled: at once if it has not begun, else after its present part.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        deadline: Instant,
+        metrics: &Metrics,
+        job: impl FnOnce(&Work) -> Result<T, ApiError> + Send + 'static,
+    ) -> Option<Result<T, ApiError>> {
+        let limit = self.queue + self.threads.saturating_sub(self.running());
+        let enter = |waiting: usize| (waiting < limit).then_some(waiting + 1);
+        self.house.waiting.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).ok()?;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let (house, panics) = (Arc::clone(&self.house), metrics.panics.clone());
+        let (answer, answered) = oneshot::channel();
+        let mut work = Work { deadline, cancelled: Arc::clone(&cancelled), spread: false };
+        self.pool.spawn(move || {
+            let running = Running::begin(&house);
+            // Sharing threads pays only while no other job could have them.
+            work.spread = house.waiting.load(Ordering::Relaxed) == 0;
+            let done = work.go_on().and_then(|()| {
+                catch_unwind(AssertUnwindSafe(|| job(&work))).unwrap_or_else(|payload| {
+                    panics.increment(1);
+                    Err(ApiError::panicked(&*payload))
+                })
+            });
+            drop(running);
+            // Nobody may be waiting any more.
+            let _ = answer.send(done);
+        });
+        let _cancel = CancelOnDrop(cancelled);
+        // A job looks at its deadline between parts; the client need not wait for that.
+        let grace = tokio::time::Instant::from_std(deadline + Duration::from_millis(50));
+        Some(match tokio::time::timeout_at(grace, answered).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => Err(ApiError::internal("a job ended without an answer")),
+            Err(_) => Err(late()),
+        })
+    }
+}
+
+/// One running job; dropping it is its end, by whatever way.
+struct Running<'h>(&'h House);
+
+impl<'h> Running<'h> {
+    fn begin(house: &'h House) -> Self {
+        house.waiting.fetch_sub(1, Ordering::AcqRel);
+        house.running.fetch_add(1, Ordering::AcqRel);
+        Self(house)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,229 @@
+//! `POST /explain`: why two texts scored as they did.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::Counts;
+use crate::engine::ExplainedWord;
+use crate::engine::Explanation;
+use crate::engine::Place;
+use crate::engine::QueryError;
+use crate::engine::UnknownToken;
+use crate::http::app::App;
+use crate::http::asked::Choice;
+use crate::http::asked::MeasureName;
+use crate::http::asked::Oov;
+use crate::http::compute::Work;
+use crate::http::endpoint;
+use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::Plan;
+use crate::http::endpoint::Question;
+use crate::http::error::ApiError;
+use crate::http::fields::Text;
+use crate::http::models::Shelf;
+use crate::http::schema;
+
+/// Bytes that one cosine of the matrix takes as JSON.
+const BYTES_PER_COSINE: usize = 13;
+
+/// The body of `POST /explain`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainRequest<'b> {
+    #[serde(borrow)]
+    a: Text<'b>,
+    #[serde(borrow)]
+    b: Text<'b>,
+    #[serde(borrow)]
+    model: Option<Text<'b>>,
+    #[serde(borrow)]
+    method: Option<Text<'b>>,
+    measure: Option<MeasureName>,
+    oov: Option<Oov>,
+    truncate: Option<bool>,
+}
+
+/// Why two texts scored as they did.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ExplainResponse<'r> {
+    /// The model's name.
+    model: &'r str,
+    /// The method, `auto` resolved.
+    method: &'static str,
+    /// The measure.
+    measure: &'static str,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: &'r str,
+    /// The score, as `/similarity` gives it.
+    score: f32,
+    /// Whether a text had nothing to be scored by.
+    unscored: bool,
+    /// The one text.
+    a: Side<'r>,
+    /// The other.
+    b: Side<'r>,
+    /// Cosines of the words' vectors: a row a word of `a`, a column a word of `b`.
+    matrix: &'r [Vec<f32>],
+    /// For each word of `a`, then of `b`, as words of the universe: its membership in `a` and in
+    /// `b`. The score is made of the smaller and the larger of the two. Fuzzy methods only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memberships: Option<Memberships<'r>>,
+    /// Whether the shares of all words and unknown tokens add up to the score.
+    adds_up: bool,
+    /// The gist, in plain words.
+    sentence: String,
+}
+
+/// One text, explained.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Side<'r> {
+    /// Words that a vector was found for, in the order of the text.
+    #[schema(value_type = Vec<schema::WordSchema>)]
+    words: &'r [ExplainedWord],
+    /// Tokens that no word was found for.
+    #[schema(value_type = Vec<schema::UnknownSchema>)]
+    unknown: &'r [UnknownToken],
+}
+
+/// How much each word of the universe belongs to either text: `[in a, in b]`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Memberships<'r> {
+    /// Of each word of `a`.
+    a: &'r [[f32; 2]],
+    /// Of each word of `b`.
+    b: &'r [[f32; 2]],
+}
+
+/// The endpoint.
+pub struct Explain;
+
+impl Endpoint for Explain {
+    type Question<'b> = ExplainRequest<'b>;
+}
+
+impl ExplainRequest<'_> {
+    fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
+        [(Place::Pair(0, 0), self.a.as_ref()), (Place::Pair(0, 1), self.b.as_ref())].into_iter()
+    }
+}
+
+impl<'b> Question<'b> for ExplainRequest<'b> {
+    fn plan(&self, app: &App, shelf: &Shelf) -> Result<Plan, ApiError> {
+        let choice = Choice {
+            model: self.model.as_ref(),
+            method: self.method.as_ref(),
+            measure: self.measure,
+            oov: self.oov,
+            truncate: self.truncate,
+        };
+        let asked = choice.resolve(shelf)?;
+        asked.check_scores()?;
+        let (a, b) = (self.a.as_ref(), self.b.as_ref());
+        let dims = asked.served.engine.model().vectors().dims() as u64;
+        let cells = (a.len() as u64 / 6 + 1) * (b.len() as u64 / 6 + 1);
+        // The matrix is computed and written whatever the method.
+        let matrix = cells * (dims + 8 * BYTES_PER_COSINE as u64);
+        let scoring = asked.multiplications(a, b);
+        Plan::new(asked, 1, a.len() + b.len(), scoring.saturating_add(matrix), app)
+    }
+
+    fn answer(&self, plan: &Plan, _: &App, work: &Work) -> Result<(Vec<u8>, Counts), ApiError> {
+        let asked = &plan.asked;
+        let engine = &asked.served.engine;
+        work.go_on()?;
+        let explained = engine.explain(self.a.as_ref(), self.b.as_ref(), &asked.query);
+        let explained = explained.map_err(|error: QueryError| {
+            ApiError::of_one_pair(asked.explain(error.into(), self.places()))
+        })?;
+        let shares = explained.shares.as_ref();
+        let memberships = shares.and_then(|shares| shares.memberships.as_ref());
+        let tokens = |words: &[ExplainedWord], unknown: &[UnknownToken]| {
+            (words.len() + unknown.len(), unknown.len())
+        };
+        let (in_a, unknown_in_a) = tokens(&explained.one, &explained.one_unknown);
+        let (in_b, unknown_in_b) = tokens(&explained.other, &explained.other_unknown);
+        let response = ExplainResponse {
+            model: &asked.served.name,
+            method: asked.query.method.name(),
+            measure: asked.measure().name(),
+            fingerprint: engine.model().fingerprint(),
+            score: explained.score,
+            unscored: explained.unscored,
+            a: Side { words: &explained.one, unknown: &explained.one_unknown },
+            b: Side { words: &explained.other, unknown: &explained.other_unknown },
+            matrix: &explained.cosines,
+            memberships: memberships.map(|of| Memberships { a: &of.one, b: &of.other }),
+            adds_up: shares.is_some(),
+            sentence: sentence(asked.query.method.name(), &explained),
+        };
+        let counts = Counts {
+            texts: 2,
+            tokens: (in_a + in_b) as u64,
+            unknown: (unknown_in_a + unknown_in_b) as u64,
+        };
+        Ok((endpoint::json(&response)?, counts))
+    }
+}
+
+/// The gist of an explanation.
+fn sentence(method: &str, explained: &Explanation) -> String {
+    let unknown = explained.one_unknown.len() + explained.other_unknown.len();
+    let ignored = match unknown {
+        0 => String::new(),
+        1 => " One token has no vector.".to_owned(),
+        more => format!(" {more} tokens have no vector."),
+    };
+    if explained.unscored {
+        return format!(
+            "{method} cannot score these texts: one of them has no known word.{ignored}"
+        );
+    }
+    let score = explained.score;
+    let words = || explained.one.iter().chain(&explained.other);
+    let mut shares: Vec<(f32, &str)> =
+        words().filter_map(|word| Some((word.share?, word.token.as_str()))).collect();
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let most: Vec<String> = shares
+        .iter()
+        .filter(|(share, _)| *share > 0.0)
+        .take(3)
+        .map(|(share, token)| format!("\"{token}\" ({share:.2})"))
+        .collect();
+    let closest = closest(explained).map_or(String::new(), |(one, other, cosine)| {
+        format!(" The closest words are \"{one}\" and \"{other}\", at a cosine of {cosine:.2}.")
+    });
+    match most.as_slice() {
+        [] => format!("{method} scores {score:.2}.{closest}{ignored}"),
+        most => {
+            format!("{method} scores {score:.2}; most comes from {}.{closest}{ignored}", most.join(", "))
+        }
+    }
+}
+
+/// The two words, one of each text, whose vectors point most the same way.
+fn closest(explained: &Explanation) -> Option<(&str, &str, f32)> {
+    let cells = explained.cosines.iter().zip(&explained.one).flat_map(|(row, one)| {
+        row.iter().zip(&explained.other).map(move |(&cosine, other)| {
+            (one.token.as_str(), other.token.as_str(), cosine)
+        })
+    });
+    cells.reduce(|best, cell| if cell.2 > best.2 { cell } else { best })
+}
+
+/// Why two texts scored as they did: weights, cosines, and what each word adds.
+#[utoipa::path(
+    post,
+    path = "/explain",
+    tag = "compare",
+    request_body(content = schema::ExplainBody, content_type = "application/json"),
+    responses((status = 200, description = "The score taken apart", body = ExplainResponse<'_>)),
+)]
+pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    endpoint::answer::<Explain>(app, request).await
+}

@@ -1,0 +1,264 @@
+//! What bodies are made of: texts borrowed from the body, lists that cannot grow without bound,
+//! numbers that must fit. Strings with escapes are the only ones that are copied.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::de::Error;
+use serde::de::IgnoredAny;
+use serde::de::MapAccess;
+use serde::de::SeqAccess;
+use serde::de::Visitor;
+
+/// Most items of any list that are kept, whatever the settings; the others are only counted.
+pub const MOST_ITEMS: usize = 100_000;
+
+/// How a number that does not fit begins its complaint, here as in `serde_json`.
+pub const OUT_OF_RANGE: &str = "number out of range";
+
+/// A string, borrowed from the body where it stands there as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+#[serde(transparent)]
+pub struct Text<'b>(pub Cow<'b, str>);
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Strings;
+        impl<'de> Visitor<'de> for Strings {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        from.deserialize_str(Strings)
+    }
+}
+
+/// A list of which at most [`MOST_ITEMS`] items are kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// How many the list had.
+    pub length: usize,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(Items(PhantomData))
+    }
+}
+
+struct Items<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
+        let mut items = Vec::new();
+        while items.len() < MOST_ITEMS {
+            match list.next_element()? {
+                Some(item) => items.push(item),
+                None => return Ok(List { length: items.len(), items }),
+            }
+        }
+        let mut length = items.len();
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            length += 1;
+        }
+        Ok(List { items, length })
+    }
+}
+
+/// One text or a list of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OneOrMore<'b>(pub List<Text<'b>>);
+
+impl<'de> Deserialize<'de> for OneOrMore<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = OneOrMore<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(OneOrMore(List { items: vec![Text(Cow::Borrowed(text))], length: 1 }))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(OneOrMore(List { items: vec![Text(Cow::Owned(text.to_owned()))], length: 1 }))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                Items(PhantomData).visit_seq(list).map(OneOrMore)
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+/// A candidate's own name: a string or a whole number, given back as it came.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Id<'b> {
+    /// A string.
+    Text(Text<'b>),
+    /// A whole number.
+    Number(i64),
+}
+
+impl<'de> Deserialize<'de> for Id<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Id<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a whole number")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Id::Text(Text(Cow::Borrowed(text))))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Id::Text(Text(Cow::Owned(text.to_owned()))))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Id::Number(number))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                let number = i64::try_from(number);
+                number.map(Id::Number).map_err(|_| E::custom(OUT_OF_RANGE))
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+/// A text to be ranked, with or without a name of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate<'b> {
+    /// Its name.
+    pub id: Option<Id<'b>>,
+    /// The text.
+    pub text: Text<'b>,
+}
+
+impl AsRef<str> for Candidate<'_> {
+    fn as_ref(&self) -> &str {
+        self.text.as_ref()
+    }
+}
+
+/// A candidate that is not a mere string.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedCandidate<'b> {
+    #[serde(borrow)]
+    id: Option<Id<'b>>,
+    #[serde(borrow)]
+    text: Text<'b>,
+}
+
+impl<'de> Deserialize<'de> for Candidate<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Candidate<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an object with `id` and `text`")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Candidate { id: None, text: Text(Cow::Borrowed(text)) })
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Candidate { id: None, text: Text(Cow::Owned(text.to_owned())) })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let fields = serde::de::value::MapAccessDeserializer::new(map);
+                let NamedCandidate { id, text } = NamedCandidate::deserialize(fields)?;
+                Ok(Candidate { id, text })
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+/// A number that fits an `f32`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Real(pub f32);
+
+impl<'de> Deserialize<'de> for Real {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // Read as f64 first: the parser turns what is too large for an f32 into infinity.
+        Self::of(f64::deserialize(from)?)
+    }
+}
+
+impl Real {
+    /// The number, if it fits.
+    pub fn of<E: Error>(number: f64) -> Result<Self, E> {
+        let narrow = number as f32;
+        if narrow.is_finite() { Ok(Self(narrow)) } else { Err(E::custom(OUT_OF_RANGE)) }
+    }
+}
+
+/// A whole number from 1 to [`MOST_ITEMS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count(pub usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number from 1 to {MOST_ITEMS}")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Count, E> {
+                let fits = usize::try_from(number).ok().filter(|n| (1..=MOST_ITEMS).contains(n));
+                fits.map(Count).ok_or_else(|| E::custom(OUT_OF_RANGE))
+            }
+
+            fn visit_i64<E: Error>(self, _negative: i64) -> Result<Count, E> {
+                Err(E::custom(OUT_OF_RANGE))
+            }
+        }
+        from.deserialize_any(Whole)
+    }
+}

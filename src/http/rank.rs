@@ -1,0 +1,195 @@
+//! `POST /rank`: candidates by how alike they are to a query.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::Counts;
+use crate::engine::Place;
+use crate::engine::RankOptions;
+use crate::engine::Ranking;
+use crate::http::app::App;
+use crate::http::asked::Choice;
+use crate::http::asked::MeasureName;
+use crate::http::asked::Oov;
+use crate::http::compute::Work;
+use crate::http::endpoint;
+use crate::http::endpoint::Endpoint;
+use crate::http::endpoint::Plan;
+use crate::http::endpoint::Question;
+use crate::http::error::ApiError;
+use crate::http::fields::Candidate;
+use crate::http::fields::Count;
+use crate::http::fields::Id;
+use crate::http::fields::List;
+use crate::http::fields::Real;
+use crate::http::fields::Text;
+use crate::http::models::Shelf;
+use crate::http::schema;
+
+/// The body of `POST /rank`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RankRequest<'b> {
+    #[serde(borrow)]
+    query: Text<'b>,
+    #[serde(borrow)]
+    candidates: List<Candidate<'b>>,
+    #[serde(borrow)]
+    model: Option<Text<'b>>,
+    #[serde(borrow)]
+    method: Option<Text<'b>>,
+    measure: Option<MeasureName>,
+    top_k: Option<Count>,
+    min_score: Option<Real>,
+    return_text: Option<bool>,
+    oov: Option<Oov>,
+    truncate: Option<bool>,
+}
+
+/// Candidates by how alike they are to the query.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RankResponse<'r> {
+    /// The model's name.
+    model: &'r str,
+    /// The method, `auto` resolved.
+    method: &'static str,
+    /// The measure.
+    measure: &'static str,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: &'r str,
+    /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
+    results: Vec<RankedCandidate<'r>>,
+    /// Indexes of the candidates that cannot be scored.
+    unscored: &'r [usize],
+    /// Indexes of the candidates that were cut.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    truncated: &'r [usize],
+    /// Whether the query was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    query_truncated: bool,
+}
+
+/// A candidate and its score.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RankedCandidate<'r> {
+    /// Its place among the candidates.
+    index: usize,
+    /// Its own name, if it came with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::IdSchema>)]
+    id: Option<&'r Id<'r>>,
+    /// Its score.
+    score: f32,
+    /// The text, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'r str>,
+}
+
+/// The endpoint.
+pub struct Rank;
+
+impl Endpoint for Rank {
+    type Question<'b> = RankRequest<'b>;
+}
+
+impl RankRequest<'_> {
+    fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
+        let candidates = self.candidates.items.iter().enumerate();
+        let place = |(index, candidate)| (Place::Candidate(index), AsRef::as_ref(candidate));
+        let places = candidates.map(place as fn((usize, &Candidate<'_>)) -> (Place, &str));
+        std::iter::once((Place::Query, self.query.as_ref())).chain(places)
+    }
+
+    /// The results, the unscored last where everything is wanted.
+    fn results<'r>(&'r self, ranking: &Ranking, options: &RankOptions) -> Vec<RankedCandidate<'r>> {
+        let wanted = options.top_k.unwrap_or(usize::MAX);
+        let scored = ranking.results.iter().map(|ranked| (ranked.index, ranked.score));
+        // A least score leaves out what has none.
+        let unscored = ranking.unscored.iter().filter(|_| options.min_score.is_none());
+        let all = scored.chain(unscored.map(|&index| (index, 0.0))).take(wanted);
+        all.filter_map(|(index, score)| {
+            let candidate = self.candidates.items.get(index)?;
+            let text = self.return_text.unwrap_or(false).then_some(candidate.text.as_ref());
+            Some(RankedCandidate { index, id: candidate.id.as_ref(), score, text })
+        })
+        .collect()
+    }
+}
+
+impl<'b> Question<'b> for RankRequest<'b> {
+    fn plan(&self, app: &App, shelf: &Shelf) -> Result<Plan, ApiError> {
+        let (length, limit) = (self.candidates.length, app.settings.max_candidates);
+        endpoint::check_length("/candidates", "candidates", length, limit)?;
+        let choice = Choice {
+            model: self.model.as_ref(),
+            method: self.method.as_ref(),
+            measure: self.measure,
+            oov: self.oov,
+            truncate: self.truncate,
+        };
+        let asked = choice.resolve(shelf)?;
+        asked.served.engine.check(&asked.query)?;
+        let query = self.query.as_ref();
+        let mut multiplications = 0_u64;
+        let mut bytes = query.len();
+        for candidate in &self.candidates.items {
+            let text = candidate.as_ref();
+            multiplications = multiplications.saturating_add(asked.multiplications(query, text));
+            bytes += text.len();
+        }
+        Plan::new(asked, length, bytes, multiplications, app)
+    }
+
+    fn answer(&self, plan: &Plan, app: &App, work: &Work) -> Result<(Vec<u8>, Counts), ApiError> {
+        let asked = &plan.asked;
+        let (engine, candidates) = (&asked.served.engine, &self.candidates.items);
+        asked.check_total(self.places(), &app.settings)?;
+        let options = RankOptions {
+            query: asked.query,
+            top_k: self.top_k.map(|Count(most)| most),
+            min_score: self.min_score.map(|Real(least)| least),
+        };
+        let in_parts = engine.ranks_in_parts(asked.query.method);
+        let per_part = if in_parts { plan.per_part() } else { candidates.len() };
+        let ranked = work.in_parts(candidates.len(), per_part, |part| {
+            let part = candidates.get(part).unwrap_or_default();
+            engine.rank_best(self.query.as_ref(), part, &options)
+        });
+        let mut ranking = ranked.map_err(|error| asked.explain(error, self.places()))?;
+        ranking.order(&options);
+        let response = RankResponse {
+            model: &asked.served.name,
+            method: asked.query.method.name(),
+            measure: ranking.measure.name(),
+            fingerprint: engine.model().fingerprint(),
+            results: self.results(&ranking, &options),
+            unscored: &ranking.unscored,
+            truncated: &ranking.truncated,
+            query_truncated: ranking.query_truncated,
+        };
+        let query = Counts { texts: 1, ..Counts::default() };
+        let mut counts = ranking.counts;
+        counts.add(query);
+        Ok((endpoint::json(&response)?, counts))
+    }
+}
+
+/// Candidates by how alike they are to a query, best first.
+#[utoipa::path(
+    post,
+    path = "/rank",
+    tag = "compare",
+    request_body(content = schema::RankBody, content_type = "application/json"),
+    responses((status = 200, description = "Candidates, best first", body = RankResponse<'_>)),
+)]
+pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    endpoint::answer::<Rank>(app, request).await
+}
