@@ -1,6 +1,8 @@
 //! The HTTP service: requests in, the engine's answers out. How texts are compared is not known
 //! here.
 
+pub mod keys;
+pub mod quota;
 pub mod settings;
 
 pub use settings::NamedModel;
