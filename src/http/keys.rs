@@ -157,10 +157,8 @@ impl Keys {
         }
         let mut text = Vec::new();
         file.take(FILE_BYTES + 1).read_to_end(&mut text).map_err(io)?;
-        let whole = |problem: &str| KeysError::Whole {
-            path: path.to_owned(),
-            problem: problem.to_owned(),
-        };
+        let whole =
+            |problem: &str| KeysError::Whole { path: path.to_owned(), problem: problem.to_owned() };
         if text.len() as u64 > FILE_BYTES {
             return Err(whole("has more than 1 MiB"));
         }
@@ -250,8 +248,8 @@ fn fields(line: &str) -> Result<(&str, Scope, [u8; 32]), String> {
         return Err("it is not id:scope:blake3-hex".to_owned());
     };
     check_id(id)?;
-    let digest = blake3::Hash::from_hex(digest)
-        .map_err(|_| "the digest is not 64 hex digits".to_owned())?;
+    let digest =
+        blake3::Hash::from_hex(digest).map_err(|_| "the digest is not 64 hex digits".to_owned())?;
     Ok((id, scope.parse()?, *digest.as_bytes()))
 }
 

@@ -3,7 +3,9 @@
 
 pub mod keys;
 pub mod quota;
+mod serve;
 pub mod settings;
 
+pub use serve::serve;
 pub use settings::NamedModel;
 pub use settings::Settings;

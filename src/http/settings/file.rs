@@ -61,9 +61,9 @@ fn in_order<'t>(table: &'t DeTable<'_>) -> Vec<(usize, &'t str, &'t DeValue<'t>)
 fn written(value: &DeValue<'_>) -> Result<Written, String> {
     match value {
         DeValue::Array(values) => {
-            values.iter().map(Spanned::get_ref).map(single).collect::<Result<_, _>>()
+            { values.iter().map(Spanned::get_ref).map(single).collect::<Result<_, _>>() }
+                .map(Written::Many)
         }
-        .map(Written::Many),
         value => single(value).map(Written::One),
     }
 }

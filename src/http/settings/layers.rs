@@ -35,6 +35,8 @@ pub struct Layers {
     pub environment: Vec<(OsString, OsString)>,
     /// Flags without their dashes, with the values given.
     pub flags: Vec<(String, Vec<String>)>,
+    /// Flags that are no settings, which one may have been meant when a flag is not known.
+    pub other_flags: &'static [&'static str],
 }
 
 /// Where a value comes from.
@@ -99,6 +101,8 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// One for each setting of the list.
     origins: Vec<Origin>,
+    /// Whether a settings file is there and what it says is not known.
+    pub(super) unread: bool,
 }
 
 impl Loaded {
@@ -108,13 +112,14 @@ impl Loaded {
             settings: Settings::default(),
             problems: Vec::new(),
             origins: vec![Origin::Default; LIST.len()],
+            unread: false,
         };
         if let Some(file) = &layers.file {
             loaded.read_file(file);
         }
         loaded.read_environment(&layers.environment);
         for (flag, values) in &layers.flags {
-            loaded.read_flag(flag, values);
+            loaded.read_flag(flag, values, layers.other_flags);
         }
         loaded
     }
@@ -131,8 +136,9 @@ impl Loaded {
         self.problems.push(Problem { key: Some(key), origin, what });
     }
 
-    /// Notes a problem that belongs to no setting.
-    pub fn note(&mut self, what: String) {
+    /// Notes that the settings file could not be read.
+    pub fn note_unread(&mut self, what: String) {
+        self.unread = true;
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }
 
@@ -140,6 +146,7 @@ impl Loaded {
         let read = file::entries(&file.text);
         let origin = |line| Origin::File { name: file.name.clone(), line };
         for (line, what) in read.broken {
+            self.unread = true;
             self.problems.push(Problem { key: None, origin: origin(line), what });
         }
         let both = |key| read.entries.iter().any(|entry| entry.key == key);
@@ -151,7 +158,10 @@ impl Loaded {
             let key = if entry.key == file::MODELS { "model" } else { &entry.key };
             match find(|setting| setting.key == key) {
                 Some(place) => self.put(place, origin(entry.line), entry.written),
-                None => self.unknown(origin(entry.line), &entry.key, |s| s.key.to_owned()),
+                None => {
+                    let known = LIST.iter().map(|setting| setting.key.to_owned());
+                    self.unknown(origin(entry.line), &entry.key, known);
+                }
             }
         }
     }
@@ -175,15 +185,18 @@ impl Loaded {
                     });
                     self.put(place, origin, written);
                 }
-                None => self.unknown(origin, &name, Setting::variable),
+                None => self.unknown(origin, &name, LIST.iter().map(Setting::variable)),
             }
         }
     }
 
-    fn read_flag(&mut self, flag: &str, values: &[String]) {
+    fn read_flag(&mut self, flag: &str, values: &[String], others: &[&str]) {
         let origin = Origin::Flag(flag.to_owned());
         let Some(place) = find(|setting| setting.flag() == flag) else {
-            return self.unknown(origin, &format!("--{flag}"), |s| format!("--{}", s.flag()));
+            let settings = LIST.iter().map(Setting::flag);
+            let known = settings.chain(others.iter().map(|&other| other.to_owned()));
+            let known = known.map(|flag| format!("--{flag}"));
+            return self.unknown(origin, &format!("--{flag}"), known);
         };
         let written = match values {
             _ if LIST[place].rule.is_list() => Ok(Written::Many(values.to_vec())),
@@ -202,10 +215,10 @@ impl Loaded {
         }
     }
 
-    fn unknown(&mut self, origin: Origin, said: &str, name: impl Fn(&Setting) -> String) {
+    fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
         // Nobody misspells a key into a thousand characters.
         let short: String = said.chars().take(64).collect();
-        let nearest = LIST.iter().map(name).min_by_key(|known| edit_distance(&short, known));
+        let nearest = known.min_by_key(|known| edit_distance(&short, known));
         let what = format!(
             "{} is no setting; the nearest is {}",
             quoted(said),
