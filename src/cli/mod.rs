@@ -4,8 +4,13 @@
 //! 74 no room left for what had to be written.
 
 mod eval;
+mod healthcheck;
 mod inspect;
+mod keygen;
+mod log;
+mod machine;
 mod pack;
+mod serve;
 
 use std::io;
 use std::io::ErrorKind;
@@ -26,6 +31,12 @@ struct Cli {
 enum Command {
     /// Pack foreign word vectors and counts into one model file, or fit more to such a file
     Pack(Box<pack::PackArgs>),
+    /// Answer over HTTP
+    Serve(serve::ServeArgs),
+    /// Ask a running service whether it is ready: exit code 0 if it is, 1 if not
+    Healthcheck(healthcheck::HealthcheckArgs),
+    /// Draw an API key and print the line that lets it in
+    Keygen(keygen::KeygenArgs),
     /// Show what is inside a model file, and what texts become under it
     Inspect(inspect::InspectArgs),
     /// Measure methods on labelled texts, or find their thresholds
@@ -66,6 +77,9 @@ fn usage(problem: impl std::fmt::Display) -> Failure {
 pub fn run() -> Result<(), Failure> {
     match Cli::parse().command {
         Command::Pack(args) => pack::run(*args),
+        Command::Serve(args) => serve::run(args),
+        Command::Healthcheck(args) => healthcheck::run(args),
+        Command::Keygen(args) => keygen::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Eval(command) => eval::run(command),
     }

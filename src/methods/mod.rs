@@ -309,6 +309,8 @@ pub mod wrd;
 
 pub use measure::Measure;
 
+pub(crate) use names::edit_distance;
+
 methods! {
     AvgCos => avg_cos,
     Sif => sif::weighted,

@@ -42,7 +42,7 @@ fn canonical(name: &str) -> String {
 }
 
 /// The fewest insertions, deletions and replacements that turn one word into the other.
-fn edit_distance(a: &str, b: &str) -> usize {
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, a) in a.chars().enumerate() {

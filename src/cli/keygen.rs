@@ -1,0 +1,42 @@
+//! `cognate keygen`: draws an API key and prints it with the line that lets it in.
+
+use std::io;
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::print;
+use crate::cli::usage;
+use crate::http::keys;
+use crate::http::keys::Scope;
+
+/// How every key begins, so that one is known for what it is where it should not be.
+const PREFIX: &str = "cog_";
+
+#[derive(Debug, Args)]
+pub(super) struct KeygenArgs {
+    /// Who the key is for: at most 64 of A-Z, a-z, 0-9, `.`, `_` and `-`
+    id: String,
+    /// What it may be used for: query, or admin for that and for steering the service
+    #[arg(long, default_value = "query")]
+    scope: Scope,
+}
+
+pub(super) fn run(args: KeygenArgs) -> Result<(), Failure> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret)
+        .map_err(|error| anyhow::anyhow!("no random numbers can be had: {error}"))?;
+    let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
+    let line = keys::line(&args.id, args.scope, &key).map_err(usage)?;
+    // Beside the two lines, so that programs can take them as they are.
+    let _ = writeln!(
+        io::stderr(),
+        "The first line is the key, shown this once: give it to `{}`.\n\
+         The second belongs into the keys file (setting keys_file), and is no secret.",
+        args.id
+    );
+    print(&format!("{key}\n{line}"))
+}

@@ -1,0 +1,173 @@
+//! The log of a service: JSON lines on standard error, or plain ones where a person reads them.
+//!
+//! Lines go through a bounded queue to a thread that writes them. When standard error is stuck or
+//! full, lines are lost and nothing else: no request waits for its log.
+
+use std::fs::File;
+use std::io;
+use std::io::IsTerminal;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::panic;
+use std::panic::AssertUnwindSafe;
+
+use tracing::Dispatch;
+use tracing_appender::non_blocking::NonBlockingBuilder;
+use tracing_appender::non_blocking::WorkerGuard;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+
+/// Lines that wait to be written; more are lost.
+const WAITING_LINES: usize = 8192;
+/// What a filter can say without naming a part of the program.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// How lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Json,
+    Plain,
+}
+
+/// Keeps the log going; what waits is written when this is dropped, unless that takes a second.
+pub(super) struct Logs {
+    guard: Option<WorkerGuard>,
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        let guard = self.guard.take();
+        // The guard prints when its thread is stuck, and printing panics without a reader.
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(guard)));
+    }
+}
+
+/// Logs to standard error from here on, panics included.
+pub(super) fn set_up(filter: &str) -> Result<Logs, String> {
+    let style = if io::stderr().is_terminal() { Style::Plain } else { Style::Json };
+    // A descriptor of its own: a thread stuck in a write would hold the lock of the shared one.
+    let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);
+    let stderr = stderr.map_err(|error| format!("cannot log to standard error: {error}"))?;
+    let (dispatch, logs) = writing_to(stderr, self::filter(filter)?, style);
+    tracing::dispatcher::set_global_default(dispatch).map_err(|error| error.to_string())?;
+    panic::set_hook(Box::new(|panic| {
+        // Not the message: that of a wrong slice of a text quotes the text.
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(place, "panicked");
+    }));
+    Ok(logs)
+}
+
+/// Reads a filter, or says what is wrong with it.
+pub(super) fn filter(text: &str) -> Result<EnvFilter, String> {
+    let is_level = |part: &str| LEVELS.iter().any(|level| part.eq_ignore_ascii_case(level));
+    for part in text.split(',').map(str::trim) {
+        // Such a part would be taken for the name of a part of the program, and log everything.
+        let bare = part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if bare && !is_level(part) && part != env!("CARGO_PKG_NAME") {
+            return Err(format!("`{part}` is none of {}", LEVELS.join(", ")));
+        }
+    }
+    let builder = EnvFilter::builder().with_regex(false);
+    builder.parse(text).map_err(|error| format!("is no filter: {error}"))
+}
+
+fn writing_to(
+    writer: impl Write + Send + 'static,
+    filter: EnvFilter,
+    style: Style,
+) -> (Dispatch, Logs) {
+    let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES);
+    let (writer, guard) = queue.thread_name("log").finish(writer);
+    // Errors of the log are not logged: on a full disk that would end in a panic.
+    let layer = fmt::layer().with_writer(writer).log_internal_errors(false);
+    let layer = match style {
+        Style::Plain => layer.with_ansi(false).boxed(),
+        Style::Json => {
+            let json = layer.json().flatten_event(true).with_current_span(true);
+            json.with_span_list(false).boxed()
+        }
+    };
+    let registry = tracing_subscriber::registry().with(filter).with(layer);
+    (Dispatch::new(registry), Logs { guard: Some(guard) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Hands lines over to a test.
+    struct Lines(mpsc::Sender<Vec<u8>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Logs far more lines than may wait, and gives the time that took, closing the log included.
+    fn flood(writer: impl Write + Send + 'static) -> Duration {
+        let begun = Instant::now();
+        let (dispatch, logs) = writing_to(writer, filter("info").unwrap(), Style::Json);
+        tracing::dispatcher::with_default(&dispatch, || {
+            for number in 0..4 * WAITING_LINES {
+                tracing::info!(number, "a line of a log, long enough to fill a pipe in a while");
+            }
+        });
+        drop(logs);
+        begun.elapsed()
+    }
+
+    #[test]
+    fn a_full_disk_costs_lines_and_nothing_else() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        assert!(flood(full) < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_stuck_reader_costs_lines_and_nothing_else() {
+        // The pipe takes 64 KiB; nobody reads them while the log is written.
+        let (reader, writer) = io::pipe().unwrap();
+        assert!(flood(writer) < Duration::from_secs(20));
+        drop(reader);
+    }
+
+    #[test]
+    fn lines_are_json_with_time_and_level() {
+        let (sender, lines) = mpsc::channel();
+        let (dispatch, logs) = writing_to(Lines(sender), filter("info").unwrap(), Style::Json);
+        tracing::dispatcher::with_default(&dispatch, || {
+            tracing::debug!("not asked for");
+            tracing::info!(route = "/rank", "said \"yes\"\n");
+        });
+        drop(logs);
+        let lines: Vec<u8> = lines.iter().flatten().collect();
+        let line: serde_json::Value = serde_json::from_slice(&lines).unwrap();
+        assert_eq!(line["level"], "INFO");
+        assert_eq!(line["message"], "said \"yes\"\n");
+        assert_eq!(line["route"], "/rank");
+        let time = line["timestamp"].as_str().unwrap();
+        assert!(time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
+    }
+
+    #[test]
+    fn a_filter_is_levels_and_parts_of_the_program() {
+        for good in ["info", "WARN", "off", "info,cognate=debug", "cognate::http=trace,hyper=off"] {
+            assert!(filter(good).is_ok(), "{good}");
+        }
+        for wrong in ["", "infos", "5", "info,", "cognate=loud", "info,[x"] {
+            assert!(filter(wrong).is_err(), "{wrong}");
+        }
+    }
+}

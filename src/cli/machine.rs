@@ -1,0 +1,119 @@
+//! What settings are read from, and what their checks ask of the machine: files, the environment,
+//! limits, models.
+
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::path::Path;
+
+use rustix::fs::Access;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
+
+use crate::cli::log;
+use crate::engine::Engine;
+use crate::http::NamedModel;
+use crate::http::Settings;
+use crate::http::keys::Keys;
+use crate::http::settings::Layers;
+use crate::http::settings::SettingsFile;
+use crate::http::settings::Surroundings;
+
+/// The settings file that is read if it is there.
+const SETTINGS_FILE: &str = "cognate.toml";
+/// The variable that names another.
+const SETTINGS_FILE_VARIABLE: &str = "COGNATE_CONFIG";
+/// Largest settings file.
+const SETTINGS_FILE_BYTES: u64 = 1 << 20;
+
+/// The layers of settings on this machine, and why the settings file cannot be read if so.
+pub(super) fn layers(
+    config: Option<&Path>,
+    flags: Vec<(String, Vec<String>)>,
+) -> (Layers, Option<String>) {
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let named = environment.iter().find(|(name, _)| name == SETTINGS_FILE_VARIABLE);
+    let named = config.or(named.map(|(_, path)| Path::new(path)));
+    let path = named.unwrap_or(Path::new(SETTINGS_FILE));
+    let (file, unread) = match read(path) {
+        Ok(text) => (Some(SettingsFile { name: path.display().to_string(), text }), None),
+        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => (None, None),
+        Err(error) => (None, Some(format!("cannot read {}: {error}", path.display()))),
+    };
+    (Layers { file, environment, flags, ..Layers::default() }, unread)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(SETTINGS_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > SETTINGS_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 1 MiB"));
+    }
+    Ok(text)
+}
+
+/// This machine, asked by the checks.
+pub(super) struct Machine {
+    /// Whether models are opened and hashed, not only looked for.
+    pub(super) thorough: bool,
+}
+
+impl Surroundings for Machine {
+    /// As many as the process may give itself: it does so here.
+    fn open_files(&self) -> u64 {
+        let Rlimit { maximum, .. } = rustix::process::getrlimit(Resource::Nofile);
+        // Where it cannot be raised, what there is stays.
+        let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+        rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+    }
+
+    fn model(&self, model: &NamedModel, settings: &Settings) -> Result<(), String> {
+        if !self.thorough {
+            let found = model.path.metadata();
+            return match found.map(|found| found.is_file()) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(format!("{} is not a regular file", model.path.display())),
+                Err(error) => Err(format!("cannot open {}: {error}", model.path.display())),
+            };
+        }
+        if settings.strict {
+            not_writable(&model.path)?;
+        }
+        let opened = Engine::open(&model.path, &settings.open_options());
+        opened.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn digest(&self, model: &NamedModel, digest: &str) -> Result<(), String> {
+        // A file that cannot be opened is told of already.
+        let Some(file) = File::open(&model.path).ok().filter(|_| self.thorough) else {
+            return Ok(());
+        };
+        let mut hasher = blake3::Hasher::new();
+        let hashed = hasher.update_reader(file);
+        hashed.map_err(|error| format!("cannot read {}: {error}", model.path.display()))?;
+        let got = hasher.finalize().to_hex();
+        if got.eq_ignore_ascii_case(digest) {
+            return Ok(());
+        }
+        Err(format!("{} has the digest {got}", model.path.display()))
+    }
+
+    fn keys(&self, path: &Path) -> Result<(), String> {
+        Keys::read(path).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn log(&self, filter: &str) -> Result<(), String> {
+        log::filter(filter).map(drop)
+    }
+}
+
+/// Refuses a file that this process could write to, or exchange for another.
+fn not_writable(path: &Path) -> Result<(), String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    for path in [path, folder.unwrap_or(Path::new("."))] {
+        if rustix::fs::access(path, Access::WRITE_OK).is_ok() {
+            return Err(format!("this process could write to {} (strict)", path.display()));
+        }
+    }
+    Ok(())
+}

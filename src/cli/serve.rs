@@ -1,0 +1,155 @@
+//! `cognate serve`: flags made from the list of settings, and the start.
+
+use std::path::PathBuf;
+
+use clap::Arg;
+use clap::ArgAction;
+use clap::ArgMatches;
+use clap::Args;
+use clap::Command;
+use clap::FromArgMatches;
+use clap::error::ErrorKind;
+
+use crate::cli::Failure;
+use crate::cli::log;
+use crate::cli::machine;
+use crate::cli::machine::Machine;
+use crate::cli::print;
+use crate::cli::usage;
+use crate::http;
+use crate::http::Settings;
+use crate::http::settings::LIST;
+use crate::http::settings::Loaded;
+use crate::http::settings::Setting;
+use crate::http::settings::Shape;
+use crate::http::settings::Written;
+
+/// Where clap puts the first thing that it does not know, and all that follows.
+const REST: &str = "rest";
+
+/// What was said on the command line. The values are text: they are judged together with those of
+/// the other layers.
+#[derive(Debug, Default)]
+pub(super) struct ServeArgs {
+    config: Option<PathBuf>,
+    check: bool,
+    /// Flags without their dashes, those that do not exist included.
+    flags: Vec<(String, Vec<String>)>,
+}
+
+pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
+    let _logs = if args.check { Some(log::set_up("warn").map_err(usage)?) } else { None };
+    let (mut layers, unread) = machine::layers(args.config.as_deref(), args.flags);
+    layers.other_flags = &["config", "check", "help"];
+    let mut loaded = Loaded::read(&layers);
+    if let Some(what) = unread {
+        loaded.note_unread(what);
+    }
+    loaded.check(&Machine { thorough: args.check });
+    if args.check {
+        print(&loaded.to_toml())?;
+    }
+    if !loaded.problems.is_empty() {
+        let problems: Vec<String> =
+            loaded.problems.iter().map(|problem| format!("\n  {problem}")).collect();
+        return Err(usage(format!("the settings cannot be used:{}", problems.concat())));
+    }
+    if args.check {
+        return Ok(());
+    }
+    let _logs = log::set_up(&loaded.settings.log).map_err(usage)?;
+    http::serve(loaded.settings)
+        .map_err(|error| Failure { code: error.exit_code(), error: error.into() })
+}
+
+impl Args for ServeArgs {
+    fn augment_args(command: Command) -> Command {
+        let config = Arg::new("config")
+            .long("config")
+            .value_name("FILE")
+            .value_parser(clap::value_parser!(PathBuf))
+            .help("Settings file [default: cognate.toml if it is there; env COGNATE_CONFIG]");
+        let check = Arg::new("check").long("check").action(ArgAction::SetTrue).help(
+            "Check settings, models and keys, print the settings in force as TOML and every \
+             problem, and stop",
+        );
+        let rest = Arg::new(REST).num_args(0..).allow_hyphen_values(true).hide(true);
+        let flags = LIST.iter().map(flag);
+        command.arg(config).arg(check).args(flags).arg(rest)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// The flag of a setting.
+fn flag(setting: &'static Setting) -> Arg {
+    let shown = match setting.read(&Settings::default()) {
+        Written::One(text) => text,
+        Written::Many(texts) if texts.is_empty() => "none".to_owned(),
+        Written::Many(texts) => texts.join(","),
+    };
+    let range = setting.rule.range().map(|range| format!("; {range}")).unwrap_or_default();
+    let sentence = setting.help.trim().trim_end_matches('.');
+    let help = format!("{sentence} [default: {shown}{range}; env {}]", setting.variable());
+    let name = match setting.rule.shape {
+        Shape::Count(..) => "NUMBER",
+        Shape::Bytes(..) => "SIZE",
+        Shape::Choice(_) => "WORD",
+        Shape::Switch => "BOOL",
+        Shape::Text(form) | Shape::List(form) => form,
+    };
+    let arg = Arg::new(setting.key).long(setting.flag()).value_name(name).help(help);
+    let arg = arg.action(ArgAction::Append).num_args(1).allow_negative_numbers(true);
+    match setting.rule.shape {
+        Shape::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        _ => arg,
+    }
+}
+
+impl FromArgMatches for ServeArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut args = Self::default();
+        args.update_from_arg_matches(matches)?;
+        Ok(args)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.config = matches.get_one("config").cloned().or(self.config.take());
+        self.check |= matches.get_flag("check");
+        for setting in LIST {
+            if let Some(values) = matches.get_many::<String>(setting.key) {
+                self.add(&setting.flag(), values.cloned());
+            }
+        }
+        let rest: Vec<&String> = matches.get_many(REST).into_iter().flatten().collect();
+        let Some((unknown, rest)) = rest.split_first() else {
+            return Ok(());
+        };
+        if !unknown.starts_with('-') {
+            let what = format!("`{}` is no flag\n", unknown.escape_debug());
+            return Err(clap::Error::raw(ErrorKind::UnknownArgument, what));
+        }
+        // Noted, to be told with all other problems; what follows may be known again.
+        let (name, value) = match unknown.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (unknown.as_str(), false),
+        };
+        self.add(name.trim_start_matches('-'), std::iter::empty());
+        let separate = !value && rest.first().is_some_and(|next| !next.starts_with('-'));
+        let rest = rest.iter().skip(usize::from(separate));
+        let command = Self::augment_args(Command::new("serve").bin_name("cognate serve"));
+        let again = std::iter::once("serve").chain(rest.map(|text| text.as_str()));
+        self.update_from_arg_matches(&command.try_get_matches_from(again)?)
+    }
+}
+
+impl ServeArgs {
+    fn add(&mut self, flag: &str, values: impl Iterator<Item = String>) {
+        match self.flags.iter_mut().find(|(known, _)| known == flag) {
+            Some((_, before)) => before.extend(values),
+            None => self.flags.push((flag.to_owned(), values.collect())),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What no setting can tell of itself alone: whether they fit each other and the machine.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::http::settings::Loaded;
+use crate::http::settings::NamedModel;
+use crate::http::settings::Settings;
+use crate::http::settings::value::quoted;
+
+/// File descriptors that are not connections: models, logs, listeners, the runtime's own.
+const OTHER_FILES: u64 = 64;
+/// Longest name of a model.
+const MODEL_NAME: usize = 64;
+
+/// What the checks ask of the machine; who starts the service answers.
+pub trait Surroundings {
+    /// Files that the process may have open at once.
+    fn open_files(&self) -> u64;
+
+    /// Whether a model file can be served.
+    fn model(&self, model: &NamedModel, settings: &Settings) -> Result<(), String>;
+
+    /// Whether the first model's file has this digest.
+    fn digest(&self, model: &NamedModel, digest: &str) -> Result<(), String>;
+
+    /// Whether the keys file can be used.
+    fn keys(&self, path: &Path) -> Result<(), String>;
+
+    /// Whether that is a filter for the log.
+    fn log(&self, filter: &str) -> Result<(), String>;
+}
+
+impl Loaded {
+    /// Checks the settings against each other and the machine, and notes every problem.
+    pub fn check(&mut self, around: &dyn Surroundings) {
+        if self.unread {
+            // Defaults in the place of what the file says would fail checks that it passes.
+            return;
+        }
+        let settings = self.settings.clone();
+        self.check_addresses(&settings);
+        self.check_models(&settings, around);
+        if let Some(path) = &settings.keys_file
+            && let Err(what) = around.keys(path)
+        {
+            self.wrong("keys_file", what);
+        }
+        for origin in &settings.cors_origins {
+            if let Err(what) = check_origin(origin, settings.keys_file.is_some()) {
+                self.wrong("cors_origins", what);
+            }
+        }
+        let (needed, allowed) =
+            ((settings.max_connections as u64).saturating_add(OTHER_FILES), around.open_files());
+        if needed > allowed {
+            self.wrong(
+                "max_connections",
+                format!(
+                    "{} connections need {needed} open files and this process may have {allowed}: \
+                     raise `ulimit -n` or lower max_connections",
+                    settings.max_connections
+                ),
+            );
+        }
+        let largest = settings.max_texts.max(settings.max_pairs).max(settings.max_candidates);
+        if settings.admission_units < largest {
+            self.wrong(
+                "admission_units",
+                format!(
+                    "{} is less than the {largest} items that one request may have, which could \
+                     then never be admitted: raise it, or lower max_texts, max_pairs and \
+                     max_candidates",
+                    settings.admission_units
+                ),
+            );
+        }
+        if let Err(what) = around.log(&settings.log) {
+            self.wrong("log", what);
+        }
+    }
+
+    fn check_addresses(&mut self, settings: &Settings) {
+        let protected = settings.keys_file.is_some() || settings.allow_no_auth;
+        let listens = [("listen", Some(settings.listen)), ("admin_listen", settings.admin_listen)];
+        for (key, address) in listens {
+            let Some(address) = address else { continue };
+            if !protected && !address.ip().to_canonical().is_loopback() {
+                self.wrong(
+                    key,
+                    format!(
+                        "others can reach {address} and no keys are asked for: give keys_file (see \
+                         `cognate keygen`), listen on 127.0.0.1, or set allow_no_auth"
+                    ),
+                );
+            }
+        }
+        if settings.admin_listen == Some(settings.listen) && settings.listen.port() != 0 {
+            self.wrong("admin_listen", format!("{} is taken by listen", settings.listen));
+        }
+    }
+
+    fn check_models(&mut self, settings: &Settings, around: &dyn Surroundings) {
+        let mut names = BTreeSet::new();
+        for model in &settings.model {
+            if let Err(what) = check_model_name(&model.name) {
+                self.wrong("model", what);
+            }
+            if !names.insert(&model.name) {
+                self.wrong("model", format!("{} names two models", quoted(&model.name)));
+            }
+            if let Err(what) = around.model(model, settings) {
+                self.wrong("model", what);
+            }
+        }
+        let (Some(digest), Some(first)) = (&settings.model_digest, settings.model.first()) else {
+            return;
+        };
+        if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            self.wrong("model_digest", format!("{} is not 64 hex digits", quoted(digest)));
+        } else if let Err(what) = around.digest(first, digest) {
+            self.wrong("model_digest", what);
+        }
+    }
+}
+
+fn check_model_name(name: &str) -> Result<(), String> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let first = name.bytes().next().is_some_and(plain);
+    let rest = name.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
+    if first && rest && name.len() <= MODEL_NAME {
+        return Ok(());
+    }
+    Err(format!(
+        "{} is no name for a model: at most {MODEL_NAME} of a-z, 0-9, `.`, `_` and `-`, the first \
+         a letter or digit",
+        quoted(name)
+    ))
+}
+
+/// Whether a browser could send this as its origin.
+fn check_origin(origin: &str, keys: bool) -> Result<(), String> {
+    if origin == "*" && keys {
+        return Err("`*` would let any site use a visitor's key: name the origins".to_owned());
+    }
+    if origin == "*" {
+        return Ok(());
+    }
+    let wrong = |why: &str| Err(format!("{} is no exact origin: {why}", quoted(origin)));
+    let (rest, usual_port) = match origin.split_once("://") {
+        Some(("https", rest)) => (rest, ":443"),
+        Some(("http", rest)) => (rest, ":80"),
+        _ => {
+            return wrong("it must be https://host or http://host, with a port if it is not usual");
+        }
+    };
+    if rest.ends_with(usual_port) {
+        return wrong("browsers leave the usual port out");
+    }
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) if !rest.ends_with(']') => (host, Some(port)),
+        _ => (rest, None),
+    };
+    if let Some(port) = port
+        && (port.starts_with(['0', '+']) || port.parse::<u16>().is_err())
+    {
+        return wrong("the port is no number from 1 to 65535");
+    }
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let name =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
+    let good = match inner {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(name),
+    };
+    if good { Ok(()) } else { wrong("only a host in small letters may follow, without path") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_exact() {
+        for good in
+            ["https://a.example", "http://localhost:3000", "https://[::1]:8443", "https://[::1]"]
+        {
+            assert_eq!(check_origin(good, true), Ok(()), "{good}");
+        }
+        for wrong in [
+            "",
+            "null",
+            "a.example",
+            "ftp://a.example",
+            "https://",
+            "https://a.example/",
+            "https://a.example:443",
+            "http://a.example:80",
+            "https://a.example:0",
+            "https://a.example:65536",
+            "https://a.example:",
+            "https://A.example",
+            "https://*.example",
+            "https://u@a.example",
+            "https://[::1",
+            "https://a b",
+        ] {
+            assert!(check_origin(wrong, false).is_err(), "{wrong}");
+        }
+        assert_eq!(check_origin("*", false), Ok(()));
+        assert!(check_origin("*", true).is_err());
+    }
+
+    #[test]
+    fn model_names_fit_into_paths_and_labels() {
+        for good in ["default", "a", "0", "glove-6b.100d_v2", &"x".repeat(64)] {
+            assert_eq!(check_model_name(good), Ok(()), "{good}");
+        }
+        for wrong in ["", "-a", ".a", "A", "a b", "a:b", "a/b", "ü", &"x".repeat(65)] {
+            assert!(check_model_name(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The settings file: TOML in, keys with their lines and values as written out. Which keys there
+//! are is not known here, but for the table of models.
+
+use toml::Spanned;
+use toml::de::DeTable;
+use toml::de::DeValue;
+
+use crate::http::settings::rule::Written;
+use crate::http::settings::value::quoted;
+
+/// The table that can be given instead of `model`.
+pub(super) const MODELS: &str = "models";
+
+/// One key of the file.
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) line: usize,
+    pub(super) written: Result<Written, String>,
+}
+
+/// What a file says, in its order, and where it is no TOML: line and problem.
+#[derive(Default)]
+pub(super) struct Entries {
+    pub(super) entries: Vec<Entry>,
+    pub(super) broken: Vec<(usize, String)>,
+}
+
+/// Reads a file's text.
+pub(super) fn entries(text: &str) -> Entries {
+    let line = |at: usize| 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let broken = errors.iter().map(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        (line(at), error.message().to_owned())
+    });
+    let broken: Vec<(usize, String)> = broken.collect();
+    if !broken.is_empty() {
+        // What was recovered around an error may not be what was meant.
+        return Entries { entries: Vec::new(), broken };
+    }
+    let entries = in_order(table.get_ref()).into_iter().map(|(at, key, value)| Entry {
+        key: key.to_owned(),
+        line: line(at),
+        written: match value {
+            DeValue::Table(models) if key == MODELS => named(models),
+            value => written(value),
+        },
+    });
+    Entries { entries: entries.collect(), broken }
+}
+
+/// A table's keys and values as they follow each other in the file.
+fn in_order<'t>(table: &'t DeTable<'_>) -> Vec<(usize, &'t str, &'t DeValue<'t>)> {
+    let rows = table.iter();
+    let rows = rows.map(|(key, value)| (key.span().start, key.get_ref().as_ref(), value.get_ref()));
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|&(at, ..)| at);
+    rows
+}
+
+fn written(value: &DeValue<'_>) -> Result<Written, String> {
+    match value {
+        DeValue::Array(values) => {
+            { values.iter().map(Spanned::get_ref).map(single).collect::<Result<_, _>>() }
+                .map(Written::Many)
+        }
+        value => single(value).map(Written::One),
+    }
+}
+
+fn single(value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
+        DeValue::Boolean(value) => Ok(value.to_string()),
+        DeValue::Integer(value) => match i128::from_str_radix(value.as_str(), value.radix()) {
+            Ok(value) => Ok(value.to_string()),
+            Err(_) => Err(format!("{} is out of range", quoted(value.as_str()))),
+        },
+        other => Err(format!("a {} is no value of a setting", other.type_str())),
+    }
+}
+
+/// `[models]`: a name and a file a row.
+fn named(models: &DeTable<'_>) -> Result<Written, String> {
+    let rows = in_order(models).into_iter().map(|(_, name, value)| match value {
+        DeValue::String(_) if name.contains('=') => Err(format!("{} is no name", quoted(name))),
+        DeValue::String(path) => Ok(format!("{name}={path}")),
+        other => Err(format!("{}: a {} is no file", quoted(name), other.type_str())),
+    });
+    rows.collect::<Result<_, _>>().map(Written::Many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(text: &str) -> Result<Written, String> {
+        let Entries { mut entries, broken } = entries(text);
+        assert!(broken.is_empty(), "{broken:?}");
+        assert_eq!(entries.len(), 1);
+        entries.remove(0).written
+    }
+
+    #[test]
+    fn values_of_every_kind_become_text() {
+        let one = |text: &str| Ok(Written::One(text.to_owned()));
+        assert_eq!(only("a = 8_192"), one("8192"));
+        assert_eq!(only("a = 0x10"), one("16"));
+        assert_eq!(only("a = -1"), one("-1"));
+        assert_eq!(only("a = '8MiB'"), one("8MiB"));
+        assert_eq!(only("a = true"), one("true"));
+        assert_eq!(only("a = []"), Ok(Written::Many(Vec::new())));
+        for wrong in ["a = 1.5", "a = 1979-05-27", "a.b = 1", "a = [[1]]", "a = [{}]"] {
+            assert!(only(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn models_keep_their_order() {
+        let expected = ["z=1.safetensors", "a=2.safetensors"].map(str::to_owned).to_vec();
+        let read = only("[models]\nz = '1.safetensors'\na = '2.safetensors'\n");
+        assert_eq!(read, Ok(Written::Many(expected)));
+        assert!(only("[models]\n'a=b' = 'c'").is_err());
+        assert!(only("[models]\na = 3").is_err());
+    }
+
+    #[test]
+    fn keys_and_errors_know_their_lines() {
+        let read = entries("# a\n\nb = 1\nc = 2\n");
+        let lines: Vec<usize> = read.entries.iter().map(|entry| entry.line).collect();
+        assert_eq!(lines, [3, 4]);
+        let read = entries("a = 1\nb = \nc = 'x\n");
+        let lines: Vec<usize> = read.broken.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [2, 3]);
+        assert_eq!(entries("a = 1\na = 2\n").broken[0].0, 2);
+    }
+}

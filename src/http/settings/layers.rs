@@ -1,0 +1,233 @@
+//! Default under file under environment under flag: where each value comes from, and every
+//! problem of every layer at once.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use crate::http::settings::LIST;
+use crate::http::settings::Setting;
+use crate::http::settings::Settings;
+use crate::http::settings::file;
+use crate::http::settings::rule::VARIABLES;
+use crate::http::settings::rule::Written;
+use crate::http::settings::value::quoted;
+use crate::methods::edit_distance;
+
+/// Variables that begin like ours and are no settings: which file to read, and three of the tests.
+const PASSED_OVER: [&str; 4] =
+    ["COGNATE_CONFIG", "COGNATE_LONG", "COGNATE_BLESS", "COGNATE_FUZZ_SECONDS"];
+
+/// A settings file that was read.
+#[derive(Debug, Clone)]
+pub struct SettingsFile {
+    /// What to call it.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What was said, layer by layer.
+#[derive(Debug, Clone, Default)]
+pub struct Layers {
+    /// The settings file, if there is one.
+    pub file: Option<SettingsFile>,
+    /// The environment; variables that are not ours are passed over.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Flags without their dashes, with the values given.
+    pub flags: Vec<(String, Vec<String>)>,
+    /// Flags that are no settings, which one may have been meant when a flag is not known.
+    pub other_flags: &'static [&'static str],
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A line of the settings file.
+    File {
+        /// What the file is called.
+        name: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A variable of the environment.
+    Environment(String),
+    /// A flag of the command line.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => write!(f, "default"),
+            Self::File { name, line } => write!(f, "{}:{line}", name.escape_debug()),
+            Self::Environment(name) => write!(f, "{}", name.escape_debug()),
+            Self::Flag(name) => write!(f, "--{}", name.escape_debug()),
+        }
+    }
+}
+
+/// Something that keeps the service from starting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The setting, as far as one is meant.
+    pub key: Option<&'static str>,
+    /// Where it was said.
+    pub origin: Origin,
+    /// What is wrong and what to do.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.origin, self.key) {
+            (Origin::Default, Some(key)) => write!(f, "{key} (default): {}", self.what),
+            (Origin::Default, None) => write!(f, "{}", self.what),
+            (origin @ Origin::File { .. }, Some(key)) => {
+                write!(f, "{origin}: {key}: {}", self.what)
+            }
+            (origin, _) => write!(f, "{origin}: {}", self.what),
+        }
+    }
+}
+
+/// The settings that result, where each comes from, and what is wrong.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The settings; a value with a problem leaves that of the layer below.
+    pub settings: Settings,
+    /// Every problem found so far.
+    pub problems: Vec<Problem>,
+    /// One for each setting of the list.
+    origins: Vec<Origin>,
+    /// Whether a settings file is there and what it says is not known.
+    pub(super) unread: bool,
+}
+
+impl Loaded {
+    /// Puts the layers over each other.
+    pub fn read(layers: &Layers) -> Self {
+        let mut loaded = Self {
+            settings: Settings::default(),
+            problems: Vec::new(),
+            origins: vec![Origin::Default; LIST.len()],
+            unread: false,
+        };
+        if let Some(file) = &layers.file {
+            loaded.read_file(file);
+        }
+        loaded.read_environment(&layers.environment);
+        for (flag, values) in &layers.flags {
+            loaded.read_flag(flag, values, layers.other_flags);
+        }
+        loaded
+    }
+
+    /// Where a setting's value comes from.
+    pub fn origin(&self, key: &str) -> &Origin {
+        let place = LIST.iter().position(|setting| setting.key == key);
+        place.and_then(|place| self.origins.get(place)).unwrap_or(&Origin::Default)
+    }
+
+    /// Notes a problem with the value in force.
+    pub(super) fn wrong(&mut self, key: &'static str, what: String) {
+        let origin = self.origin(key).clone();
+        self.problems.push(Problem { key: Some(key), origin, what });
+    }
+
+    /// Notes that the settings file could not be read.
+    pub fn note_unread(&mut self, what: String) {
+        self.unread = true;
+        self.problems.push(Problem { key: None, origin: Origin::Default, what });
+    }
+
+    fn read_file(&mut self, file: &SettingsFile) {
+        let read = file::entries(&file.text);
+        let origin = |line| Origin::File { name: file.name.clone(), line };
+        for (line, what) in read.broken {
+            self.unread = true;
+            self.problems.push(Problem { key: None, origin: origin(line), what });
+        }
+        let both = |key| read.entries.iter().any(|entry| entry.key == key);
+        if both("model") && both(file::MODELS) {
+            let what = "model and [models] are two ways of saying the same: keep one".to_owned();
+            self.problems.push(Problem { key: None, origin: origin(1), what });
+        }
+        for entry in read.entries {
+            let key = if entry.key == file::MODELS { "model" } else { &entry.key };
+            match find(|setting| setting.key == key) {
+                Some(place) => self.put(place, origin(entry.line), entry.written),
+                None => {
+                    let known = LIST.iter().map(|setting| setting.key.to_owned());
+                    self.unknown(origin(entry.line), &entry.key, known);
+                }
+            }
+        }
+    }
+
+    fn read_environment(&mut self, variables: &[(OsString, OsString)]) {
+        let mut ours: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| (name.to_string_lossy(), value))
+            .filter(|(name, _)| name.starts_with(VARIABLES) && !PASSED_OVER.contains(&&**name))
+            .collect();
+        ours.sort();
+        for (name, value) in ours {
+            let origin = Origin::Environment(name.to_string());
+            match find(|setting| setting.variable() == name) {
+                Some(place) => {
+                    let text = value.to_str().ok_or_else(|| "is not UTF-8".to_owned());
+                    let list = LIST[place].rule.is_list();
+                    let written = text.map(|text| match list {
+                        true => Written::Many(text.split(',').map(str::to_owned).collect()),
+                        false => Written::One(text.to_owned()),
+                    });
+                    self.put(place, origin, written);
+                }
+                None => self.unknown(origin, &name, LIST.iter().map(Setting::variable)),
+            }
+        }
+    }
+
+    fn read_flag(&mut self, flag: &str, values: &[String], others: &[&str]) {
+        let origin = Origin::Flag(flag.to_owned());
+        let Some(place) = find(|setting| setting.flag() == flag) else {
+            let settings = LIST.iter().map(Setting::flag);
+            let known = settings.chain(others.iter().map(|&other| other.to_owned()));
+            let known = known.map(|flag| format!("--{flag}"));
+            return self.unknown(origin, &format!("--{flag}"), known);
+        };
+        let written = match values {
+            _ if LIST[place].rule.is_list() => Ok(Written::Many(values.to_vec())),
+            [value] => Ok(Written::One(value.clone())),
+            values => Err(format!("is given {} times", values.len())),
+        };
+        self.put(place, origin, written);
+    }
+
+    /// Takes a value over, or notes what is wrong with it.
+    fn put(&mut self, place: usize, origin: Origin, written: Result<Written, String>) {
+        let setting = &LIST[place];
+        match written.and_then(|written| setting.write(&mut self.settings, &written)) {
+            Ok(()) => self.origins[place] = origin,
+            Err(what) => self.problems.push(Problem { key: Some(setting.key), origin, what }),
+        }
+    }
+
+    fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
+        // Nobody misspells a key into a thousand characters.
+        let short: String = said.chars().take(64).collect();
+        let nearest = known.min_by_key(|known| edit_distance(&short, known));
+        let what = format!(
+            "{} is no setting; the nearest is {}",
+            quoted(said),
+            nearest.unwrap_or_default()
+        );
+        self.problems.push(Problem { key: None, origin, what });
+    }
+}
+
+fn find(is: impl Fn(&Setting) -> bool) -> Option<usize> {
+    LIST.iter().position(is)
+}

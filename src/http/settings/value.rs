@@ -1,0 +1,277 @@
+//! The types that settings have: read from what is written, and written back.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::http::settings::rule::Rule;
+use crate::http::settings::rule::Shape;
+use crate::http::settings::rule::Written;
+use crate::model::Storage;
+use crate::model::Verify;
+
+/// A model file and the name requests choose it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedModel {
+    /// The name.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A type that a setting can have.
+pub(super) trait Value: Sized {
+    /// Reads it, or says what is wrong.
+    fn parse(written: &Written, rule: &Rule) -> Result<Self, String>;
+
+    /// Writes it so that reading gives the same.
+    fn write(&self, rule: &Rule) -> Written;
+}
+
+/// A text within a message: short, and without characters that could steer a terminal.
+pub(super) fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(60).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("`{}{more}`", short.escape_debug())
+}
+
+fn one(written: &Written) -> Result<&str, String> {
+    match written {
+        Written::One(text) => Ok(text.trim()),
+        Written::Many(_) => Err("takes one value, not a list".to_owned()),
+    }
+}
+
+fn many(written: &Written) -> &[String] {
+    match written {
+        Written::One(text) => std::slice::from_ref(text),
+        Written::Many(texts) => texts,
+    }
+}
+
+/// A whole number; `_` between digits is passed over.
+fn whole(text: &str) -> Option<u64> {
+    let plain = text.replace('_', "");
+    let digits = !plain.is_empty() && plain.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { plain.parse().ok() } else { None }
+}
+
+/// A number of bytes, with or without a unit.
+fn bytes(text: &str) -> Option<u64> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return None,
+    };
+    whole(number.trim_end())?.checked_mul(factor)
+}
+
+fn number(text: &str, rule: &Rule) -> Result<u64, String> {
+    let (read, least, most, form) = match rule.shape {
+        Shape::Bytes(least, most) => {
+            (bytes(text), least, most, "a size in bytes, or with KiB, MiB or GiB")
+        }
+        Shape::Count(least, most) => (whole(text), least, most, "a whole number"),
+        _ => (whole(text), 0, u64::MAX, "a whole number"),
+    };
+    let range = rule.range().unwrap_or_default();
+    match read {
+        Some(value) if (least..=most).contains(&value) => Ok(value),
+        Some(_) => Err(format!("{} is out of range: {range}", quoted(text))),
+        None => Err(format!("{} is not {form}: {range}", quoted(text))),
+    }
+}
+
+macro_rules! numbers {
+    ($($kind:ty),+) => {$(
+        impl Value for $kind {
+            fn parse(written: &Written, rule: &Rule) -> Result<Self, String> {
+                let value = number(one(written)?, rule)?;
+                value.try_into().map_err(|_| format!("{value} does not fit this machine"))
+            }
+
+            fn write(&self, rule: &Rule) -> Written {
+                Written::One(match rule.shape {
+                    Shape::Bytes(..) => crate::http::settings::rule::size(*self as u64),
+                    _ => self.to_string(),
+                })
+            }
+        }
+    )+};
+}
+
+numbers!(usize, u32, u64);
+
+impl Value for bool {
+    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+        match one(written)? {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            other => Err(format!("{} is neither true nor false", quoted(other))),
+        }
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        Written::One(self.to_string())
+    }
+}
+
+impl Value for SocketAddr {
+    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+        let text = one(written)?;
+        let wrong = || {
+            format!(
+                "{} is not an address and a port, such as 127.0.0.1:8080 or [::1]:8080",
+                quoted(text)
+            )
+        };
+        text.parse().map_err(|_| wrong())
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        Written::One(self.to_string())
+    }
+}
+
+impl Value for String {
+    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+        match one(written)? {
+            "" => Err("is empty".to_owned()),
+            text => Ok(text.to_owned()),
+        }
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        Written::One(self.clone())
+    }
+}
+
+impl Value for PathBuf {
+    fn parse(written: &Written, rule: &Rule) -> Result<Self, String> {
+        String::parse(written, rule).map(Self::from)
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        Written::One(self.to_string_lossy().into_owned())
+    }
+}
+
+impl Value for Verify {
+    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+        one(written)?.parse()
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        let word = match self {
+            Self::Full => "full",
+            Self::Structure => "structure",
+        };
+        Written::One(word.to_owned())
+    }
+}
+
+impl Value for Storage {
+    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+        one(written)?.parse()
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        let word = match self {
+            Self::Map => "map",
+            Self::Copy => "copy",
+            Self::Auto => "auto",
+        };
+        Written::One(word.to_owned())
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn parse(written: &Written, rule: &Rule) -> Result<Self, String> {
+        match written {
+            Written::One(text) if text.trim().is_empty() => Ok(None),
+            Written::One(text) if Some(text.trim()) == rule.unset => Ok(None),
+            written => T::parse(written, rule).map(Some),
+        }
+    }
+
+    fn write(&self, rule: &Rule) -> Written {
+        match self {
+            Some(value) => value.write(rule),
+            None => Written::One(rule.unset.unwrap_or_default().to_owned()),
+        }
+    }
+}
+
+impl Value for Vec<String> {
+    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+        let given = many(written).iter().map(|text| text.trim().to_owned());
+        Ok(given.filter(|text| !text.is_empty()).collect())
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        Written::Many(self.clone())
+    }
+}
+
+impl Value for Vec<NamedModel> {
+    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+        let models = many(written).iter().map(|text| text.trim()).map(|text| {
+            match text.split_once('=').map(|(name, path)| (name.trim(), path.trim())) {
+                Some((name, path)) if !name.is_empty() && !path.is_empty() => {
+                    Ok(NamedModel { name: name.to_owned(), path: PathBuf::from(path) })
+                }
+                _ => Err(format!(
+                    "{} is not a name and a file, such as default=models/default.safetensors",
+                    quoted(text)
+                )),
+            }
+        });
+        let models = models.collect::<Result<Self, String>>()?;
+        if models.is_empty() {
+            return Err("names no model".to_owned());
+        }
+        Ok(models)
+    }
+
+    fn write(&self, _: &Rule) -> Written {
+        let texts = self.iter().map(|model| format!("{}={}", model.name, model.path.display()));
+        Written::Many(texts.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        let table = [
+            ("8388608", Some(8 << 20)),
+            ("8MiB", Some(8 << 20)),
+            ("8 MiB", Some(8 << 20)),
+            ("8192kib", Some(8 << 20)),
+            ("8_388_608 B", Some(8 << 20)),
+            ("2TiB", Some(2 << 40)),
+            ("8MB", None),
+            ("8M", None),
+            ("MiB", None),
+            ("1.5MiB", None),
+            ("-8MiB", None),
+            ("+8", None),
+            ("17179869184GiB", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(bytes(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_text_is_short_and_harmless() {
+        assert_eq!(quoted("a\u{1b}[2Jb"), "`a\\u{1b}[2Jb`");
+        assert!(quoted(&"x".repeat(1000)).len() < 80);
+    }
+}
