@@ -158,11 +158,18 @@ impl Asked {
             let read = self.served.engine.check_text(text, &self.query, place)?;
             Ok::<_, QueryError>(total.saturating_add(read))
         };
-        let total = texts.clone().try_fold(0, count).map_err(|error| {
-            self.explain(ApiError::from(error), texts)
-        })?;
+        let total = texts
+            .clone()
+            .try_fold(0, count)
+            .map_err(|error| self.explain(ApiError::from(error), texts))?;
         if total > limit {
-            return Err(ApiError::beyond(Code::TooManyTokensTotal, "", "tokens in all", limit, total));
+            return Err(ApiError::beyond(
+                Code::TooManyTokensTotal,
+                "",
+                "tokens in all",
+                limit,
+                total,
+            ));
         }
         Ok(())
     }

@@ -28,7 +28,8 @@ pub fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
         let kind = bare.get(..12).unwrap_or("");
         let rest = bare.get(12..).unwrap_or("");
         let structured = rest.len() > 5 && rest.to_ascii_lowercase().ends_with("+json");
-        kind.eq_ignore_ascii_case("application/") && (rest.eq_ignore_ascii_case("json") || structured)
+        kind.eq_ignore_ascii_case("application/")
+            && (rest.eq_ignore_ascii_case("json") || structured)
     };
     let charset = |media: &str| {
         media.split(';').skip(1).all(|parameter| match parameter.trim().split_once('=') {
@@ -108,7 +109,10 @@ pub async fn read(request: Request, settings: &Settings) -> Result<Bytes, ApiErr
     })? {
         let broken = |_| ApiError {
             close: true,
-            ..ApiError::new(Code::MalformedJson, "the body broke off or is not framed as HTTP demands")
+            ..ApiError::new(
+                Code::MalformedJson,
+                "the body broke off or is not framed as HTTP demands",
+            )
         };
         // Trailers say nothing that is read here.
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };

@@ -200,7 +200,11 @@ impl ApiError {
     }
 
     /// A refusal of one place in the body.
-    pub fn at(code: Code, pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
+    pub fn at(
+        code: Code,
+        pointer: impl Into<String>,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let fault = Fault { pointer: pointer.into(), code, limit: None, actual: None };
         Self { faults: vec![fault], ..Self::new(code, detail) }
     }

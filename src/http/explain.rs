@@ -201,7 +201,10 @@ fn sentence(method: &str, explained: &Explanation) -> String {
     match most.as_slice() {
         [] => format!("{method} scores {score:.2}.{closest}{ignored}"),
         most => {
-            format!("{method} scores {score:.2}; most comes from {}.{closest}{ignored}", most.join(", "))
+            format!(
+                "{method} scores {score:.2}; most comes from {}.{closest}{ignored}",
+                most.join(", ")
+            )
         }
     }
 }
@@ -209,9 +212,9 @@ fn sentence(method: &str, explained: &Explanation) -> String {
 /// The two words, one of each text, whose vectors point most the same way.
 fn closest(explained: &Explanation) -> Option<(&str, &str, f32)> {
     let cells = explained.cosines.iter().zip(&explained.one).flat_map(|(row, one)| {
-        row.iter().zip(&explained.other).map(move |(&cosine, other)| {
-            (one.token.as_str(), other.token.as_str(), cosine)
-        })
+        row.iter()
+            .zip(&explained.other)
+            .map(move |(&cosine, other)| (one.token.as_str(), other.token.as_str(), cosine))
     });
     cells.reduce(|best, cell| if cell.2 > best.2 { cell } else { best })
 }

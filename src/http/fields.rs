@@ -31,7 +31,7 @@ impl AsRef<str> for Text<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Text<'de> {
+impl<'de: 'b, 'b> Deserialize<'de> for Text<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Strings;
         impl<'de> Visitor<'de> for Strings {
@@ -97,7 +97,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrMore<'b>(pub List<Text<'b>>);
 
-impl<'de> Deserialize<'de> for OneOrMore<'de> {
+impl<'de: 'b, 'b> Deserialize<'de> for OneOrMore<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
@@ -133,7 +133,7 @@ pub enum Id<'b> {
     Number(i64),
 }
 
-impl<'de> Deserialize<'de> for Id<'de> {
+impl<'de: 'b, 'b> Deserialize<'de> for Id<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
@@ -189,7 +189,7 @@ struct NamedCandidate<'b> {
     text: Text<'b>,
 }
 
-impl<'de> Deserialize<'de> for Candidate<'de> {
+impl<'de: 'b, 'b> Deserialize<'de> for Candidate<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {

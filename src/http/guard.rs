@@ -44,7 +44,10 @@ impl Access {
             ApiError {
                 header: Some((header::WWW_AUTHENTICATE, challenge)),
                 // Whether a key is missing or wrong is not told.
-                ..ApiError::new(Code::Unauthorized, "a valid key is needed: Authorization: Bearer KEY")
+                ..ApiError::new(
+                    Code::Unauthorized,
+                    "a valid key is needed: Authorization: Bearer KEY",
+                )
             }
         })?;
         self.quota.check(key.index).map_err(|wait| {
@@ -93,6 +96,7 @@ pub fn check_admin(request: &Request) -> Result<(), ApiError> {
     if allowed {
         return Ok(());
     }
-    let detail = "this needs a key of the scope `admin`, or, without keys, a call from this machine";
+    let detail =
+        "this needs a key of the scope `admin`, or, without keys, a call from this machine";
     Err(ApiError::new(Code::Forbidden, detail))
 }

@@ -142,7 +142,8 @@ impl Metrics {
 
     /// Counts an answered request; `route` is the matched path.
     pub fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
-        let known = self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED));
+        let known =
+            self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED));
         let Some((&path, series)) = known else { return };
         series.duration.record(took.as_secs_f64());
         if status == StatusCode::OK && *verb != Verb::HEAD {
@@ -208,7 +209,11 @@ impl Metrics {
 
 static METADATA: Metadata<'static> = Metadata::new("cognate", Level::INFO, None);
 
-fn register_counter(recorder: &PrometheusRecorder, name: &'static str, labels: Vec<Label>) -> Counter {
+fn register_counter(
+    recorder: &PrometheusRecorder,
+    name: &'static str,
+    labels: Vec<Label>,
+) -> Counter {
     recorder.register_counter(&Key::from_parts(name, labels), &METADATA)
 }
 

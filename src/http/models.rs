@@ -66,7 +66,9 @@ pub enum ShelfError {
         got: String,
     },
     /// There is no memory for it beside what is in use.
-    #[error("model `{name}`: model_too_large: {need} bytes are needed and {free} are free; raise the memory limit, or serve it mapped with `model_storage = \"map\"`")]
+    #[error(
+        "model `{name}`: model_too_large: {need} bytes are needed and {free} are free; raise the memory limit, or serve it mapped with `model_storage = \"map\"`"
+    )]
     TooLarge {
         /// The model's name.
         name: String,

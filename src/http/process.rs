@@ -40,7 +40,8 @@ impl Stat {
         let line = fs::read_to_string("/proc/self/stat").ok()?;
         // The name stands in brackets and may hold spaces; the numbers follow the last one.
         let (_, numbers) = line.rsplit_once(')')?;
-        let field: Vec<f64> = numbers.split_whitespace().map(|n| n.parse().unwrap_or(0.0)).collect();
+        let field: Vec<f64> =
+            numbers.split_whitespace().map(|n| n.parse().unwrap_or(0.0)).collect();
         let ticks = rustix::param::clock_ticks_per_second() as f64;
         Some(Self {
             cpu_seconds: (field.get(11)? + field.get(12)?) / ticks,

@@ -103,8 +103,8 @@ impl Endpoint for Rank {
 impl RankRequest<'_> {
     fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         let candidates = self.candidates.items.iter().enumerate();
-        let place = |(index, candidate)| (Place::Candidate(index), AsRef::as_ref(candidate));
-        let places = candidates.map(place as fn((usize, &Candidate<'_>)) -> (Place, &str));
+        let places =
+            candidates.map(|(index, candidate)| (Place::Candidate(index), candidate.as_ref()));
         std::iter::once((Place::Query, self.query.as_ref())).chain(places)
     }
 

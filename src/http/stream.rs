@@ -3,6 +3,7 @@
 //! Memory is bounded by one chunk of lines and two chunks of answers: while the client does not
 //! read, nothing more is computed, and while nothing is computed, nothing more is read.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
@@ -15,11 +16,16 @@ use axum::http::HeaderMap;
 use axum::http::HeaderValue;
 use axum::http::header;
 use axum::response::Response;
-use futures_util::StreamExt;
 use futures_util::stream;
 use http_body_util::BodyExt;
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
+use serde::de::MapAccess;
+use serde::de::SeqAccess;
+use serde::de::Visitor;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::value::SeqAccessDeserializer;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -64,14 +70,7 @@ struct StreamSettings {
 }
 
 /// One line: `["a","b"]` or `{"a":…,"b":…}`.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Pair<'b> {
-    #[serde(borrow)]
-    List(Text<'b>, Text<'b>),
-    #[serde(borrow)]
-    Fields(NamedPair<'b>),
-}
+struct Pair<'b>(Text<'b>, Text<'b>);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +79,30 @@ struct NamedPair<'b> {
     a: Text<'b>,
     #[serde(borrow)]
     b: Text<'b>,
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for Pair<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Pair<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of two strings or an object with `a` and `b`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                let (a, b) = Deserialize::deserialize(SeqAccessDeserializer::new(list))?;
+                Ok(Pair(a, b))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let NamedPair { a, b } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Pair(a, b))
+            }
+        }
+        from.deserialize_any(Either)
+    }
 }
 
 /// One line of the answer.
@@ -316,9 +339,8 @@ fn parse(line: &Line) -> Result<(Text<'_>, Text<'_>), ApiError> {
         let detail = format!("the line has more than {MOST_LINE_BYTES} bytes");
         return Err(ApiError::new(Code::BodyTooLarge, detail));
     };
-    match json::read(bytes)? {
-        Pair::List(a, b) | Pair::Fields(NamedPair { a, b }) => Ok((a, b)),
-    }
+    let Pair(a, b) = json::read(bytes)?;
+    Ok((a, b))
 }
 
 fn fail(answer: &mut Vec<u8>, line: u64, error: &ApiError) {

@@ -170,7 +170,8 @@ impl Mapping {
     pub fn damaged(&self) -> bool {
         match (&self.bytes, &self.origin) {
             (Bytes::Mapped(_), Some((file, before))) => {
-                let same = |now: Identity| now.size == before.size && now.modified == before.modified;
+                let same =
+                    |now: Identity| now.size == before.size && now.modified == before.modified;
                 !Identity::of(file).is_ok_and(same)
             }
             _ => false,

@@ -1,0 +1,220 @@
+//! The document of the surface: made from the handlers themselves, completed with what holds for
+//! every route, and committed under `openapi/`.
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::Value;
+use serde_json::json;
+use std::sync::Arc;
+use utoipa::OpenApi;
+use utoipa::openapi;
+
+use crate::http::app::App;
+use crate::http::error::Code;
+use crate::http::error::Problem;
+use crate::http::router;
+
+/// A route and what it may be refused with.
+pub struct Route {
+    /// The verb.
+    pub verb: &'static str,
+    /// The path, as it is matched.
+    pub path: &'static str,
+    /// What it may be refused with, beside what may meet every request.
+    pub codes: &'static [Code],
+    /// Whether it is in the document; other names of a route and pages are not.
+    pub documented: bool,
+}
+
+/// What a question may be refused with whatever it asks.
+macro_rules! question {
+    ($($own:ident),*) => {
+        &[
+            Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
+            Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Unauthorized,
+            Code::RateLimited, Code::EmptyText, Code::AllOov, Code::TextTooLong,
+            Code::TooManyTokens, Code::UnknownModel, Code::UnknownMethod, Code::MethodUnavailable,
+            Code::TooMuchWork, Code::NonFiniteScore, Code::Internal, Code::Overloaded,
+            Code::NotReady, Code::DeadlineExceeded, Code::RequestTimeout, $(Code::$own,)*
+        ]
+    };
+}
+
+const LISTING: &[Code] =
+    &[Code::Unauthorized, Code::RateLimited, Code::NotReady, Code::InvalidField, Code::Internal];
+
+const fn documented(verb: &'static str, path: &'static str, codes: &'static [Code]) -> Route {
+    Route { verb, path, codes, documented: true }
+}
+
+const fn also(path: &'static str) -> Route {
+    Route { verb: "GET", path, codes: &[], documented: false }
+}
+
+/// Every route.
+pub const ROUTES: [Route; 18] = [
+    documented(
+        "POST",
+        "/similarity",
+        question![
+            EmptyList,
+            TooManyItems,
+            TooManyTokensTotal,
+            MethodOnlyRanks,
+            MeasureNotSupported,
+            NotCalibrated
+        ],
+    ),
+    documented(
+        "POST",
+        "/embed",
+        question![EmptyList, TooManyItems, TooManyTokensTotal, MethodCannotEmbed, ResponseTooLarge],
+    ),
+    documented(
+        "POST",
+        "/rank",
+        question![EmptyList, TooManyItems, TooManyTokensTotal, MeasureNotSupported],
+    ),
+    documented("POST", "/explain", question![MethodOnlyRanks, MeasureNotSupported]),
+    documented(
+        "GET",
+        "/methods",
+        &[
+            Code::Unauthorized,
+            Code::RateLimited,
+            Code::NotReady,
+            Code::InvalidField,
+            Code::UnknownModel,
+            Code::Internal,
+        ],
+    ),
+    documented("GET", "/models", LISTING),
+    documented("GET", "/health", &[Code::Internal]),
+    documented("GET", "/ready", &[Code::NotReady, Code::Draining, Code::Internal]),
+    documented("GET", "/metrics", &[Code::Internal]),
+    documented(
+        "POST",
+        "/-/reload",
+        &[
+            Code::Unauthorized,
+            Code::Forbidden,
+            Code::RateLimited,
+            Code::BadModel,
+            Code::ModelTooLarge,
+            Code::Internal,
+        ],
+    ),
+    also("/livez"),
+    also("/healthz"),
+    also("/readyz"),
+    also("/openapi.json"),
+    also("/docs"),
+    also("/docs/{file}"),
+    also("/"),
+    also("/assets/{file}"),
+];
+
+/// Verb and path of every route, for the counters.
+pub fn routes() -> Vec<(&'static str, &'static str)> {
+    ROUTES.iter().map(|route| (route.verb, route.path)).collect()
+}
+
+/// What no single route says.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "cognate",
+        description = "How alike very short texts are, in microseconds, from word vectors.\n\n\
+            Every refusal is a problem document (RFC 9457) with a stable `code`. Faults of HTTP \
+            itself (a bad request line, a head that is too long or has too many fields) are the one \
+            exception: they are answered without a body, and the connection is closed.",
+    ),
+    components(schemas(Problem<'_>)),
+    tags(
+        (name = "compare", description = "Questions about texts"),
+        (name = "describe", description = "What this server can do"),
+        (name = "operate", description = "Health, counters, reload"),
+    ),
+)]
+struct Header;
+
+/// The document, as JSON with its keys in a fixed order.
+pub fn document() -> Value {
+    let mut document = Header::openapi();
+    document.merge(router::documented());
+    document.servers = Some(vec![openapi::Server::new("/")]);
+    // A document of ours has string keys and finite numbers.
+    let mut document = serde_json::to_value(&document).unwrap_or_default();
+    complete(&mut document);
+    document
+}
+
+/// Adds what holds for many routes: refusals, request ids, keys.
+fn complete(document: &mut Value) {
+    let id = json!({
+        "description": "The request's name in the log: the one sent, or a new one",
+        "schema": {"type": "string"},
+    });
+    document["components"]["securitySchemes"] = json!({
+        "key": {"type": "http", "scheme": "bearer", "description": "Where keys are set"},
+    });
+    for route in ROUTES.iter().filter(|route| route.documented) {
+        let operation = &mut document["paths"][route.path][route.verb.to_lowercase()];
+        operation["responses"]["200"]["headers"]["x-request-id"] = id.clone();
+        let mut statuses: Vec<u16> =
+            route.codes.iter().map(|code| code.status().as_u16()).collect();
+        statuses.sort_unstable();
+        statuses.dedup();
+        for status in statuses {
+            let of_status = |code: &&Code| code.status().as_u16() == status;
+            let names: Vec<String> = route
+                .codes
+                .iter()
+                .filter(of_status)
+                .map(|code| format!("`{}`", code.name()))
+                .collect();
+            operation["responses"][status.to_string()] = json!({
+                "description": names.join(", "),
+                "headers": {"x-request-id": id},
+                "content": {"application/problem+json": {
+                    "schema": {"$ref": "#/components/schemas/Problem"},
+                }},
+            });
+        }
+        if route.codes.contains(&Code::Unauthorized) {
+            operation["security"] = json!([{}, {"key": []}]);
+        }
+        require_vectors_for_distance(&mut document["components"]["schemas"]);
+    }
+}
+
+/// Only vectors have a Euclidean distance: says so in the schemas of questions that have both a
+/// method and a measure.
+fn require_vectors_for_distance(schemas: &mut Value) {
+    let vectors = schemas["EmbedBody"]["properties"]["method"].clone();
+    for body in ["PairsBody", "PairBody", "ExplainBody", "RankBody"] {
+        schemas[body]["anyOf"] = json!([
+            {"title": "ByCosine", "properties": {"measure": {"enum": ["cosine", null]}}},
+            {"title": "ByVectors", "properties": {"method": vectors}, "required": ["method"]},
+        ]);
+    }
+}
+
+/// The document of this server, with the names of its models.
+#[utoipa::path(get, path = "/openapi.json")]
+pub async fn openapi(State(app): State<Arc<App>>) -> Json<Value> {
+    let mut document = document();
+    let shelf = app.shelf();
+    let names: Vec<&str> = shelf.models().iter().map(|served| served.name.as_str()).collect();
+    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
+        for schema in schemas.values_mut() {
+            let model = &mut schema["properties"]["model"];
+            // Optional: the ones that questions choose by, not the ones that answers repeat.
+            if model["type"].is_array() {
+                let or_none = names.iter().map(|name| json!(name)).chain([Value::Null]);
+                model["enum"] = or_none.collect();
+            }
+        }
+    }
+    Json(document)
+}
