@@ -5,6 +5,8 @@
 
 mod allocation;
 mod breaches;
+mod connections;
+mod connections_shared;
 mod damage;
 mod engine;
 mod eval;

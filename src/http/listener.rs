@@ -1,0 +1,332 @@
+//! Where connections come in: how many at once, what happens when there is no room for more, and
+//! how the door is closed without turning away anybody who is already inside. What is asked and
+//! answered is not known here.
+
+use std::io;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use axum::Router;
+use futures_util::FutureExt;
+use rustix::io::Errno;
+use socket2::Domain;
+use socket2::Protocol;
+use socket2::SockFilter;
+use socket2::SockRef;
+use socket2::Socket;
+use socket2::TcpKeepalive;
+use socket2::Type;
+use tokio::net::TcpListener;
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
+use crate::http::Settings;
+use crate::http::connection::Ending;
+use crate::http::connection::Terms;
+use crate::http::connection::converse;
+use crate::http::stop::Drained;
+use crate::http::stop::Stop;
+
+/// How long accepting rests when the machine has no more to give.
+const BACK_OFF: Duration = Duration::from_millis(50);
+/// How long sent bytes may stay unacknowledged before the peer counts as gone.
+const USER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
+/// nothing until a third of them is gone, and a slow reader looks like one who does not read.
+const UNSENT: u32 = 128 << 10;
+
+/// What a listener reports.
+#[derive(Clone)]
+pub struct ConnectionMetrics {
+    /// Connections open now.
+    pub open: metrics::Gauge,
+    /// Moments at which no room was left for another connection.
+    pub refused: metrics::Counter,
+}
+
+/// A socket that clients connect to.
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    backlog: u32,
+    most: u32,
+    terms: Terms,
+    metrics: ConnectionMetrics,
+}
+
+impl Listener {
+    /// Binds a port. To be called inside a runtime that can wait for sockets.
+    pub fn bind(
+        address: SocketAddr,
+        settings: &Settings,
+        metrics: ConnectionMetrics,
+    ) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        // A restarted service must get its port although old connections still fade away on it.
+        socket.set_reuse_address(true)?;
+        // Connections inherit all of these, already while they wait to be accepted.
+        socket.set_tcp_nodelay(true)?;
+        let probes = TcpKeepalive::new().with_time(Duration::from_secs(60));
+        let probes = probes.with_interval(Duration::from_secs(10)).with_retries(3);
+        socket.set_tcp_keepalive(&probes)?;
+        socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+        socket.set_tcp_notsent_lowat(UNSENT)?;
+        socket.bind(&address.into())?;
+        socket.listen(i32::try_from(settings.accept_backlog).unwrap_or(i32::MAX))?;
+        let socket = TcpListener::from_std(socket.into())?;
+        Ok(Self {
+            address: socket.local_addr()?,
+            socket,
+            backlog: settings.accept_backlog,
+            most: u32::try_from(settings.max_connections).unwrap_or(u32::MAX).max(1),
+            terms: Terms::of(settings),
+            metrics,
+        })
+    }
+
+    /// The address actually bound.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until the order to close, and from then on until the last connection has ended or
+    /// the order came to abandon them.
+    pub async fn serve(self, router: Router, mut stop: Stop) -> Drained {
+        let house = House {
+            hurried: Arc::new(self.terms.hurried()),
+            terms: Arc::new(self.terms),
+            metrics: self.metrics,
+            router,
+            stop: stop.clone(),
+            most: self.most,
+            places: Arc::new(Semaphore::new(self.most as usize)),
+            dropped: Arc::default(),
+        };
+        tokio::select! {
+            biased;
+            () = stop.closing() => {}
+            () = house.accept(&self.socket) => {}
+        }
+        if let Err(error) = house.close(self.socket, self.backlog, &mut stop).await {
+            tracing::error!(%error, "clients that waited to be accepted were turned away");
+        }
+        house.empty().await
+    }
+}
+
+/// What all connections of a listener share.
+struct House {
+    terms: Arc<Terms>,
+    hurried: Arc<Terms>,
+    metrics: ConnectionMetrics,
+    router: Router,
+    stop: Stop,
+    most: u32,
+    places: Arc<Semaphore>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl House {
+    /// Accepts connections for as long as it is let.
+    async fn accept(&self, socket: &TcpListener) {
+        let reserve = Reserve::default();
+        let mut exhausted = false;
+        loop {
+            // The place is taken first: a full house leaves clients to the kernel's queue.
+            let place = self.place().await;
+            match socket.accept().await {
+                Ok((stream, peer)) => {
+                    exhausted = false;
+                    self.welcome(stream, peer, place, None);
+                }
+                Err(error) if is_only_the_clients(&error) => {}
+                Err(error) => {
+                    if !std::mem::replace(&mut exhausted, true) {
+                        tracing::error!(%error, "cannot accept connections");
+                    }
+                    if is_out_of_descriptors(&error) {
+                        self.hurry_one(&reserve, socket, place);
+                    }
+                    // The client stays in the queue, so asking again at once would spin.
+                    sleep(BACK_OFF).await;
+                }
+            }
+        }
+    }
+
+    async fn place(&self) -> OwnedSemaphorePermit {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return place;
+        }
+        self.metrics.refused.increment(1);
+        let place = self.places.clone().acquire_owned().await;
+        place.expect("the semaphore lives as long as this value and is never closed")
+    }
+
+    fn welcome(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: OwnedSemaphorePermit,
+        lent: Option<Lent>,
+    ) {
+        let guest = Guest::enters(&self.metrics, place);
+        let terms = if lent.is_some() { self.hurried.clone() } else { self.terms.clone() };
+        let (router, stop) = (self.router.clone(), self.stop.clone());
+        let dropped = self.dropped.clone();
+        tokio::spawn(async move {
+            if converse(stream, peer, router, &terms, stop).await == Ending::Dropped {
+                dropped.fetch_add(1, Relaxed);
+            }
+            // The descriptor is free again from here on, not before.
+            drop(lent);
+            drop(guest);
+        });
+    }
+
+    /// With no descriptor left, one client after the other still gets in, for one request: what
+    /// asks after the service's health must not take its silence for death.
+    fn hurry_one(&self, reserve: &Reserve, socket: &TcpListener, place: OwnedSemaphorePermit) {
+        let Some(lent) = reserve.lend() else {
+            return;
+        };
+        if let Some(Ok((stream, peer))) = socket.accept().now_or_never() {
+            self.welcome(stream, peer, place, Some(lent));
+        }
+    }
+
+    /// Stops listening. Clients that the kernel already accepted have a connection as far as they
+    /// can know and may have sent their request; closing the socket over them would reset them.
+    async fn close(&self, socket: TcpListener, backlog: u32, stop: &mut Stop) -> io::Result<()> {
+        deafen(&socket);
+        // Asked directly, since the runtime may not have heard yet of the latest arrivals.
+        let socket = socket.into_std()?;
+        // Where deafening is not possible more may arrive for ever; the queue is no longer than this.
+        for _ in 0..=backlog {
+            let accepted = tokio::select! {
+                biased;
+                () = stop.abandoned() => return Ok(()),
+                accepted = self.accept_waiting(&socket) => accepted?,
+            };
+            let Some((stream, peer, place)) = accepted else {
+                return Ok(());
+            };
+            self.welcome(stream, peer, place, None);
+        }
+        Ok(())
+    }
+
+    /// The next client in the kernel's queue, if there is one.
+    async fn accept_waiting(
+        &self,
+        socket: &std::net::TcpListener,
+    ) -> io::Result<Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)>> {
+        let place = self.place().await;
+        loop {
+            match socket.accept() {
+                Ok((stream, peer)) => {
+                    let _ = SockRef::from(&stream).detach_filter();
+                    stream.set_nonblocking(true)?;
+                    return Ok(Some((TcpStream::from_std(stream)?, peer, place)));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if is_only_the_clients(&error) => {}
+                Err(error) if is_out_of_descriptors(&error) => sleep(BACK_OFF).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until the last connection has ended.
+    async fn empty(&self) -> Drained {
+        let all = self.places.acquire_many(self.most).await;
+        drop(all);
+        Drained { dropped: self.dropped.load(Relaxed) }
+    }
+}
+
+/// Makes the kernel overlook whoever wants to connect from now on, so that between the last accept
+/// and the close nobody is let in who would then be reset. They ask again a second later, and find
+/// the port closed or its next owner.
+fn deafen(socket: &TcpListener) {
+    // The one instruction of this filter program: return 0, keep nothing of any packet.
+    const RETURN: u16 = 0x06;
+    if let Err(error) = SockRef::from(socket).attach_filter(&[SockFilter::new(RETURN, 0, 0, 0)]) {
+        tracing::debug!(%error, "new connections cannot be held off while the listener closes");
+    }
+}
+
+/// Whether accepting failed for this one client, and the next may well succeed.
+fn is_only_the_clients(error: &io::Error) -> bool {
+    use ErrorKind::ConnectionAborted;
+    use ErrorKind::ConnectionRefused;
+    use ErrorKind::ConnectionReset;
+    use ErrorKind::Interrupted;
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// A connection counted as open, and its place.
+struct Guest {
+    open: metrics::Gauge,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Guest {
+    fn enters(metrics: &ConnectionMetrics, place: OwnedSemaphorePermit) -> Self {
+        metrics.open.increment(1.0);
+        Self { open: metrics.open.clone(), _place: place }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.open.decrement(1.0);
+    }
+}
+
+/// A descriptor held for the day on which there is none left.
+#[derive(Clone)]
+struct Reserve(Arc<Mutex<Option<UnixDatagram>>>);
+
+impl Default for Reserve {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(UnixDatagram::unbound().ok())))
+    }
+}
+
+impl Reserve {
+    /// Gives the descriptor away; it is taken back when the returned value is dropped.
+    fn lend(&self) -> Option<Lent> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = held.take();
+        let given = given.is_some().then(|| Lent(self.clone()));
+        if given.is_none() && Arc::strong_count(&self.0) == 1 {
+            // Nobody uses it, and somebody was faster when it was to be taken back.
+            *held = UnixDatagram::unbound().ok();
+        }
+        given
+    }
+}
+
+struct Lent(Reserve);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = UnixDatagram::unbound().ok();
+    }
+}

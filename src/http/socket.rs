@@ -1,0 +1,183 @@
+//! A client's socket that gives up on readers who do not read, and parts without resetting what
+//! was sent. HTTP is not known here.
+
+use std::io;
+use std::io::ErrorKind;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Context;
+use std::task::Poll;
+use std::task::ready;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+use tokio::io::ReadBuf;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio::time::Sleep;
+use tokio::time::sleep;
+
+use crate::http::exchange::Exchange;
+
+/// What a reader must take within the write timeout. Kernels hand over in bursts of the window
+/// that the reader opened, so a client that reads a byte a second lets some hundred kilobytes
+/// through at once and then nothing for hours; a timeout that any written byte resets would start
+/// anew with each such burst.
+pub const LEAST_PROGRESS: usize = 64 << 10;
+/// How long a connection must have been silent before it counts as idle while the service stops:
+/// what a client sent right after connecting, or after its last answer, has arrived by then.
+pub const QUIET: Duration = Duration::from_secs(1);
+/// How long the rest of an unwanted request is read and thrown away after the last answer. Closing
+/// over unread bytes makes the kernel send a reset, which takes the answer with it.
+pub const LINGER: Duration = Duration::from_secs(2);
+
+/// A client's socket.
+#[derive(Debug)]
+pub struct Socket {
+    stream: TcpStream,
+    exchange: Arc<Exchange>,
+    write_timeout: Duration,
+    pace: Option<Pace>,
+    moved: Instant,
+    parting: Option<Pin<Box<Sleep>>>,
+}
+
+/// How a write that the client holds up gets on.
+#[derive(Debug)]
+struct Pace {
+    until: Pin<Box<Sleep>>,
+    written: usize,
+}
+
+impl Socket {
+    /// A socket just accepted.
+    pub fn new(stream: TcpStream, exchange: Arc<Exchange>, write_timeout: Duration) -> Self {
+        let moved = Instant::now();
+        Self { stream, exchange, write_timeout, pace: None, moved, parting: None }
+    }
+
+    /// Whether nothing is under way and nothing has arrived. Readiness as the runtime knows it may
+    /// be older than what lies in the kernel, so the kernel is asked.
+    fn is_quiet(&self) -> bool {
+        let waiting = || SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]);
+        !self.exchange.owes_answer()
+            && self.moved.elapsed() >= QUIET
+            && waiting().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
+    fn paced(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(outcome) = outcome {
+            self.moved = Instant::now();
+            if let (Ok(written), Some(pace)) = (&outcome, &mut self.pace) {
+                pace.written = pace.written.saturating_add(*written);
+                if pace.written >= LEAST_PROGRESS {
+                    self.pace = None;
+                }
+            }
+            return Poll::Ready(outcome);
+        }
+        self.exchange.set_stalled(true);
+        let timeout = self.write_timeout;
+        let pace =
+            self.pace.get_or_insert_with(|| Pace { until: Box::pin(sleep(timeout)), written: 0 });
+        ready!(pace.until.as_mut().poll(context));
+        // What the kernel still holds for this reader would otherwise stay in memory.
+        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+        Poll::Ready(Err(ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        match Pin::new(&mut self.stream).poll_read(context, into) {
+            Poll::Ready(Ok(())) if into.filled().len() > before => {
+                self.moved = Instant::now();
+                self.exchange.set_partial(true);
+                Poll::Ready(Ok(()))
+            }
+            // The client ended its side, so nothing of it can be left unread.
+            Poll::Ready(Ok(())) => {
+                self.exchange.set_partial(false);
+                Poll::Ready(Ok(()))
+            }
+            // To the reader it is as if the client had ended: the one way of closing that cannot
+            // throw away a request which has arrived and only was not read yet.
+            Poll::Pending if self.exchange.closes_when_quiet() && self.is_quiet() => {
+                self.exchange.set_partial(false);
+                Poll::Ready(Ok(()))
+            }
+            other => other,
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.paced(context, outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.paced(context, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// Asked for once everything has been written, so nothing waits for the client any more.
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pace = None;
+        self.exchange.set_stalled(false);
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let parting = match &mut this.parting {
+            Some(parting) => parting,
+            None => {
+                ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+                if !this.exchange.leaves_unread() {
+                    return Poll::Ready(Ok(()));
+                }
+                // The answer is out; what is thrown away from here on is not lost work.
+                this.exchange.set_partial(false);
+                this.parting.insert(Box::pin(sleep(LINGER)))
+            }
+        };
+        loop {
+            if parting.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut scratch = [MaybeUninit::uninit(); 8 << 10];
+            let mut unwanted = ReadBuf::uninit(&mut scratch);
+            let outcome = ready!(Pin::new(&mut this.stream).poll_read(context, &mut unwanted));
+            if outcome.is_err() || unwanted.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}

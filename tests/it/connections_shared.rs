@@ -1,0 +1,133 @@
+//! A listener with its own runtime to try connections on, and clients that speak HTTP badly.
+
+use std::net::Ipv4Addr;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use std::time::Instant;
+
+use axum::Router;
+use cognate::http::ConnectionMetrics;
+use cognate::http::Listener;
+use cognate::http::Settings;
+use cognate::http::stop::Drained;
+use cognate::http::stop::Orders;
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// A request as short as can be.
+pub const ASK: &[u8] = b"GET /hello HTTP/1.1\r\nhost: h\r\n\r\n";
+
+/// Settings with an odd choice here and there.
+pub fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut settings = Settings { listen, ..Settings::default() };
+    change(&mut settings);
+    settings
+}
+
+/// A listener being served.
+pub struct Served {
+    pub address: SocketAddr,
+    pub orders: Orders,
+    pub ended: JoinHandle<Drained>,
+    open: Arc<AtomicU64>,
+    refused: Arc<AtomicU64>,
+}
+
+impl Served {
+    pub fn start(settings: &Settings, router: Router) -> Self {
+        let (open, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let metrics = ConnectionMetrics {
+            open: metrics::Gauge::from_arc(open.clone()),
+            refused: metrics::Counter::from_arc(refused.clone()),
+        };
+        let listener = Listener::bind(settings.listen, settings, metrics).unwrap();
+        let address = listener.local_addr();
+        let (orders, stop) = Orders::new();
+        let ended = tokio::spawn(listener.serve(router, stop));
+        Self { address, orders, ended, open, refused }
+    }
+
+    pub async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Connections open now.
+    pub fn open(&self) -> usize {
+        f64::from_bits(self.open.load(Relaxed)) as usize
+    }
+
+    /// How often there was no room.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// Waits until that many connections are open.
+    pub async fn until_open(&self, expected: usize) {
+        let begun = Instant::now();
+        while self.open() != expected {
+            let open = self.open();
+            assert!(begun.elapsed() < Duration::from_secs(8), "{open} open, not {expected}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Stops as the service does, without its delays.
+    pub async fn stop(self, grace: Duration) -> Drained {
+        self.orders.leave();
+        self.orders.close();
+        let mut ended = self.ended;
+        if let Ok(drained) = timeout(grace, &mut ended).await {
+            return drained.unwrap();
+        }
+        self.orders.abandon();
+        ended.await.unwrap()
+    }
+}
+
+/// Reads one answer whose length its head tells; `None` if the connection ended before its end.
+pub async fn answer(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut read = Vec::new();
+    let mut part = [0; 16 << 10];
+    loop {
+        if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8(read[..end].to_vec()).unwrap().to_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
+            let body = &read[end + 4..];
+            if body.len() >= length {
+                return Some((head, body[..length].to_vec()));
+            }
+        }
+        match stream.read(&mut part).await {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => read.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+/// Asks once and reads the answer.
+pub async fn ask(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    stream.write_all(ASK).await.ok()?;
+    answer(stream).await
+}
+
+/// How long it takes until the other side closes; `None` if it does not within `most`.
+pub async fn closed_within(stream: &mut TcpStream, most: Duration) -> Option<Duration> {
+    let begun = Instant::now();
+    let mut part = [0; 4 << 10];
+    let end = async {
+        while let Ok(count) = stream.read(&mut part).await {
+            if count == 0 {
+                return;
+            }
+        }
+    };
+    timeout(most, end).await.ok().map(|()| begun.elapsed())
+}
