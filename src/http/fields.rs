@@ -93,6 +93,36 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
     }
 }
 
+/// A list of exactly two texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair<'b>(pub Text<'b>, pub Text<'b>);
+
+impl<'de: 'b, 'b> Deserialize<'de> for Pair<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(Two)
+    }
+}
+
+/// Reads a [`Pair`]. The parser's own tuples take a third item for a fault of the JSON.
+pub struct Two;
+
+impl<'de> Visitor<'de> for Two {
+    type Value = Pair<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of two strings")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let a = list.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+        let b = list.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+        match list.next_element::<IgnoredAny>()? {
+            None => Ok(Pair(a, b)),
+            Some(_) => Err(A::Error::invalid_length(3, &self)),
+        }
+    }
+}
+
 /// One text or a list of texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OneOrMore<'b>(pub List<Text<'b>>);

@@ -84,14 +84,14 @@ mod tests {
     use super::*;
     use crate::http::fields::Count;
     use crate::http::fields::List;
-    use crate::http::fields::Text;
+    use crate::http::fields::Pair;
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[allow(dead_code)]
     struct Body<'b> {
         #[serde(borrow)]
-        pairs: List<(Text<'b>, Text<'b>)>,
+        pairs: List<Pair<'b>>,
         top_k: Option<Count>,
     }
 

@@ -26,6 +26,7 @@ use crate::http::endpoint::Question;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::fields::List;
+use crate::http::fields::Pair;
 use crate::http::fields::Real;
 use crate::http::fields::Text;
 use crate::http::models::Shelf;
@@ -37,7 +38,7 @@ use crate::http::stream;
 #[serde(deny_unknown_fields)]
 pub struct SimilarityRequest<'b> {
     #[serde(borrow)]
-    pairs: Option<List<(Text<'b>, Text<'b>)>>,
+    pairs: Option<List<Pair<'b>>>,
     #[serde(borrow)]
     a: Option<Text<'b>>,
     #[serde(borrow)]
@@ -149,7 +150,7 @@ impl SimilarityRequest<'_> {
     fn pairs(&self) -> Result<Vec<(&str, &str)>, ApiError> {
         match (&self.pairs, &self.a, &self.b) {
             (Some(pairs), None, None) => {
-                Ok(pairs.items.iter().map(|(a, b)| (a.as_ref(), b.as_ref())).collect())
+                Ok(pairs.items.iter().map(|Pair(a, b)| (a.as_ref(), b.as_ref())).collect())
             }
             (None, Some(a), Some(b)) => Ok(vec![(a.as_ref(), b.as_ref())]),
             (None, None, None) => {

@@ -25,7 +25,6 @@ use serde::de::MapAccess;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::value::SeqAccessDeserializer;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -41,8 +40,10 @@ use crate::http::compute::Work;
 use crate::http::endpoint;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::fields::Pair;
 use crate::http::fields::Real;
 use crate::http::fields::Text;
+use crate::http::fields::Two;
 use crate::http::json;
 use crate::http::lines::Line;
 use crate::http::lines::Lines;
@@ -70,7 +71,7 @@ struct StreamSettings {
 }
 
 /// One line: `["a","b"]` or `{"a":…,"b":…}`.
-struct Pair<'b>(Text<'b>, Text<'b>);
+struct PairLine<'b>(Pair<'b>);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,24 +82,23 @@ struct NamedPair<'b> {
     b: Text<'b>,
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for Pair<'b> {
+impl<'de: 'b, 'b> Deserialize<'de> for PairLine<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
-            type Value = Pair<'de>;
+            type Value = PairLine<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of two strings or an object with `a` and `b`")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-                let (a, b) = Deserialize::deserialize(SeqAccessDeserializer::new(list))?;
-                Ok(Pair(a, b))
+                Two.visit_seq(list).map(PairLine)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let NamedPair { a, b } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Pair(a, b))
+                Ok(PairLine(Pair(a, b)))
             }
         }
         from.deserialize_any(Either)
@@ -339,7 +339,7 @@ fn parse(line: &Line) -> Result<(Text<'_>, Text<'_>), ApiError> {
         let detail = format!("the line has more than {MOST_LINE_BYTES} bytes");
         return Err(ApiError::new(Code::BodyTooLarge, detail));
     };
-    let Pair(a, b) = json::read(bytes)?;
+    let PairLine(Pair(a, b)) = json::read(bytes)?;
     Ok((a, b))
 }
 

@@ -294,6 +294,15 @@ fn refusal(bytes: &[u8]) -> FormatError {
     }
 }
 
+/// A file for each breach, for who wants to see them refused elsewhere.
+pub fn files() -> impl Iterator<Item = Vec<u8>> {
+    BREACHES.iter().map(|(_, breach, _)| {
+        let mut crafted = Crafted::tiny();
+        breach(&mut crafted);
+        crafted.bytes(true)
+    })
+}
+
 #[test]
 fn the_crafted_file_is_sound_until_it_is_broken() {
     Model::from_bytes(&Crafted::tiny().bytes(true), &support::full()).unwrap();

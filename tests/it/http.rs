@@ -1,0 +1,119 @@
+//! The service in this process: requests go to the router itself, without sockets.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use cognate::engine::Engine;
+use cognate::http::{App, Peer, Settings, Shelf};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::support;
+
+/// A service over the tiny model.
+#[derive(Clone)]
+pub struct TestApp {
+    /// What all requests share.
+    pub app: Arc<App>,
+}
+
+/// An answer.
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl TestApp {
+    /// With the usual settings.
+    pub fn new() -> Self {
+        Self::with(|_| ())
+    }
+
+    /// With other settings.
+    pub fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::of(support::served(), change)
+    }
+
+    /// With another model.
+    pub fn of(model: cognate::model::Model, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let engine = Engine::new(model).unwrap().with_limits(settings.text_limits());
+        Self { app: App::with_models(settings, Shelf::of("tiny", engine)).unwrap() }
+    }
+
+    /// Sends a request.
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.app.router().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes().to_vec();
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// Posts JSON.
+    pub async fn post(&self, path: &str, body: impl Into<Body>) -> Answer {
+        self.send(post(path, body)).await
+    }
+
+    /// Posts JSON and expects an answer.
+    pub async fn ask(&self, path: &str, body: Value) -> Value {
+        let answer = self.post(path, body.to_string()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path} {body}: {}", answer.text());
+        answer.json()
+    }
+
+    /// Gets a path.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+}
+
+/// A request with a JSON body from this machine.
+pub fn post(path: &str, body: impl Into<Body>) -> Request<Body> {
+    let request = Request::post(path).header("content-type", "application/json");
+    request.extension(Peer(([127, 0, 0, 1], 1).into())).body(body.into()).unwrap()
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", self.text()))
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// A header.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// Holds the answer to be a refusal as promised, and gives its document.
+    pub fn refusal(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{code}: {}", self.text());
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        assert_eq!(self.header("cache-control"), "no-store");
+        let problem = self.json();
+        assert_eq!(problem["code"], code);
+        assert_eq!(problem["status"], status);
+        assert_eq!(problem["request_id"], self.header("x-request-id"));
+        let slug = code.replace('_', "-");
+        assert_eq!(problem["type"], format!("https://cognate.invalid/problems/{slug}"));
+        for text in ["title", "detail"] {
+            assert!(problem[text].as_str().is_some_and(|text| !text.is_empty()));
+        }
+        let faults = problem.get("errors").map_or(0, |list| list.as_array().unwrap().len());
+        assert!(faults <= 16 && (faults == 0 || status == 422), "{problem}");
+        let wait = problem.get("retry_after_s").map(Value::to_string);
+        assert_eq!(wait.unwrap_or_default(), self.header("retry-after"));
+        problem
+    }
+}

@@ -1,0 +1,53 @@
+//! The committed document is the one that the code makes.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::http::TestApp;
+
+#[test]
+fn the_committed_document_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/cognate.json");
+    let made = format!("{:#}\n", cognate::http::openapi::document());
+    if std::env::var_os("COGNATE_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &made).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(made == committed, "openapi/cognate.json is not current: run with COGNATE_BLESS=1");
+}
+
+/// What is served differs from it by the names of the models alone.
+#[tokio::test]
+async fn the_served_document_names_the_models() {
+    let mut served = TestApp::new().get("/openapi.json").await.json();
+    let model = &served["components"]["schemas"]["RankBody"]["properties"]["model"];
+    assert_eq!(model["enum"], serde_json::json!(["tiny", null]));
+    for schema in served["components"]["schemas"].as_object_mut().unwrap().values_mut() {
+        if let Some(model) = schema.pointer_mut("/properties/model").and_then(Value::as_object_mut) {
+            model.remove("enum");
+        }
+    }
+    assert_eq!(served, cognate::http::openapi::document());
+}
+
+/// Every reference leads somewhere.
+#[test]
+fn no_reference_is_left_hanging() {
+    fn look(value: &Value, whole: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+                    let pointer = target.trim_start_matches('#');
+                    assert!(whole.pointer(pointer).is_some(), "{target}");
+                }
+                fields.values().for_each(|field| look(field, whole));
+            }
+            Value::Array(items) => items.iter().for_each(|item| look(item, whole)),
+            _ => {}
+        }
+    }
+    let document = cognate::http::openapi::document();
+    look(&document, &document);
+}
