@@ -1,6 +1,7 @@
 //! What settings are read from, and what their checks ask of the machine: files, the environment,
 //! limits, models.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -32,7 +33,8 @@ pub(super) fn layers(
     flags: Vec<(String, Vec<String>)>,
 ) -> (Layers, Option<String>) {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let named = environment.iter().find(|(name, _)| name == SETTINGS_FILE_VARIABLE);
+    let is_named = |name: &OsStr, path: &OsStr| name == SETTINGS_FILE_VARIABLE && !path.is_empty();
+    let named = environment.iter().find(|(name, path)| is_named(name, path));
     let named = config.or(named.map(|(_, path)| Path::new(path)));
     let path = named.unwrap_or(Path::new(SETTINGS_FILE));
     let (file, unread) = match read(path) {

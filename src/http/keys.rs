@@ -160,7 +160,7 @@ impl Keys {
         let whole =
             |problem: &str| KeysError::Whole { path: path.to_owned(), problem: problem.to_owned() };
         if text.len() as u64 > FILE_BYTES {
-            return Err(whole("has more than 1 MiB"));
+            return Err(whole(&format!("has more than {FILE_BYTES} bytes")));
         }
         Self::parse(&String::from_utf8(text).map_err(|_| whole("is not UTF-8"))?, path)
     }
@@ -187,7 +187,7 @@ impl Keys {
                 return Err(wrong("the key is that of a line above"));
             }
             if keys.len() == MOST_KEYS {
-                return Err(wrong("there are more than 10000 keys"));
+                return Err(wrong(&format!("there are more than {MOST_KEYS} keys")));
             }
             keys.push(Key { index: keys.len(), id: id.to_owned(), scope, digest });
         }

@@ -218,12 +218,13 @@ impl Loaded {
     fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
         // Nobody misspells a key into a thousand characters.
         let short: String = said.chars().take(64).collect();
-        let nearest = known.min_by_key(|known| edit_distance(&short, known));
-        let what = format!(
-            "{} is no setting; the nearest is {}",
-            quoted(said),
-            nearest.unwrap_or_default()
-        );
+        let nearest = known.min_by_key(|known| edit_distance(&short, known)).unwrap_or_default();
+        // The other layers are named by what was said.
+        let said = match origin {
+            Origin::File { .. } => format!("{} is no setting", quoted(said)),
+            _ => "no such setting".to_owned(),
+        };
+        let what = format!("{said}; the nearest is {nearest}");
         self.problems.push(Problem { key: None, origin, what });
     }
 }

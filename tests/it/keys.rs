@@ -1,0 +1,195 @@
+//! API keys and their quotas: the file, who is let in, and how often.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use cognate::http::keys;
+use cognate::http::keys::{FILE_BYTES, HEADER_BYTES, Key, Keys, KeysError, MOST_KEYS};
+use cognate::http::keys::{Refused, Scope};
+use cognate::http::quota::{Quota, RetryAfter};
+use governor::clock::FakeRelativeClock;
+
+fn line(id: &str, scope: Scope, key: &str) -> String {
+    keys::line(id, scope, key).unwrap()
+}
+
+fn parse(text: &str) -> Result<Keys, KeysError> {
+    Keys::parse(text, Path::new("keys"))
+}
+
+fn three() -> Keys {
+    let lines = [
+        line("first", Scope::Query, "one"),
+        "# rotated in spring".to_owned(),
+        String::new(),
+        line("middle", Scope::Admin, "two"),
+        format!("  {}  ", line("last", Scope::Query, "three")),
+    ];
+    parse(&lines.join("\r\n")).unwrap()
+}
+
+#[test]
+fn a_key_is_found_wherever_it_stands() {
+    let keys = three();
+    let found = |key: &str| keys.check(Some(key.as_bytes())).map(|key| (key.index, &*key.id));
+    assert_eq!(found("Bearer one"), Ok((0, "first")));
+    assert_eq!(found("Bearer two"), Ok((1, "middle")));
+    assert_eq!(found("Bearer three"), Ok((2, "last")));
+    assert_eq!(found("Bearer four"), Err(Refused::Unknown));
+    let many: Vec<String> =
+        (0..MOST_KEYS).map(|n| line(&format!("k{n}"), Scope::Query, &format!("key {n}"))).collect();
+    let many = parse(&many.join("\n")).unwrap();
+    assert_eq!(many.all().len(), MOST_KEYS);
+    for n in [0, 1, MOST_KEYS / 2, MOST_KEYS - 1] {
+        assert_eq!(many.check(Some(format!("key {n}").as_bytes())).map(|key| key.index), Ok(n));
+    }
+}
+
+#[test]
+fn a_key_is_taken_with_its_scheme_or_bare() {
+    let keys = three();
+    for good in ["one", "Bearer one", "bearer one", "BEARER  one", " Bearer one "] {
+        assert_eq!(keys.check(Some(good.as_bytes())).map(|key| key.index), Ok(0), "{good}");
+    }
+    for wrong in ["", "Bearer", "Bearer ", "Bearerone", "Basic one", "one,two", "ONE", "one\0"] {
+        let refused = keys.check(Some(wrong.as_bytes())).map(|key| key.index);
+        assert_eq!(refused, Err(Refused::Unknown), "{wrong}");
+    }
+    assert_eq!(keys.check(None).map(|key| key.index), Err(Refused::Missing));
+    assert!(keys.check(Some(&[0xff; 9])).is_err());
+    // A key of nothing would let everybody in who sends none; nor does length make one.
+    let empty = parse(&line("none", Scope::Query, "")).unwrap();
+    assert_eq!(empty.check(None).map(|key| key.index), Err(Refused::Missing));
+    let long = "x".repeat(HEADER_BYTES);
+    let keys = parse(&line("long", Scope::Query, &long)).unwrap();
+    assert_eq!(keys.check(Some(long.as_bytes())).map(|key| key.index), Ok(0));
+    let longer = format!(" {long}");
+    let refused = keys.check(Some(longer.as_bytes())).map(|key| key.index);
+    assert_eq!(refused, Err(Refused::TooLong));
+}
+
+#[test]
+fn admin_includes_query() {
+    assert!(Scope::Admin.includes(Scope::Query) && Scope::Admin.includes(Scope::Admin));
+    assert!(Scope::Query.includes(Scope::Query) && !Scope::Query.includes(Scope::Admin));
+}
+
+#[test]
+fn a_wrong_line_is_named_and_not_quoted() {
+    let good = line("web", Scope::Query, "secret-key");
+    let digest = good.rsplit_once(':').unwrap().1;
+    let table = [
+        ("secret-key".to_owned(), "it is not id:scope:blake3-hex"),
+        (format!("web:query:{digest}:more"), "it is not id:scope:blake3-hex"),
+        (format!("web:{digest}"), "it is not id:scope:blake3-hex"),
+        (format!(":query:{digest}"), "the id is not 1 to 64 of"),
+        (format!("a b:query:{digest}"), "the id is not 1 to 64 of"),
+        (format!("{}:query:{digest}", "x".repeat(65)), "the id is not 1 to 64 of"),
+        (format!("ü:query:{digest}"), "the id is not 1 to 64 of"),
+        (format!("web:root:{digest}"), "the scope is neither query nor admin"),
+        (format!("web:Query:{digest}"), "the scope is neither query nor admin"),
+        ("web:query:secret-key".to_owned(), "the digest is not 64 hex digits"),
+        (format!("web:query:{}", &digest[1..]), "the digest is not 64 hex digits"),
+        (format!("{good}\nweb:query:{}", "0".repeat(64)), "the id is taken by a line above"),
+        (format!("{good}\nother:query:{digest}"), "the key is that of a line above"),
+    ];
+    for (text, expected) in table {
+        let text = format!("# keys\n{text}\n");
+        let error = parse(&text).unwrap_err();
+        let told = format!("{error} {error:?}");
+        let number = text.lines().count();
+        assert!(error.to_string().starts_with(&format!("keys:{number}: {expected}")), "{error}");
+        assert!(!told.contains("secret") && !told.contains(&digest[1..]), "{told}");
+    }
+    for empty in ["", "\n\n", "# web\n"] {
+        assert!(parse(empty).unwrap_err().to_string().contains("has no key"));
+    }
+    let keys = parse(&good).unwrap();
+    assert!(!format!("{keys:?}").contains(&digest[..8]), "{keys:?}");
+}
+
+#[test]
+fn too_many_keys_and_too_large_files_are_refused() {
+    let all = |most: usize| -> String {
+        (0..most).map(|n| line(&format!("k{n}"), Scope::Query, &n.to_string()) + "\n").collect()
+    };
+    let error = parse(&all(MOST_KEYS + 1)).unwrap_err();
+    assert!(matches!(error, KeysError::Line { line, .. } if line == MOST_KEYS + 1), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    let mut text = all(1);
+    text += &"#".repeat(FILE_BYTES as usize - text.len());
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(Keys::read(&path).unwrap().all().len(), 1);
+    std::fs::write(&path, text + "#").unwrap();
+    assert!(matches!(Keys::read(&path), Err(KeysError::Whole { .. })));
+    std::fs::write(&path, b"a:query:\xff").unwrap();
+    assert!(matches!(Keys::read(&path), Err(KeysError::Whole { .. })));
+    assert!(matches!(Keys::read(folder.path()), Err(KeysError::NotAFile { .. })));
+    let missing = Keys::read(&folder.path().join("none")).unwrap_err();
+    assert!(matches!(missing, KeysError::Io { .. }), "{missing}");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(matches!(Keys::read(&pipe), Err(KeysError::NotAFile { .. })));
+}
+
+#[test]
+fn a_quota_counts_each_key_for_itself_and_refills() {
+    let clock = FakeRelativeClock::default();
+    let quota = Quota::with_clock(2, Some(2), clock.clone());
+    assert_eq!(quota.per_second(), Some(2));
+    for _ in 0..2 {
+        assert_eq!(quota.check(0), Ok(()));
+    }
+    assert_eq!(quota.check(0), Err(RetryAfter { seconds: 1 }));
+    assert_eq!(quota.check(1), Ok(()));
+    clock.advance(Duration::from_millis(499));
+    assert_eq!(quota.check(0), Err(RetryAfter { seconds: 1 }));
+    clock.advance(Duration::from_millis(2));
+    assert_eq!(quota.check(0), Ok(()));
+    assert_eq!(quota.check(0), Err(RetryAfter { seconds: 1 }));
+    clock.advance(Duration::from_secs(3600));
+    let within = (0..100).filter(|_| quota.check(0).is_ok()).count();
+    assert_eq!(within, 2);
+}
+
+#[test]
+fn without_a_rate_there_is_no_quota() {
+    let quota = Quota::new(1, None);
+    assert_eq!(quota.per_second(), None);
+    assert!((0..100_000).all(|_| quota.check(0).is_ok()));
+}
+
+#[test]
+fn a_drawn_key_is_let_in_by_its_line() {
+    let draw = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
+        command.arg("keygen").args(arguments).output().unwrap()
+    };
+    let mut drawn = Vec::new();
+    for (arguments, scope) in [
+        (&["web.1_a-B"][..], Scope::Query),
+        (&["web.1_a-B", "--scope", "query"], Scope::Query),
+        (&["web.1_a-B", "--scope", "admin"], Scope::Admin),
+    ] {
+        let output = draw(arguments);
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let [key, line] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(key.starts_with("cog_") && key.len() == 4 + 43, "{key}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("shown this once"));
+        let keys = parse(line).unwrap();
+        let found = keys.check(Some(format!("Bearer {key}").as_bytes())).map(Key::clone).unwrap();
+        assert_eq!((&*found.id, found.scope), ("web.1_a-B", scope));
+        drawn.push(key.to_owned());
+    }
+    drawn.sort();
+    drawn.dedup();
+    assert_eq!(drawn.len(), 3);
+    for wrong in [&["a b"][..], &["web", "--scope", "root"], &[]] {
+        let output = draw(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(output.stdout.is_empty());
+    }
+}

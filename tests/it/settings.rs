@@ -1,0 +1,411 @@
+//! The service's settings: where values come from, what is refused, and what is said about it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::process::Output;
+
+use cognate::http::NamedModel;
+use cognate::http::Settings;
+use cognate::http::settings::{
+    LIST, Layers, Loaded, Origin, Setting, SettingsFile, Shape, Surroundings, Written,
+};
+
+/// A machine on which all is well, but for what a test spoils.
+struct Fine {
+    open_files: u64,
+    wrong: bool,
+}
+
+impl Surroundings for Fine {
+    fn open_files(&self) -> u64 {
+        self.open_files
+    }
+
+    fn model(&self, model: &NamedModel, _: &Settings) -> Result<(), String> {
+        if self.wrong { Err(format!("{} is bad", model.path.display())) } else { Ok(()) }
+    }
+
+    fn digest(&self, _: &NamedModel, _: &str) -> Result<(), String> {
+        if self.wrong { Err("another digest".to_owned()) } else { Ok(()) }
+    }
+
+    fn keys(&self, _: &Path) -> Result<(), String> {
+        if self.wrong { Err("bad keys".to_owned()) } else { Ok(()) }
+    }
+
+    fn log(&self, _: &str) -> Result<(), String> {
+        if self.wrong { Err("bad filter".to_owned()) } else { Ok(()) }
+    }
+}
+
+const FINE: Fine = Fine { open_files: 1 << 20, wrong: false };
+
+/// A value that is allowed and is not the default.
+fn sample(setting: &Setting) -> Written {
+    let one = |text: &str| Written::One(text.to_owned());
+    match (setting.rule.shape, setting.key) {
+        (Shape::Count(_, most) | Shape::Bytes(_, most), _) => one(&(most - 1).to_string()),
+        (Shape::Choice(words), _) => one(words.iter().rev().find(|&&word| word != "auto").unwrap()),
+        (Shape::Switch, _) => one("true"),
+        (_, "listen") => one("[::1]:9090"),
+        (_, "admin_listen") => one("127.0.0.1:9091"),
+        (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
+        (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
+        (_, "log") => one("warn,cognate=debug"),
+        (_, "model") => Written::Many(vec!["b=m/b=1.bin".to_owned(), "a=m/é.bin".to_owned()]),
+        (_, "cors_origins") => Written::Many(vec!["https://a.example".to_owned()]),
+        (_, key) => panic!("{key} has no sample"),
+    }
+}
+
+fn flags(settings: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+    let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+    settings.iter().map(|&(flag, values)| (flag.to_owned(), owned(values))).collect()
+}
+
+fn file(text: &str) -> Option<SettingsFile> {
+    Some(SettingsFile { name: "cognate.toml".to_owned(), text: text.to_owned() })
+}
+
+fn read(toml: &str, environment: &[(&str, &str)], flagged: &[(&str, &[&str])]) -> Loaded {
+    let environment = environment.iter().map(|&(name, value)| (name.into(), value.into()));
+    Loaded::read(&Layers {
+        file: file(toml),
+        environment: environment.collect(),
+        flags: flags(flagged),
+        other_flags: &["check"],
+    })
+}
+
+fn problems(loaded: &Loaded) -> Vec<String> {
+    loaded.problems.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_layer_covers_the_one_below() {
+    let toml = "body_bytes = '1MiB'\nmax_pairs = 11\nmax_texts = 12\n";
+    let environment = [("COGNATE_MAX_PAIRS", "21"), ("COGNATE_MAX_TEXTS", "22"), ("HOME", "/")];
+    let loaded = read(toml, &environment, &[("max-texts", &["32"])]);
+    assert_eq!(problems(&loaded), [""; 0]);
+    let settings = &loaded.settings;
+    assert_eq!(settings.max_candidates, Settings::default().max_candidates);
+    assert_eq!((settings.body_bytes, settings.max_pairs, settings.max_texts), (1 << 20, 21, 32));
+    assert_eq!(*loaded.origin("max_candidates"), Origin::Default);
+    assert_eq!(
+        *loaded.origin("body_bytes"),
+        Origin::File { name: "cognate.toml".to_owned(), line: 1 }
+    );
+    assert_eq!(*loaded.origin("max_pairs"), Origin::Environment("COGNATE_MAX_PAIRS".to_owned()));
+    assert_eq!(*loaded.origin("max_texts"), Origin::Flag("max-texts".to_owned()));
+}
+
+#[test]
+fn every_setting_can_be_given_in_every_layer() {
+    for setting in LIST {
+        let mut expected = Settings::default();
+        setting.write(&mut expected, &sample(setting)).unwrap();
+        assert_ne!(expected, Settings::default(), "{}", setting.key);
+        let (values, toml) = match sample(setting) {
+            Written::One(text) => (vec![text.clone()], format!("{text:?}")),
+            Written::Many(texts) => (texts.clone(), format!("{texts:?}")),
+        };
+        let layers = [
+            Layers { file: file(&format!("{} = {toml}", setting.key)), ..Layers::default() },
+            Layers {
+                environment: vec![(setting.variable().into(), values.join(",").into())],
+                ..Layers::default()
+            },
+            Layers { flags: vec![(setting.flag(), values)], ..Layers::default() },
+        ];
+        for layers in layers {
+            let loaded = Loaded::read(&layers);
+            assert_eq!(problems(&loaded), [""; 0], "{layers:?}");
+            assert_eq!(loaded.settings, expected, "{layers:?}");
+        }
+    }
+}
+
+#[test]
+fn numbers_are_held_to_both_ends_of_their_range() {
+    let mut numbers = 0;
+    for setting in LIST {
+        let (Shape::Count(least, most) | Shape::Bytes(least, most)) = setting.rule.shape else {
+            continue;
+        };
+        numbers += 1;
+        let give = |text: String| {
+            let loaded = read("", &[(&setting.variable(), &text)], &[]);
+            let mut problems = problems(&loaded);
+            assert!(problems.len() <= 1, "{problems:?}");
+            problems.pop()
+        };
+        for good in [least, most] {
+            assert_eq!(give(good.to_string()), None, "{}", setting.key);
+        }
+        let under = least.checked_sub(1).map_or("-1".to_owned(), |under| under.to_string());
+        let beyond = (most + 1).to_string();
+        for wrong in [under, beyond, u64::MAX.to_string(), "1e3".to_owned(), "many".to_owned()] {
+            let problem = give(wrong.clone()).unwrap_or_else(|| panic!("{}={wrong}", setting.key));
+            assert!(problem.starts_with(&setting.variable()), "{problem}");
+            assert!(problem.contains(&setting.rule.range().unwrap()), "{problem}");
+        }
+        // Nothing is unlimited, and what may be absent has a word for it.
+        let endless = give("unlimited".to_owned());
+        assert!(endless.is_some(), "{}", setting.key);
+        assert!(least > 0 || setting.key.starts_with("shutdown_"), "{}", setting.key);
+    }
+    assert!(numbers > 20);
+}
+
+#[test]
+fn unknown_keys_are_refused_in_every_layer_with_the_nearest_named() {
+    let environment = [
+        ("COGNATE_BODY_BITES", "1"),
+        ("COGNATE_listen", "1"),
+        ("COGNATE_LONG", "1"),
+        ("COGNATE_BLESS", "1"),
+        ("COGNATE_FUZZ_SECONDS", "1"),
+        ("COGNATE_CONFIG", "x"),
+        ("OTHER", "1"),
+    ];
+    let toml = "\nmax_pears = 1\n[model]\na = 'b'\n";
+    let loaded = read(toml, &environment, &[("max-text", &[]), ("chek", &[])]);
+    assert_eq!(
+        problems(&loaded),
+        [
+            "cognate.toml:2: `max_pears` is no setting; the nearest is max_pairs",
+            "cognate.toml:3: model: a table is no value of a setting",
+            "COGNATE_BODY_BITES: no such setting; the nearest is COGNATE_BODY_BYTES",
+            "COGNATE_listen: no such setting; the nearest is COGNATE_LISTEN",
+            "--max-text: no such setting; the nearest is --max-texts",
+            "--chek: no such setting; the nearest is --check",
+        ]
+    );
+    assert_eq!(loaded.settings, Settings::default());
+}
+
+#[test]
+fn models_can_be_a_table_or_a_list_but_not_both() {
+    let model = |name: &str, path: &str| NamedModel { name: name.to_owned(), path: path.into() };
+    let loaded = read("[models]\nz = 'z.bin'\na = 'a.bin'\n", &[], &[]);
+    assert_eq!(problems(&loaded), [""; 0]);
+    assert_eq!(loaded.settings.model, [model("z", "z.bin"), model("a", "a.bin")]);
+    let both = read("model = 'a=b'\n[models]\na = 'b'\n", &[], &[]);
+    assert_eq!(problems(&both).len(), 1);
+    let one = read("model = 'a=b,c'", &[], &[]);
+    assert_eq!(one.settings.model, [model("a", "b,c")]);
+    for wrong in ["model = []", "model = 'a.bin'", "model = ['=a']", "[models]", "model = 1"] {
+        assert_eq!(problems(&read(wrong, &[], &[])).len(), 1, "{wrong}");
+    }
+}
+
+#[test]
+fn a_value_can_be_given_once_or_none() {
+    let twice = read("", &[], &[("max-pairs", &["1", "2"])]);
+    assert_eq!(problems(&twice), ["--max-pairs: is given 2 times"]);
+    let toml = "rate_limit_per_key = 5\nkeys_file = 'k'\ncompute_threads = 2\n";
+    let unset = [("COGNATE_RATE_LIMIT_PER_KEY", "off"), ("COGNATE_KEYS_FILE", "")];
+    let loaded = read(toml, &unset, &[("compute-threads", &["cores"])]);
+    assert_eq!(problems(&loaded), [""; 0]);
+    assert_eq!(loaded.settings, Settings::default());
+    let list = read("max_pairs = [1]", &[], &[]);
+    assert_eq!(problems(&list), ["cognate.toml:1: max_pairs: takes one value, not a list"]);
+}
+
+#[test]
+fn settings_must_fit_each_other_and_the_machine() {
+    let digest = "ab".repeat(32);
+    let table: &[(&[(&str, &[&str])], &str)] = &[
+        (&[("listen", &["0.0.0.0:8080"])], "--listen: others can reach 0.0.0.0:8080"),
+        (&[("listen", &["[::ffff:10.0.0.1]:80"])], "--listen: others can reach"),
+        (&[("admin-listen", &["10.0.0.1:81"])], "--admin-listen: others can reach 10.0.0.1:81"),
+        (&[("admin-listen", &["127.0.0.1:8080"])], "--admin-listen: 127.0.0.1:8080 is taken"),
+        (&[("model", &["A=b"])], "--model: `A` is no name for a model"),
+        (&[("model", &["a=b", "a=c"])], "--model: `a` names two models"),
+        (&[("model-digest", &["abc"])], "--model-digest: `abc` is not 64 hex digits"),
+        (&[("model-digest", &[&format!("{}xx", &digest[2..])])], "--model-digest: "),
+        (&[("max-connections", &["60000"])], "--max-connections: 60000 connections need 60064"),
+        (&[("max-pairs", &["70000"])], "admission_units (default): 65536 is less than the 70000"),
+        (&[("cors-origins", &["https://a/"])], "--cors-origins: `https://a/` is no exact origin"),
+        (&[("cors-origins", &["*"]), ("keys-file", &["k"])], "--cors-origins: `*` would let"),
+    ];
+    for (flagged, expected) in table {
+        let mut loaded = read("", &[], flagged);
+        assert_eq!(problems(&loaded), [""; 0], "{flagged:?}");
+        loaded.check(&Fine { open_files: 4096, wrong: false });
+        let problems = problems(&loaded);
+        assert_eq!(problems.len(), 1, "{flagged:?}: {problems:?}");
+        assert!(problems[0].starts_with(expected), "{problems:?}");
+    }
+    let fine: &[&[(&str, &[&str])]] = &[
+        &[],
+        &[("listen", &["0.0.0.0:8080"]), ("allow-no-auth", &["true"])],
+        &[("listen", &["0.0.0.0:8080"]), ("keys-file", &["k"])],
+        &[("listen", &["[::1]:0"]), ("admin-listen", &["[::1]:0"])],
+        &[("listen", &["[::ffff:127.0.0.1]:80"])],
+        &[("cors-origins", &["*"])],
+        &[("model-digest", &[&digest])],
+    ];
+    for flagged in fine {
+        let mut loaded = read("", &[], flagged);
+        loaded.check(&FINE);
+        assert_eq!(problems(&loaded), [""; 0], "{flagged:?}");
+    }
+}
+
+#[test]
+fn what_the_machine_says_is_told_with_the_rest() {
+    let flagged: &[(&str, &[&str])] = &[("keys-file", &["k"]), ("model-digest", &["5"])];
+    let mut loaded = read("model_digest = 1", &[], flagged);
+    loaded.settings.model_digest = Some("ab".repeat(32));
+    loaded.check(&Fine { open_files: 100, wrong: true });
+    let keys: BTreeSet<_> = loaded.problems.iter().filter_map(|problem| problem.key).collect();
+    let expected = ["keys_file", "log", "max_connections", "model", "model_digest"];
+    assert_eq!(keys, BTreeSet::from(expected));
+}
+
+#[test]
+fn a_broken_file_is_all_that_is_told_of() {
+    let mut loaded = read("listen = \nmax_pairs = 0\n", &[("COGNATE_LISTEN", "0.0.0.0:80")], &[]);
+    loaded.check(&Fine { open_files: 1, wrong: true });
+    let problems = problems(&loaded);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].starts_with("cognate.toml:1: "), "{problems:?}");
+}
+
+#[test]
+fn settings_written_out_are_read_back_the_same() {
+    let mut loaded = read("", &[], &[]);
+    for round in 0..2 {
+        let toml = format!("\n{}", loaded.to_toml());
+        for setting in LIST {
+            assert!(toml.contains(&format!("\n{} = ", setting.key)), "{}", setting.key);
+        }
+        let again = read(&toml, &[], &[]);
+        assert_eq!(problems(&again), [""; 0], "{toml}");
+        assert_eq!(again.settings, loaded.settings, "round {round}");
+        for setting in LIST {
+            setting.write(&mut loaded.settings, &sample(setting)).unwrap();
+        }
+    }
+}
+
+/// Runs the binary in a folder of its own, with no setting but those given.
+fn cognate(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("COGNATE_") {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(folder).args(arguments).envs(environment.iter().copied()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// A folder with the tiny model in it.
+fn with_model() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = crate::support::tiny(cognate::model::format::Dtype::F32);
+    std::fs::write(folder.path().join("tiny.bin"), bytes).unwrap();
+    folder
+}
+
+#[test]
+fn help_shows_every_setting_with_default_range_and_variable() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = cognate(folder.path(), &[], &["serve", "--help"]);
+    assert!(output.status.success());
+    let help = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    for setting in LIST {
+        assert!(help.contains(&format!("--{}", setting.flag())), "{}", setting.key);
+        assert!(help.contains(setting.help.trim().trim_end_matches('.')), "{}", setting.key);
+        let range = setting.rule.range().map(|range| format!("; {range}")).unwrap_or_default();
+        let end = format!("{range}; env {}]", setting.variable());
+        assert!(help.contains(&end), "{}: {end}", setting.key);
+    }
+    assert!(help.contains("[default: 8MiB; 1KiB to 64MiB; env COGNATE_BODY_BYTES]"));
+}
+
+#[test]
+fn check_prints_settings_that_can_be_saved() {
+    let folder = with_model();
+    let arguments = ["serve", "--check", "--model", "tiny=tiny.bin", "--max-pairs=77"];
+    let arguments = [&arguments[..], &["--allow-no-auth"]].concat();
+    let environment = [("COGNATE_TEXT_BYTES", "2 KiB"), ("COGNATE_LISTEN", "0.0.0.0:8080")];
+    let first = cognate(folder.path(), &environment, &arguments);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let toml = stdout(&first);
+    for line in [
+        "max_pairs = 77  # flag --max-pairs",
+        "allow_no_auth = true  # flag --allow-no-auth",
+        "text_bytes = \"2KiB\"  # environment COGNATE_TEXT_BYTES",
+        "max_texts = 10000  # default",
+    ] {
+        assert!(toml.lines().any(|printed| printed == line), "{line} in\n{toml}");
+    }
+    std::fs::write(folder.path().join("cognate.toml"), toml).unwrap();
+    let second = cognate(folder.path(), &[], &["serve", "--check"]);
+    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
+    let values = |toml: &str| -> Vec<String> {
+        toml.lines().map(|line| line.split("  # ").next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(values(stdout(&second)), values(toml));
+    assert!(stdout(&second).contains("max_pairs = 77  # file cognate.toml:"));
+    let other = folder.path().join("other.toml");
+    std::fs::write(&other, "max_pairs = 78\nmodel = 'tiny=tiny.bin'\n").unwrap();
+    for (environment, arguments) in [
+        (&[][..], &["serve", "--check", "--config", "other.toml"][..]),
+        (&[("COGNATE_CONFIG", "other.toml")], &["serve", "--check"]),
+    ] {
+        let output = cognate(folder.path(), environment, arguments);
+        let expected = "max_pairs = 78  # file other.toml:1";
+        assert!(stdout(&output).contains(expected), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let folder = with_model();
+    let bad = folder.path().join("bad.bin");
+    let mut bytes = std::fs::read(folder.path().join("tiny.bin")).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&bad, bytes).unwrap();
+    std::fs::write(folder.path().join("keys"), "web:query:12\n").unwrap();
+    let toml = "max_pears = 1\nmax_pairs = 0\nkeys_file = 'keys'\n";
+    std::fs::write(folder.path().join("cognate.toml"), toml).unwrap();
+    let environment = [("COGNATE_MODEL", "tiny=tiny.bin,bad=bad.bin"), ("COGNATE_PORT", "1")];
+    let digest = "0".repeat(64);
+    let arguments = ["serve", "--body-byte", "5", "--chek=1", "--log", "loud", "--check"];
+    let arguments = [&arguments[..], &["--model-digest", &digest]].concat();
+    let output = cognate(folder.path(), &environment, &arguments);
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    for expected in [
+        "cognate.toml:1: `max_pears` is no setting; the nearest is max_pairs",
+        "cognate.toml:2: max_pairs: `0` is out of range: 1 to 100000",
+        "cognate.toml:3: keys_file: keys:1: the digest is not 64 hex digits",
+        "COGNATE_PORT: no such setting; the nearest is ",
+        "COGNATE_MODEL: bad.bin",
+        "--body-byte: no such setting; the nearest is --body-bytes",
+        "--chek: no such setting; the nearest is --check",
+        "--model-digest: tiny.bin has the digest ",
+        "--log: `loud` is none of ",
+    ] {
+        assert!(told.contains(expected), "{expected} in\n{told}");
+    }
+    assert!(stdout(&output).contains("max_pairs = 10000  # default"));
+    let refused = cognate(folder.path(), &environment, &["serve"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let missing = cognate(folder.path(), &[], &["serve", "--check", "--config", "none.toml"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("cannot read none.toml"), "{}", stderr(&missing));
+}
