@@ -12,9 +12,9 @@ use rustix::process::Resource;
 use rustix::process::Rlimit;
 
 use crate::cli::log;
-use crate::engine::Engine;
 use crate::http::NamedModel;
 use crate::http::Settings;
+use crate::http::Shelf;
 use crate::http::keys::Keys;
 use crate::http::settings::Layers;
 use crate::http::settings::SettingsFile;
@@ -56,7 +56,7 @@ fn read(path: &Path) -> io::Result<String> {
 
 /// This machine, asked by the checks.
 pub(super) struct Machine {
-    /// Whether models are opened and hashed, not only looked for.
+    /// Whether models are opened as for serving, not only looked for.
     pub(super) thorough: bool,
 }
 
@@ -69,35 +69,18 @@ impl Surroundings for Machine {
         rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
     }
 
-    fn model(&self, model: &NamedModel, settings: &Settings) -> Result<(), String> {
-        if !self.thorough {
-            let found = model.path.metadata();
-            return match found.map(|found| found.is_file()) {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(format!("{} is not a regular file", model.path.display())),
-                Err(error) => Err(format!("cannot open {}: {error}", model.path.display())),
-            };
+    fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String> {
+        if self.thorough {
+            if alone.strict {
+                not_writable(&model.path)?;
+            }
+            return Shelf::open(alone).map(drop).map_err(|error| error.to_string());
         }
-        if settings.strict {
-            not_writable(&model.path)?;
+        match model.path.metadata().map(|found| found.is_file()) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("{} is not a regular file", model.path.display())),
+            Err(error) => Err(format!("cannot open {}: {error}", model.path.display())),
         }
-        let opened = Engine::open(&model.path, &settings.open_options());
-        opened.map(drop).map_err(|error| error.to_string())
-    }
-
-    fn digest(&self, model: &NamedModel, digest: &str) -> Result<(), String> {
-        // A file that cannot be opened is told of already.
-        let Some(file) = File::open(&model.path).ok().filter(|_| self.thorough) else {
-            return Ok(());
-        };
-        let mut hasher = blake3::Hasher::new();
-        let hashed = hasher.update_reader(file);
-        hashed.map_err(|error| format!("cannot read {}: {error}", model.path.display()))?;
-        let got = hasher.finalize().to_hex();
-        if got.eq_ignore_ascii_case(digest) {
-            return Ok(());
-        }
-        Err(format!("{} has the digest {got}", model.path.display()))
     }
 
     fn keys(&self, path: &Path) -> Result<(), String> {

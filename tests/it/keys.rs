@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use cognate::http::keys;
-use cognate::http::keys::{FILE_BYTES, HEADER_BYTES, Key, Keys, KeysError, MOST_KEYS};
+use cognate::http::keys::{FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS};
 use cognate::http::keys::{Refused, Scope};
 use cognate::http::quota::{Quota, RetryAfter};
 use governor::clock::FakeRelativeClock;
@@ -180,7 +180,7 @@ fn a_drawn_key_is_let_in_by_its_line() {
         assert!(key.starts_with("cog_") && key.len() == 4 + 43, "{key}");
         assert!(String::from_utf8(output.stderr).unwrap().contains("shown this once"));
         let keys = parse(line).unwrap();
-        let found = keys.check(Some(format!("Bearer {key}").as_bytes())).map(Key::clone).unwrap();
+        let found = keys.check(Some(format!("Bearer {key}").as_bytes())).cloned().unwrap();
         assert_eq!((&*found.id, found.scope), ("web.1_a-B", scope));
         drawn.push(key.to_owned());
     }

@@ -46,6 +46,7 @@ mod questions;
 mod reload;
 mod replace;
 mod settings;
+mod settings_command;
 mod shared_data;
 mod stream;
 mod support;

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
-use std::process::Output;
 
 use cognate::http::NamedModel;
 use cognate::http::Settings;
@@ -24,10 +22,6 @@ impl Surroundings for Fine {
 
     fn model(&self, model: &NamedModel, _: &Settings) -> Result<(), String> {
         if self.wrong { Err(format!("{} is bad", model.path.display())) } else { Ok(()) }
-    }
-
-    fn digest(&self, _: &NamedModel, _: &str) -> Result<(), String> {
-        if self.wrong { Err("another digest".to_owned()) } else { Ok(()) }
     }
 
     fn keys(&self, _: &Path) -> Result<(), String> {
@@ -59,7 +53,10 @@ fn sample(setting: &Setting) -> Written {
     }
 }
 
-fn flags(settings: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+/// Flags and their values.
+type Flagged<'a> = &'a [(&'a str, &'a [&'a str])];
+
+fn flags(settings: Flagged) -> Vec<(String, Vec<String>)> {
     let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
     settings.iter().map(|&(flag, values)| (flag.to_owned(), owned(values))).collect()
 }
@@ -68,7 +65,7 @@ fn file(text: &str) -> Option<SettingsFile> {
     Some(SettingsFile { name: "cognate.toml".to_owned(), text: text.to_owned() })
 }
 
-fn read(toml: &str, environment: &[(&str, &str)], flagged: &[(&str, &[&str])]) -> Loaded {
+fn read(toml: &str, environment: &[(&str, &str)], flagged: Flagged) -> Loaded {
     let environment = environment.iter().map(|&(name, value)| (name.into(), value.into()));
     Loaded::read(&Layers {
         file: file(toml),
@@ -216,7 +213,7 @@ fn a_value_can_be_given_once_or_none() {
 #[test]
 fn settings_must_fit_each_other_and_the_machine() {
     let digest = "ab".repeat(32);
-    let table: &[(&[(&str, &[&str])], &str)] = &[
+    let table: &[(Flagged, &str)] = &[
         (&[("listen", &["0.0.0.0:8080"])], "--listen: others can reach 0.0.0.0:8080"),
         (&[("listen", &["[::ffff:10.0.0.1]:80"])], "--listen: others can reach"),
         (&[("admin-listen", &["10.0.0.1:81"])], "--admin-listen: others can reach 10.0.0.1:81"),
@@ -238,7 +235,7 @@ fn settings_must_fit_each_other_and_the_machine() {
         assert_eq!(problems.len(), 1, "{flagged:?}: {problems:?}");
         assert!(problems[0].starts_with(expected), "{problems:?}");
     }
-    let fine: &[&[(&str, &[&str])]] = &[
+    let fine: &[Flagged] = &[
         &[],
         &[("listen", &["0.0.0.0:8080"]), ("allow-no-auth", &["true"])],
         &[("listen", &["0.0.0.0:8080"]), ("keys-file", &["k"])],
@@ -256,13 +253,42 @@ fn settings_must_fit_each_other_and_the_machine() {
 
 #[test]
 fn what_the_machine_says_is_told_with_the_rest() {
-    let flagged: &[(&str, &[&str])] = &[("keys-file", &["k"]), ("model-digest", &["5"])];
-    let mut loaded = read("model_digest = 1", &[], flagged);
-    loaded.settings.model_digest = Some("ab".repeat(32));
+    let mut loaded = read("", &[], &[("keys-file", &["k"]), ("model-digest", &["5"])]);
     loaded.check(&Fine { open_files: 100, wrong: true });
     let keys: BTreeSet<_> = loaded.problems.iter().filter_map(|problem| problem.key).collect();
     let expected = ["keys_file", "log", "max_connections", "model", "model_digest"];
     assert_eq!(keys, BTreeSet::from(expected));
+}
+
+/// Holds each model to be bad that comes with a digest or with another.
+struct Alone;
+
+impl Surroundings for Alone {
+    fn open_files(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String> {
+        assert_eq!(alone.model, [model.clone()]);
+        alone.model_digest.as_ref().map_or(Ok(()), |_| Err(model.name.clone()))
+    }
+
+    fn keys(&self, _: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn log(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_digest_is_that_of_the_first_model() {
+    let digest = "0f".repeat(32);
+    let mut loaded =
+        read("", &[], &[("model", &["a=1", "b=2", "c=3"]), ("model-digest", &[&digest])]);
+    loaded.check(&Alone);
+    assert_eq!(problems(&loaded), ["--model: a"]);
 }
 
 #[test]
@@ -289,123 +315,4 @@ fn settings_written_out_are_read_back_the_same() {
             setting.write(&mut loaded.settings, &sample(setting)).unwrap();
         }
     }
-}
-
-/// Runs the binary in a folder of its own, with no setting but those given.
-fn cognate(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("COGNATE_") {
-            command.env_remove(name);
-        }
-    }
-    command.current_dir(folder).args(arguments).envs(environment.iter().copied()).output().unwrap()
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
-/// A folder with the tiny model in it.
-fn with_model() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let bytes = crate::support::tiny(cognate::model::format::Dtype::F32);
-    std::fs::write(folder.path().join("tiny.bin"), bytes).unwrap();
-    folder
-}
-
-#[test]
-fn help_shows_every_setting_with_default_range_and_variable() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = cognate(folder.path(), &[], &["serve", "--help"]);
-    assert!(output.status.success());
-    let help = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    for setting in LIST {
-        assert!(help.contains(&format!("--{}", setting.flag())), "{}", setting.key);
-        assert!(help.contains(setting.help.trim().trim_end_matches('.')), "{}", setting.key);
-        let range = setting.rule.range().map(|range| format!("; {range}")).unwrap_or_default();
-        let end = format!("{range}; env {}]", setting.variable());
-        assert!(help.contains(&end), "{}: {end}", setting.key);
-    }
-    assert!(help.contains("[default: 8MiB; 1KiB to 64MiB; env COGNATE_BODY_BYTES]"));
-}
-
-#[test]
-fn check_prints_settings_that_can_be_saved() {
-    let folder = with_model();
-    let arguments = ["serve", "--check", "--model", "tiny=tiny.bin", "--max-pairs=77"];
-    let arguments = [&arguments[..], &["--allow-no-auth"]].concat();
-    let environment = [("COGNATE_TEXT_BYTES", "2 KiB"), ("COGNATE_LISTEN", "0.0.0.0:8080")];
-    let first = cognate(folder.path(), &environment, &arguments);
-    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
-    let toml = stdout(&first);
-    for line in [
-        "max_pairs = 77  # flag --max-pairs",
-        "allow_no_auth = true  # flag --allow-no-auth",
-        "text_bytes = \"2KiB\"  # environment COGNATE_TEXT_BYTES",
-        "max_texts = 10000  # default",
-    ] {
-        assert!(toml.lines().any(|printed| printed == line), "{line} in\n{toml}");
-    }
-    std::fs::write(folder.path().join("cognate.toml"), toml).unwrap();
-    let second = cognate(folder.path(), &[], &["serve", "--check"]);
-    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
-    let values = |toml: &str| -> Vec<String> {
-        toml.lines().map(|line| line.split("  # ").next().unwrap().to_owned()).collect()
-    };
-    assert_eq!(values(stdout(&second)), values(toml));
-    assert!(stdout(&second).contains("max_pairs = 77  # file cognate.toml:"));
-    let other = folder.path().join("other.toml");
-    std::fs::write(&other, "max_pairs = 78\nmodel = 'tiny=tiny.bin'\n").unwrap();
-    for (environment, arguments) in [
-        (&[][..], &["serve", "--check", "--config", "other.toml"][..]),
-        (&[("COGNATE_CONFIG", "other.toml")], &["serve", "--check"]),
-    ] {
-        let output = cognate(folder.path(), environment, arguments);
-        let expected = "max_pairs = 78  # file other.toml:1";
-        assert!(stdout(&output).contains(expected), "{}", stdout(&output));
-    }
-}
-
-#[test]
-fn every_problem_is_told_at_once() {
-    let folder = with_model();
-    let bad = folder.path().join("bad.bin");
-    let mut bytes = std::fs::read(folder.path().join("tiny.bin")).unwrap();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    std::fs::write(&bad, bytes).unwrap();
-    std::fs::write(folder.path().join("keys"), "web:query:12\n").unwrap();
-    let toml = "max_pears = 1\nmax_pairs = 0\nkeys_file = 'keys'\n";
-    std::fs::write(folder.path().join("cognate.toml"), toml).unwrap();
-    let environment = [("COGNATE_MODEL", "tiny=tiny.bin,bad=bad.bin"), ("COGNATE_PORT", "1")];
-    let digest = "0".repeat(64);
-    let arguments = ["serve", "--body-byte", "5", "--chek=1", "--log", "loud", "--check"];
-    let arguments = [&arguments[..], &["--model-digest", &digest]].concat();
-    let output = cognate(folder.path(), &environment, &arguments);
-    assert_eq!(output.status.code(), Some(2));
-    let told = stderr(&output);
-    for expected in [
-        "cognate.toml:1: `max_pears` is no setting; the nearest is max_pairs",
-        "cognate.toml:2: max_pairs: `0` is out of range: 1 to 100000",
-        "cognate.toml:3: keys_file: keys:1: the digest is not 64 hex digits",
-        "COGNATE_PORT: no such setting; the nearest is ",
-        "COGNATE_MODEL: bad.bin",
-        "--body-byte: no such setting; the nearest is --body-bytes",
-        "--chek: no such setting; the nearest is --check",
-        "--model-digest: tiny.bin has the digest ",
-        "--log: `loud` is none of ",
-    ] {
-        assert!(told.contains(expected), "{expected} in\n{told}");
-    }
-    assert!(stdout(&output).contains("max_pairs = 10000  # default"));
-    let refused = cognate(folder.path(), &environment, &["serve"]);
-    assert_eq!(refused.status.code(), Some(2));
-    let missing = cognate(folder.path(), &[], &["serve", "--check", "--config", "none.toml"]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(stderr(&missing).contains("cannot read none.toml"), "{}", stderr(&missing));
 }

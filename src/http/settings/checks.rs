@@ -18,11 +18,9 @@ pub trait Surroundings {
     /// Files that the process may have open at once.
     fn open_files(&self) -> u64;
 
-    /// Whether a model file can be served.
-    fn model(&self, model: &NamedModel, settings: &Settings) -> Result<(), String>;
-
-    /// Whether the first model's file has this digest.
-    fn digest(&self, model: &NamedModel, digest: &str) -> Result<(), String>;
+    /// Whether a model file can be served. The settings name no other, and a digest only if it is
+    /// this file's.
+    fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String>;
 
     /// Whether the keys file can be used.
     fn keys(&self, path: &Path) -> Result<(), String>;
@@ -101,6 +99,13 @@ impl Loaded {
     }
 
     fn check_models(&mut self, settings: &Settings, around: &dyn Surroundings) {
+        let hex = |digest: &String| {
+            digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        let mut digest = settings.model_digest.clone();
+        if let Some(wrong) = digest.take_if(|digest| !hex(digest)) {
+            self.wrong("model_digest", format!("{} is not 64 hex digits", quoted(&wrong)));
+        }
         let mut names = BTreeSet::new();
         for model in &settings.model {
             if let Err(what) = check_model_name(&model.name) {
@@ -109,17 +114,12 @@ impl Loaded {
             if !names.insert(&model.name) {
                 self.wrong("model", format!("{} names two models", quoted(&model.name)));
             }
-            if let Err(what) = around.model(model, settings) {
+            // The digest is that of the first.
+            let (model_digest, one) = (digest.take(), vec![model.clone()]);
+            let alone = Settings { model_digest, model: one, ..settings.clone() };
+            if let Err(what) = around.model(model, &alone) {
                 self.wrong("model", what);
             }
-        }
-        let (Some(digest), Some(first)) = (&settings.model_digest, settings.model.first()) else {
-            return;
-        };
-        if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            self.wrong("model_digest", format!("{} is not 64 hex digits", quoted(digest)));
-        } else if let Err(what) = around.digest(first, digest) {
-            self.wrong("model_digest", what);
         }
     }
 }

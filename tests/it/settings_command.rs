@@ -1,0 +1,126 @@
+//! `cognate serve` before it serves: help, `--check`, and what it says when settings are wrong.
+
+use std::path::Path;
+use std::process::Command;
+use std::process::Output;
+
+use cognate::http::settings::LIST;
+
+/// Runs the binary in a folder of its own, with no setting but those given.
+fn cognate(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("COGNATE_") {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(folder).args(arguments).envs(environment.iter().copied()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// A folder with the tiny model in it.
+fn with_model() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = crate::support::tiny(cognate::model::format::Dtype::F32);
+    std::fs::write(folder.path().join("tiny.bin"), bytes).unwrap();
+    folder
+}
+
+#[test]
+fn help_shows_every_setting_with_default_range_and_variable() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = cognate(folder.path(), &[], &["serve", "--help"]);
+    assert!(output.status.success());
+    let help = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    for setting in LIST {
+        assert!(help.contains(&format!("--{}", setting.flag())), "{}", setting.key);
+        assert!(help.contains(setting.help.trim().trim_end_matches('.')), "{}", setting.key);
+        let range = setting.rule.range().map(|range| format!("; {range}")).unwrap_or_default();
+        let end = format!("{range}; env {}]", setting.variable());
+        assert!(help.contains(&end), "{}: {end}", setting.key);
+    }
+    assert!(help.contains("[default: 8MiB; 1KiB to 64MiB; env COGNATE_BODY_BYTES]"));
+}
+
+#[test]
+fn check_prints_settings_that_can_be_saved() {
+    let folder = with_model();
+    let arguments = ["serve", "--check", "--model", "tiny=tiny.bin", "--max-pairs=77"];
+    let arguments = [&arguments[..], &["--allow-no-auth"]].concat();
+    let environment = [("COGNATE_TEXT_BYTES", "2 KiB"), ("COGNATE_LISTEN", "0.0.0.0:8080")];
+    let first = cognate(folder.path(), &environment, &arguments);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let toml = stdout(&first);
+    for line in [
+        "max_pairs = 77  # flag --max-pairs",
+        "allow_no_auth = true  # flag --allow-no-auth",
+        "text_bytes = \"2KiB\"  # environment COGNATE_TEXT_BYTES",
+        "max_texts = 10000  # default",
+    ] {
+        assert!(toml.lines().any(|printed| printed == line), "{line} in\n{toml}");
+    }
+    std::fs::write(folder.path().join("cognate.toml"), toml).unwrap();
+    let second = cognate(folder.path(), &[], &["serve", "--check"]);
+    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
+    let values = |toml: &str| -> Vec<String> {
+        toml.lines().map(|line| line.split("  # ").next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(values(stdout(&second)), values(toml));
+    assert!(stdout(&second).contains("max_pairs = 77  # file cognate.toml:"));
+    let other = folder.path().join("other.toml");
+    std::fs::write(&other, "max_pairs = 78\nmodel = 'tiny=tiny.bin'\n").unwrap();
+    for (environment, arguments) in [
+        (&[][..], &["serve", "--check", "--config", "other.toml"][..]),
+        (&[("COGNATE_CONFIG", "other.toml")], &["serve", "--check"]),
+    ] {
+        let output = cognate(folder.path(), environment, arguments);
+        let expected = "max_pairs = 78  # file other.toml:1";
+        assert!(stdout(&output).contains(expected), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let folder = with_model();
+    let bad = folder.path().join("bad.bin");
+    let mut bytes = std::fs::read(folder.path().join("tiny.bin")).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&bad, bytes).unwrap();
+    std::fs::write(folder.path().join("keys"), "web:query:12\n").unwrap();
+    let toml = "max_pears = 1\nmax_pairs = 0\nkeys_file = 'keys'\n";
+    std::fs::write(folder.path().join("cognate.toml"), toml).unwrap();
+    let environment = [("COGNATE_MODEL", "tiny=tiny.bin,bad=bad.bin"), ("COGNATE_PORT", "1")];
+    let digest = "0".repeat(64);
+    let arguments = ["serve", "--body-byte", "5", "--chek=1", "--log", "loud", "--check"];
+    let arguments = [&arguments[..], &["--model-digest", &digest]].concat();
+    let output = cognate(folder.path(), &environment, &arguments);
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    for expected in [
+        "cognate.toml:1: `max_pears` is no setting; the nearest is max_pairs",
+        "cognate.toml:2: max_pairs: `0` is out of range: 1 to 100000",
+        "cognate.toml:3: keys_file: keys:1: the digest is not 64 hex digits",
+        "COGNATE_PORT: no such setting; the nearest is ",
+        "COGNATE_MODEL: model `bad`: bad.bin",
+        "--body-byte: no such setting; the nearest is --body-bytes",
+        "--chek: no such setting; the nearest is --check",
+        "COGNATE_MODEL: model `tiny`: tiny.bin: expected BLAKE3 digest 000",
+        "--log: `loud` is none of ",
+    ] {
+        assert!(told.contains(expected), "{expected} in\n{told}");
+    }
+    assert!(stdout(&output).contains("max_pairs = 10000  # default"));
+    let refused = cognate(folder.path(), &environment, &["serve"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let missing = cognate(folder.path(), &[], &["serve", "--check", "--config", "none.toml"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("cannot read none.toml"), "{}", stderr(&missing));
+}
