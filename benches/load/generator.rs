@@ -27,6 +27,9 @@ use crate::wire::Reply;
 /// Longest wait for one answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long after the end requests that were due before it may be sent.
+const GRACE: Duration = Duration::from_millis(200);
+
 /// A load to be put on a server.
 #[derive(Clone)]
 pub struct Load {
@@ -141,6 +144,8 @@ impl Load {
         let mut alarm = Alarm::new()?;
         let mut chance = Chance::new(self.seed, "arrivals");
         let start = Instant::now() + Duration::from_millis(5);
+        let end = start + Duration::from_secs_f64(self.seconds);
+        tally.borrow_mut().end = Some(end);
         let (mut at, mut number) = (chance.gap(rate), 0_usize);
         while at < self.seconds {
             let due = start + Duration::from_secs_f64(at);
@@ -154,7 +159,12 @@ impl Load {
                 tokio::task::yield_now().await;
             }
         }
-        alarm.wait_until(start + Duration::from_secs_f64(self.seconds)).await?;
+        // What was due before the end may still be sent, unless there is too much of it.
+        let mut moment = end;
+        while moment <= end + GRACE && !desk.borrow().waiting.is_empty() {
+            moment += Duration::from_millis(5);
+            alarm.wait_until(moment).await?;
+        }
         let unsent = desk.borrow_mut().close() as u64;
         join(tasks).await?;
         let mut tally = tally.take();
@@ -167,6 +177,7 @@ impl Load {
         let tally = Rc::new(RefCell::new(Tally::default()));
         let start = Instant::now();
         let end = start + Duration::from_secs_f64(self.seconds);
+        tally.borrow_mut().end = Some(end);
         let mut tasks = JoinSet::new();
         for place in 0..self.connections {
             let (load, tally) = (self.clone(), Rc::clone(&tally));
@@ -187,7 +198,7 @@ impl Load {
         }
         join(tasks).await?;
         let mut tally = tally.take();
-        tally.seconds = start.elapsed().as_secs_f64();
+        tally.seconds = self.seconds;
         Ok(tally)
     }
 

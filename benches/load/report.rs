@@ -145,10 +145,16 @@ impl Report {
 
     /// The latencies from the scheduled time that P1 is about.
     pub fn latency(&mut self, run: &str, tally: &Tally, p99: f64, p999: f64) {
-        let at = |quantile| milliseconds(&tally.scheduled, quantile);
-        self.figure(format!("{run}: p50"), at(0.5), "ms", Bar::None);
-        self.figure(format!("{run}: p99"), at(0.99), "ms", Bar::AtMost(p99));
-        self.figure(format!("{run}: p99.9"), at(0.999), "ms", Bar::AtMost(p999));
+        self.told_latency(run, tally, [Bar::None, Bar::AtMost(p99), Bar::AtMost(p999)]);
+    }
+
+    /// The same latencies, only told unless a bar is given.
+    pub fn told_latency(&mut self, run: &str, tally: &Tally, bars: [Bar; 3]) {
+        let quantiles = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
+        for ((name, quantile), bar) in quantiles.into_iter().zip(bars) {
+            let value = milliseconds(&tally.scheduled, quantile);
+            self.figure(format!("{run}: {name}"), value, "ms", bar);
+        }
     }
 
     /// Whether a promise is broken.
@@ -169,9 +175,11 @@ impl Report {
                 figure.verdict()
             );
         }
-        for (name, count) in &self.counts {
+        for (name, count) in self.counts.iter().filter(|(_, count)| *count > 0) {
             println!("  {name:<58} {count:>10}");
         }
+        let zero = self.counts.iter().filter(|(_, count)| *count == 0).count();
+        println!("  {:<58} {zero:>10}", "counts that are 0 (resets, timeouts, wrong answers, ...)");
         for note in &self.notes {
             println!("  {note}");
         }

@@ -52,6 +52,10 @@ pub struct Tally {
     pub unconnected: u64,
     /// Arrivals for which no connection was free before the end.
     pub unsent: u64,
+    /// Right answers that came before the run's end; the others came after load had stopped.
+    pub in_time: u64,
+    /// When the run ends.
+    pub end: Option<Instant>,
     /// Right answers' latency from the time they were scheduled for.
     pub scheduled: Histogram<u64>,
     /// Right answers' latency from the first byte sent.
@@ -66,7 +70,8 @@ pub struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        let empty = || Histogram::new(3).expect("three digits are allowed");
+        let empty =
+            || Histogram::new_with_bounds(1_000, 100_000_000_000, 3).expect("bounds in order");
         Self {
             right: [0; 2],
             wrong: 0,
@@ -78,6 +83,8 @@ impl Default for Tally {
             late: 0,
             unconnected: 0,
             unsent: 0,
+            in_time: 0,
+            end: None,
             scheduled: empty(),
             served: empty(),
             shed_reply: empty(),
@@ -105,9 +112,9 @@ impl Tally {
         self.right.iter().sum()
     }
 
-    /// Right answers a second.
+    /// Right answers a second, for as long as there was load.
     pub fn goodput(&self) -> f64 {
-        if self.seconds > 0.0 { self.answered() as f64 / self.seconds } else { 0.0 }
+        if self.seconds > 0.0 { self.in_time as f64 / self.seconds } else { 0.0 }
     }
 
     /// Counts one request: when it was due, when its first byte was sent, and what came.
@@ -120,10 +127,12 @@ impl Tally {
     ) -> Outcome {
         let outcome = self.classify(question, result);
         let now = Instant::now();
+        let in_time = self.end.is_none_or(|end| now <= end);
         let (due, sent) = (nanoseconds(now - due), nanoseconds(now - sent));
         match outcome {
             Outcome::Right(model) => {
                 self.right[model.min(1)] += 1;
+                self.in_time += u64::from(in_time);
                 self.scheduled.saturating_record(due);
                 self.served.saturating_record(sent);
             }
@@ -179,6 +188,7 @@ impl Tally {
         self.late += other.late;
         self.unconnected += other.unconnected;
         self.unsent += other.unsent;
+        self.in_time += other.in_time;
         self.seconds += other.seconds;
         let pairs = [
             (&mut self.scheduled, &other.scheduled),

@@ -5,8 +5,6 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::time::Instant;
 
-use hdrhistogram::Histogram;
-
 use crate::generator::Load;
 use crate::ground::Ground;
 use crate::oracle::Question;
@@ -14,6 +12,7 @@ use crate::report::Bar;
 use crate::report::Report;
 use crate::scenarios::stop;
 use crate::server::Server;
+use crate::tally::Tally;
 use crate::tally::milliseconds;
 use crate::wire::Connection;
 use crate::wire::get;
@@ -34,7 +33,7 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let light = ground.load(&server, 8);
     let address = server.address;
     let health = async {
-        let mut latencies = Histogram::<u64>::new(3)?;
+        let mut latencies = Tally::default().served;
         let mut connection = None;
         let mut failed = 0;
         let end = Instant::now() + Duration::from_secs_f64(ground.options.seconds);

@@ -26,7 +26,7 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
         for _ in 0..CONNECTIONS {
             senders.spawn_local(hold_body(server.address, chunked, Duration::from_secs(15)));
         }
-        let (mut proper, mut earliest, mut latest) = (0, f64::INFINITY, 0.0_f64);
+        let (mut proper, mut earliest, mut latest) = (0, f64::NAN, f64::NAN);
         let mut other = None;
         while let Some(Ok(end)) = senders.join_next().await {
             match end {

@@ -64,9 +64,10 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
 
 fn tell(report: &mut Report, run: &str, ends: &[(Head, f64)]) {
     for kind in Head::ALL {
+        // Without one end there is no figure, and what is no number is missed.
         let of_kind = ends.iter().filter(|end| end.0 == kind).map(|end| end.1);
-        let earliest = of_kind.clone().fold(f64::INFINITY, f64::min);
-        let latest = of_kind.fold(0.0, f64::max);
+        let earliest = of_kind.clone().fold(f64::NAN, f64::min);
+        let latest = of_kind.fold(f64::NAN, f64::max);
         let most = Bar::AtMost(TIMEOUT_S + ROOM_S);
         report.figure(format!("{run}: {kind:?} closed, latest"), latest, "s", most);
         // A client that said it will send no more may be let go at once.

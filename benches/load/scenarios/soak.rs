@@ -125,7 +125,7 @@ fn trends(samples: &[Sample], report: &mut Report) {
     report.figure("threads, end over beginning", threads, "", Bar::Between(-2.0, 2.0));
     let sixth = samples.len().div_ceil(6);
     let p99 = |part: &[Sample]| {
-        let mut sum = Histogram::<u64>::new(3).expect("three digits are allowed");
+        let mut sum = Tally::default().served;
         for sample in part {
             sum.add(&sample.clean).expect("histograms that resize can be added");
         }
