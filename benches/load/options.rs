@@ -1,0 +1,116 @@
+//! The flags of the program.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use clap::ValueEnum;
+
+/// Puts load and faults on `cognate serve` and checks what it promises.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "load")]
+pub struct Options {
+    /// What to run
+    #[arg(long, value_enum, default_value = "all")]
+    pub scenario: Choice,
+    /// Seed of everything that is left to chance
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Seconds of load in each measurement; 60 for the figures of record
+    #[arg(long, default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Minutes of the soak, otherwise six times the seconds
+    #[arg(long)]
+    pub minutes: Option<f64>,
+    /// Rounds of `stop` and `reload`, otherwise as many as fit
+    #[arg(long)]
+    pub rounds: Option<usize>,
+    /// The binary to start, otherwise the one just built
+    #[arg(long)]
+    pub binary: Option<PathBuf>,
+    /// The model file, otherwise the default model of this repository
+    #[arg(long)]
+    pub model: Option<PathBuf>,
+    /// Given by `cargo bench`; means nothing here
+    #[arg(long, hide = true)]
+    pub bench: bool,
+}
+
+/// One scenario, or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Choice {
+    /// Every one
+    All,
+    /// Load held (P1)
+    Held,
+    /// Overload sheds, and the runtime is never blocked (P2, P4)
+    Overload,
+    /// Fair to small requests (P3)
+    Fair,
+    /// Work is bounded and ends with its deadline (P5)
+    Jobs,
+    /// Slow headers (P6)
+    SlowHeaders,
+    /// Slow bodies (P7)
+    SlowBodies,
+    /// Slow readers (P8)
+    SlowReaders,
+    /// Half-open peers and a faulty network (P9)
+    HalfOpen,
+    /// Reload loses nothing (P14)
+    Reload,
+    /// A bad reload is harmless (P15)
+    BadReload,
+    /// Damage of the file in place is loud (P16)
+    Damage,
+    /// An order to stop loses nothing accepted (P17)
+    Stop,
+    /// The memory guard (P18)
+    MemoryGuard,
+    /// A wall clock that jumps (P22)
+    Clock,
+    /// Replicas restarted in turn behind a balancer
+    RestartStorm,
+    /// Replicas killed in turn behind a balancer
+    KillStorm,
+    /// Half load with chaos (P29)
+    Soak,
+}
+
+impl Choice {
+    /// The scenarios meant.
+    pub fn scenarios(self) -> Vec<Self> {
+        match self {
+            Self::All => Self::value_variants().iter().copied().filter(|c| *c != self).collect(),
+            one => vec![one],
+        }
+    }
+
+    /// Its name in files and flags.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// The promise it checks.
+    pub fn promise(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Held => "P1",
+            Self::Overload => "P2, P4",
+            Self::Fair => "P3",
+            Self::Jobs => "P5",
+            Self::SlowHeaders => "P6",
+            Self::SlowBodies => "P7",
+            Self::SlowReaders => "P8",
+            Self::HalfOpen => "P9",
+            Self::Reload => "P14",
+            Self::BadReload => "P15",
+            Self::Damage => "P16",
+            Self::Stop => "P17",
+            Self::MemoryGuard => "P18",
+            Self::Clock => "P22",
+            Self::RestartStorm => "restart storm",
+            Self::KillStorm => "kill storm",
+            Self::Soak => "P29",
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! P5: work is bounded by threads and queue, whatever is asked, and nothing goes on computing after
+//! its deadline.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::ground::Ground;
+use crate::report::Bar;
+use crate::report::Report;
+use crate::scenarios::fair::rankings;
+use crate::scenarios::gauge_returns;
+use crate::scenarios::stop;
+use crate::server::Server;
+use crate::wire::once;
+
+const THREADS: usize = 2;
+const QUEUE: usize = 8;
+const REQUESTS: usize = 1000;
+const AT_ONCE: usize = 64;
+
+/// Runs it.
+pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
+    let (threads, queue) = (THREADS.to_string(), QUEUE.to_string());
+    let flags = ["--compute-deadline-ms", "1", "--compute-threads", &threads];
+    let more = ["--compute-queue", &queue, "--admission-units", "1000000"];
+    let server = Rc::new(Server::start(&ground.launch.with(&flags).with(&more)).await?);
+    let questions = rankings(ground)?;
+    let (asked, unexpected, in_time) =
+        (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let (asked, unexpected, in_time) =
+            (Rc::clone(&asked), Rc::clone(&unexpected), Rc::clone(&in_time));
+        let (questions, address) = (Rc::clone(&questions), server.address);
+        clients.spawn_local(async move {
+            while asked.get() < REQUESTS {
+                asked.set(asked.get() + 1);
+                let question = &questions[asked.get() % questions.len()];
+                match once(address, &question.request, Duration::from_secs(10)).await {
+                    Ok(reply) if reply.status == 200 => in_time.set(in_time.get() + 1),
+                    Ok(reply) if reply.status == 503 && reply.retry_after => {}
+                    _ => unexpected.set(unexpected.get() + 1),
+                }
+            }
+        });
+    }
+    let (mut running, mut queued) = (0.0_f64, 0.0_f64);
+    let looking = async {
+        loop {
+            let page = server.metrics().await?;
+            running = running.max(page.sum("cognate_compute_jobs")?);
+            queued = queued.max(page.sum("cognate_compute_queued")?);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let finished = async { while clients.join_next().await.is_some() {} };
+    let looked: anyhow::Result<()> = tokio::select! {
+        result = looking => result,
+        () = finished => Ok(()),
+    };
+    looked?;
+    report.figure("jobs running at once, at most", running, "", Bar::AtMost(THREADS as f64));
+    report.figure("jobs waiting at once, at most", queued, "", Bar::AtMost(QUEUE as f64));
+    report.must(running + queued <= (THREADS + QUEUE) as f64, || {
+        format!("{running} jobs ran and {queued} waited; {THREADS} and {QUEUE} are the bounds")
+    });
+    report.count("asked", asked.get() as u64);
+    report.count("answered within a millisecond of compute", in_time.get());
+    report.zero("neither 200 nor a proper 503", unexpected.get());
+    gauge_returns(&server, report, "cognate_compute_jobs", 0.0, Duration::from_secs(1)).await?;
+    let units = "cognate_admission_units_in_use";
+    gauge_returns(&server, report, units, 0.0, Duration::from_secs(1)).await?;
+    match Rc::into_inner(server) {
+        Some(server) => stop(server, report).await,
+        None => anyhow::bail!("a client still holds the server"),
+    }
+}
