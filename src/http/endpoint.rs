@@ -113,7 +113,7 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
     let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     if body.len() <= INLINE_BYTES {
         let started = Instant::now();
-        let question: E::Question<'_> = json::read(&body)?;
+        let question: E::Question<'_> = json::read_object(&body)?;
         let plan = question.plan(&app, &shelf)?;
         app.admission.top_up(&mut permit, plan.items)?;
         if plan.nanos <= INLINE_NANOS {
@@ -148,7 +148,7 @@ fn compute<E: Endpoint>(
     work: &Work,
     permit: &mut Permit,
 ) -> Result<(Vec<u8>, Counts, Plan), ApiError> {
-    let question: E::Question<'_> = json::read(body)?;
+    let question: E::Question<'_> = json::read_object(body)?;
     let plan = question.plan(app, shelf)?;
     app.admission.top_up(permit, plan.items)?;
     let (json, counts) = question.answer(&plan, app, work)?;

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
@@ -14,7 +15,16 @@ use crate::http::fields::OUT_OF_RANGE;
 /// Longest name of a field in a pointer: clients choose it.
 const NAME_CHARS: usize = 64;
 
-/// Reads a body.
+/// Reads a body that must be an object. The parser would also take a list of its fields' values.
+pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+    if body.trim_ascii_start().starts_with(b"{") {
+        return read(body);
+    }
+    read::<IgnoredAny>(body)?;
+    Err(ApiError::at(Code::InvalidField, "", "the body must be an object"))
+}
+
+/// Reads JSON.
 pub fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
         // Following the path costs time, so only a body that is known to be faulty is followed.

@@ -208,7 +208,7 @@ pub async fn openapi(State(app): State<Arc<App>>) -> Json<Value> {
     let names: Vec<&str> = shelf.models().iter().map(|served| served.name.as_str()).collect();
     if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
         for schema in schemas.values_mut() {
-            let model = &mut schema["properties"]["model"];
+            let Some(model) = schema.pointer_mut("/properties/model") else { continue };
             // Optional: the ones that questions choose by, not the ones that answers repeat.
             if model["type"].is_array() {
                 let or_none = names.iter().map(|name| json!(name)).chain([Value::Null]);

@@ -15,7 +15,7 @@ use crate::http::{TestApp, post};
 /// Bodies of `/similarity` and what they are refused with, and where.
 #[tokio::test]
 async fn bodies_are_refused_by_name_and_place() {
-    let app = TestApp::new();
+    let app = TestApp::strict();
     let pair = json!(["quake", "city"]);
     let rows: Vec<(Vec<u8>, u16, &str, &str)> = vec![
         (b"{".into(), 400, "malformed_json", ""),
@@ -52,7 +52,10 @@ async fn bodies_are_refused_by_name_and_place() {
             422, "measure_not_supported", "/measure",
         ),
         (br#"{"a":"a","b":"b","threshold":"calibrated"}"#.to_vec(), 422, "not_calibrated", "/threshold"),
-        ("[".repeat(200).into(), 422, "invalid_field", ""),
+        ("[".repeat(200).into(), 400, "malformed_json", ""),
+        (br#"[[["a","b"]]]"#.to_vec(), 422, "invalid_field", ""),
+        (b"null".into(), 422, "invalid_field", ""),
+        (format!("{{\"a\":{}", "[".repeat(200)).into(), 422, "invalid_field", "/a"),
     ];
     for (body, status, code, pointer) in rows {
         let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
@@ -122,7 +125,7 @@ async fn answers_and_work_beyond_any_deadline_are_refused_at_once() {
         settings.compute_threads = Some(1);
     });
     let long = "quake city ".repeat(250);
-    let pairs = json!({"pairs": vec![json!([long, long]); 10], "method": "dynamax"}).to_string();
+    let pairs = json!({"pairs": vec![json!([long, long]); 5], "method": "dynamax"}).to_string();
     let problem = app.post("/similarity", pairs).await.refusal(422, "too_much_work");
     assert!(problem["detail"].as_str().unwrap().contains("largest batch"), "{problem}");
 }
@@ -130,11 +133,11 @@ async fn answers_and_work_beyond_any_deadline_are_refused_at_once() {
 #[tokio::test]
 async fn a_deadline_is_kept_and_nothing_runs_on() {
     let app = TestApp::with(|settings| {
-        settings.compute_deadline_ms = 1;
+        settings.compute_deadline_ms = 5;
         settings.compute_threads = Some(1);
     });
-    let words = "quake city town new york shakes the hits earthquake ".repeat(6);
-    let pairs = json!({"pairs": vec![json!([words, words + "over"]); 400], "method": "wmd"}).to_string();
+    let words = "earthquake ".repeat(370);
+    let pairs = json!({"pairs": vec![json!([words, words]); 800], "method": "avg-cos"}).to_string();
     let problem = app.post("/similarity", pairs).await.refusal(503, "deadline_exceeded");
     assert_eq!(problem["retry_after_s"], 1);
     tokio::time::sleep(Duration::from_secs(1)).await;

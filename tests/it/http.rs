@@ -35,6 +35,11 @@ impl TestApp {
         Self::with(|_| ())
     }
 
+    /// Over a model that has no vector for a word it does not list.
+    pub fn strict() -> Self {
+        Self::of(support::strict(), |_| ())
+    }
+
     /// With other settings.
     pub fn with(change: impl FnOnce(&mut Settings)) -> Self {
         Self::of(support::served(), change)

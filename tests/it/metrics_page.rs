@@ -60,7 +60,7 @@ async fn every_series_is_there_before_anything_happened() {
 
 #[tokio::test]
 async fn answers_are_counted_by_what_was_read() {
-    let app = TestApp::new();
+    let app = TestApp::strict();
     let pairs = json!([["the quake hits", "zzz city"], ["new york", "town"]]);
     app.ask("/similarity", json!({"pairs": pairs, "method": "avg-cos"})).await;
     app.ask("/rank", json!({"query": "quake", "candidates": ["city", "town"], "method": "wmd"})).await;

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::Request;
 use base64::Engine as _;
-use cognate::engine::{Query, RankOptions};
+use cognate::engine::{Engine, Query, RankOptions};
 use cognate::methods::Method;
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ async fn every_answer_says_who_gave_it() {
 
 #[tokio::test]
 async fn embeddings_come_as_numbers_or_as_their_bytes() {
-    let (app, engine) = (TestApp::new(), support::engine());
+    let (app, engine) = (TestApp::strict(), Engine::new(support::strict()).unwrap());
     let texts = ["the quake", "zzz qqq", "new york"];
     let body = |more: Value| {
         let mut body = json!({"texts": texts, "method": "avg-cos"});
@@ -105,8 +105,8 @@ async fn embeddings_come_as_numbers_or_as_their_bytes() {
     assert_eq!(answer["known"], json!([2, 0, 2]));
     assert_eq!(answer["dimensions"], support::DIMS);
     let packed = app.ask("/embed", body(json!({"encoding": "base64"}))).await;
-    let engine = base64::engine::general_purpose::STANDARD;
-    let bytes = engine.decode(packed["embeddings"][2].as_str().unwrap()).unwrap();
+    let packing = base64::engine::general_purpose::STANDARD;
+    let bytes = packing.decode(packed["embeddings"][2].as_str().unwrap()).unwrap();
     let unpacked: Vec<f32> =
         bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect();
     assert_eq!(unpacked, *expected.vectors[2].as_ref().unwrap());
@@ -121,7 +121,7 @@ async fn embeddings_come_as_numbers_or_as_their_bytes() {
 
 #[tokio::test]
 async fn ranking_is_the_engines_with_names_and_texts_given_back() {
-    let (app, engine) = (TestApp::new(), support::engine());
+    let (app, engine) = (TestApp::strict(), Engine::new(support::strict()).unwrap());
     let candidates = ["the town", "zzz qqq", "an earthquake", "quake hits city", "new york"];
     let body = json!({
         "query": "a quake hits the city",
@@ -195,7 +195,7 @@ async fn a_fault_in_a_late_part_has_its_own_place() {
 
 #[tokio::test]
 async fn an_explanation_adds_up_to_the_score() {
-    let app = TestApp::new();
+    let app = TestApp::strict();
     for &method in Method::ALL {
         let texts = json!({"a": "the quake hits zzz", "b": "an earthquake hits the town", "method": method.name()});
         let score = app.ask("/similarity", texts.clone()).await["scores"][0].as_f64().unwrap();

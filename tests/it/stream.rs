@@ -27,7 +27,7 @@ fn answers(text: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_line_in_is_a_line_out_and_a_bad_one_does_not_end_it() {
-    let app = TestApp::new();
+    let app = TestApp::strict();
     let body = [
         r#"["the quake", "an earthquake"]"#,
         r#"{"a": "new york", "b": "the city"}"#,
@@ -43,11 +43,12 @@ async fn a_line_in_is_a_line_out_and_a_bad_one_does_not_end_it() {
     let answer = app.send(lines("?method=avg-cos", body)).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), "application/x-ndjson");
-    assert_eq!(answer.header("x-model-fingerprint"), support::engine().model().fingerprint());
+    assert_eq!(answer.header("x-model-fingerprint"), app.app.shelf().models()[0].engine.model().fingerprint());
     let got = answers(&answer.text());
     let query = Query::new(Method::AvgCos);
     let pairs = [("the quake", "an earthquake"), ("new york", "the city"), ("o'neill", "0")];
-    let scores = support::engine().similarity(&pairs, &query).unwrap().scores;
+    let shelf = app.app.shelf();
+    let scores = shelf.models()[0].engine.similarity(&pairs, &query).unwrap().scores;
     let score = |place: usize| got[place]["score"].as_f64().unwrap() as f32;
     assert_eq!((score(0), score(1), score(7)), (scores[0], scores[1], scores[2]));
     for (place, line, code) in

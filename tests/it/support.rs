@@ -145,6 +145,18 @@ pub fn served() -> Model {
     )
 }
 
+/// The model of [`served`] without vectors for words it does not list.
+pub fn strict() -> Model {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("strict.safetensors");
+    let model = served();
+    let mut draft = Draft::of(&model);
+    let unknown = serde_json::to_string(&Unknown::Skip).unwrap();
+    draft.metadata.insert("unknown".to_owned(), unknown);
+    draft.write(&path).unwrap();
+    Model::from_bytes(&std::fs::read(path).unwrap(), &full()).unwrap()
+}
+
 /// Weights as training leaves them, with a field that only training reads.
 pub fn learned(measure: &str, weights: Vec<f32>) -> Fitted {
     let set = serde_json::json!({"measure": measure, "loss": "median"});
