@@ -43,7 +43,7 @@ const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
 /// nothing until a third of them is gone, and a slow reader looks like one who does not read.
-const UNSENT: u32 = 128 << 10;
+const UNSENT: u32 = 64 << 10;
 
 /// What a listener reports.
 #[derive(Clone)]

@@ -1,26 +1,278 @@
-//! Placeholder.
-use crate::http::keys::KeysError;
+//! The service's life: what is set up before the first connection, what is done beside answering,
+//! and how it ends. What is answered is not known here.
 
-/// Why.
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::signal::unix::Signal;
+use tokio::signal::unix::SignalKind;
+use tokio::signal::unix::signal;
+use tokio::task::JoinSet;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+use tokio::time::sleep;
+use tokio::time::sleep_until;
+use tokio::time::timeout;
+
+use crate::http::App;
+use crate::http::ConnectionMetrics;
+use crate::http::Listener;
+use crate::http::keys::KeysError;
+use crate::http::settings::Settings;
+use crate::http::stop::Drained;
+use crate::http::stop::Orders;
+use crate::http::stop::Stop;
+use crate::model::sigbus;
+
+/// Threads that may wait for files: models are read there and nothing else.
+const BLOCKING_THREADS: usize = 8;
+/// How often models are looked after and the buffers of the counters emptied.
+const CHORES: Duration = Duration::from_secs(5);
+/// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
+/// model that is still being read.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Why the service ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Keys.
+    /// The key file cannot be used.
     #[error("{0}")]
     Keys(#[from] KeysError),
-    /// Threads.
+    /// The machine gives no more threads.
     #[error("the compute threads could not be started: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
-    /// Counters.
+    /// The counters contradict themselves.
     #[error("the counters could not be set up: {0}")]
     Counters(#[from] metrics_exporter_prometheus::BuildError),
+    /// The machine gives no runtime.
+    #[error("the runtime could not be started: {0}")]
+    Runtime(io::Error),
+    /// Orders from outside could not be heard.
+    #[error("signals could not be listened for: {0}")]
+    Signals(io::Error),
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; choose another with `listen` or `admin_listen`")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The models could not be loaded at the start.
+    #[error("the models could not be loaded; the log says why")]
+    Models,
+    /// A part that runs as long as the service ended before it.
+    #[error("a part of the service ended by itself: {0}")]
+    Ended(String),
+    /// Not everything could be finished in time.
+    #[error("{dropped} connections were dropped: they were not finished after {grace_s} s")]
+    Dropped {
+        /// Connections with a request or an answer unfinished.
+        dropped: usize,
+        /// How long they had.
+        grace_s: u64,
+    },
+    /// A second order to stop came before the first was carried out.
+    #[error("told twice to stop; {dropped} connections were dropped unfinished")]
+    Interrupted {
+        /// Connections with a request or an answer unfinished.
+        dropped: usize,
+    },
 }
+
 impl ServeError {
-    /// Code.
+    /// The exit code of a process that ends so: 2 for what the settings say, else 1.
     pub fn exit_code(&self) -> u8 {
-        1
+        match self {
+            Self::Keys(_) => 2,
+            _ => 1,
+        }
     }
 }
-/// Serve.
-pub fn serve(_: crate::http::Settings) -> Result<(), ServeError> {
-    Ok(())
+
+/// Serves until told to stop by SIGTERM or SIGINT. SIGHUP reloads keys and models.
+pub fn serve(settings: Settings) -> Result<(), ServeError> {
+    sigbus::report().map_err(ServeError::Signals)?;
+    let app = App::new(settings)?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(available_parallelism().map_or(1, usize::from))
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("serve")
+        .enable_all()
+        .build()
+        .map_err(ServeError::Runtime)?;
+    let outcome = runtime.block_on(live(app));
+    // Only dropped, a runtime waits for ever for a file that does not come.
+    runtime.shutdown_timeout(LAST_WAIT);
+    outcome
+}
+
+async fn live(app: Arc<App>) -> Result<(), ServeError> {
+    // Before anything can be seen from outside: an order to stop that comes early is an order too.
+    let mut quits = Quits::hear().map_err(ServeError::Signals)?;
+    let hangups = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
+    let (orders, stop) = Orders::new();
+    let mut doors = open_doors(&app, &stop)?;
+    let mut chores = JoinSet::new();
+    chores.spawn(look_after(app.clone()));
+    chores.spawn(watch_the_clock(app.clone()));
+    let begun = Instant::now();
+    let mut loading = {
+        let app = app.clone();
+        spawn_blocking(move || app.reload().is_ok())
+    };
+    tokio::select! {
+        biased;
+        () = quits.next() => return leave(&app, orders, doors, quits).await,
+        loaded = &mut loading => if !loaded.unwrap_or(false) {
+            return Err(ServeError::Models);
+        },
+        ended = doors.join_next() => return Err(ended_early(ended)),
+    }
+    tracing::info!(seconds = begun.elapsed().as_secs_f64(), "ready");
+    chores.spawn(reload_when_told(app.clone(), hangups));
+    tokio::select! {
+        biased;
+        () = quits.next() => leave(&app, orders, doors, quits).await,
+        ended = doors.join_next() => Err(ended_early(ended)),
+        ended = chores.join_next() => Err(ended_early(ended)),
+    }
+}
+
+/// Listens on the public address, and on the operators' own if there is one. Nothing is answered
+/// unless both can be had.
+fn open_doors(app: &Arc<App>, stop: &Stop) -> Result<JoinSet<Drained>, ServeError> {
+    let settings = &app.settings;
+    let bind = |address| {
+        let metrics = ConnectionMetrics {
+            open: app.metrics.connections.clone(),
+            refused: app.metrics.connections_refused.clone(),
+        };
+        Listener::bind(address, settings, metrics)
+            .map_err(|source| ServeError::Bind { address, source })
+    };
+    let public = bind(settings.listen)?;
+    let admin = settings.admin_listen.map(bind).transpose()?;
+    let mut doors = JoinSet::new();
+    if let Some(admin) = admin {
+        tracing::info!(address = %admin.local_addr(), "listening for operators");
+        doors.spawn(admin.serve(app.admin_router(), stop.clone()));
+    }
+    tracing::info!(address = %public.local_addr(), "listening");
+    doors.spawn(public.serve(app.router(), stop.clone()));
+    Ok(doors)
+}
+
+/// Stops in the order that loses nothing: first others are told to look elsewhere, and only when
+/// they had time to is the door closed.
+async fn leave(
+    app: &App,
+    orders: Orders,
+    mut doors: JoinSet<Drained>,
+    mut quits: Quits,
+) -> Result<(), ServeError> {
+    let (delay_s, grace_s) = (app.settings.shutdown_delay_s, app.settings.shutdown_grace_s);
+    tracing::info!(delay_s, grace_s, "stopping");
+    app.drain();
+    orders.leave();
+    let finishing = async {
+        sleep(Duration::from_secs(delay_s)).await;
+        orders.close();
+        timeout(Duration::from_secs(grace_s), all_of(&mut doors)).await
+    };
+    let (finished, told_twice) = tokio::select! {
+        biased;
+        () = quits.next() => (Err(()), true),
+        finished = finishing => (finished.map_err(drop), false),
+    };
+    let Drained { dropped } = match finished {
+        Ok(drained) => drained,
+        Err(()) => {
+            orders.abandon();
+            timeout(LAST_WAIT, all_of(&mut doors)).await.unwrap_or_default()
+        }
+    };
+    match (told_twice, dropped) {
+        (true, _) => Err(ServeError::Interrupted { dropped }),
+        (false, 0) => {
+            tracing::info!("stopped, everything answered");
+            Ok(())
+        }
+        (false, _) => Err(ServeError::Dropped { dropped, grace_s }),
+    }
+}
+
+/// Waits for the doors that are still there; what was already waited for is not in `doors`.
+async fn all_of(doors: &mut JoinSet<Drained>) -> Drained {
+    let mut dropped = 0_usize;
+    while let Some(drained) = doors.join_next().await {
+        dropped = dropped.saturating_add(drained.unwrap_or_default().dropped);
+    }
+    Drained { dropped }
+}
+
+fn ended_early<T>(ended: Option<Result<T, tokio::task::JoinError>>) -> ServeError {
+    match ended {
+        Some(Err(error)) => ServeError::Ended(error.to_string()),
+        _ => ServeError::Ended("it had nothing left to do".to_owned()),
+    }
+}
+
+/// Both ways of being told to stop.
+struct Quits {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Quits {
+    fn hear() -> io::Result<Self> {
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Loads keys and models again at each SIGHUP, one load after the other; signals that come
+/// meanwhile count as one. The app logs how it went.
+async fn reload_when_told(app: Arc<App>, mut hangups: Signal) {
+    while hangups.recv().await.is_some() {
+        let app = app.clone();
+        if let Err(error) = spawn_blocking(move || app.reload().is_ok()).await {
+            tracing::error!(%error, "the reload did not come to its end");
+        }
+    }
+}
+
+async fn look_after(app: Arc<App>) {
+    loop {
+        sleep(CHORES).await;
+        let app = app.clone();
+        let chores = move || {
+            app.look_after_models();
+            app.metrics.upkeep();
+        };
+        if let Err(error) = spawn_blocking(chores).await {
+            tracing::error!(%error, "the models could not be looked after");
+        }
+    }
+}
+
+/// Notes how late the runtime wakes those who asked to be woken: work that blocks it shows here.
+async fn watch_the_clock(app: Arc<App>) {
+    let every = Duration::from_millis(app.settings.lateness_tick_ms.max(1));
+    loop {
+        let due = Instant::now() + every;
+        sleep_until(due).await;
+        app.metrics.lateness.record(due.elapsed().as_secs_f64());
+    }
 }

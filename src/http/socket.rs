@@ -181,3 +181,42 @@ impl AsyncWrite for Socket {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    /// Writes to a reader who takes 4 KiB every `pause`; how the write ended, if it did in 4 s.
+    async fn written_to_reader(pause: Duration) -> Option<ErrorKind> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        // Small buffers at both ends, so that what is read and what is written go together.
+        SockRef::from(&listener).set_send_buffer_size(4 << 10).unwrap();
+        let client = tokio::net::TcpSocket::new_v4().unwrap();
+        client.set_recv_buffer_size(4 << 10).unwrap();
+        let mut client = client.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let mut socket = Socket::new(accepted, Arc::default(), Duration::from_secs(1));
+        tokio::spawn(async move {
+            let mut part = vec![0; 4 << 10];
+            while let Ok(1..) = client.read(&mut part).await {
+                sleep(pause).await;
+            }
+        });
+        let outcome = timeout(Duration::from_secs(4), socket.write_all(&vec![0; 16 << 20])).await;
+        outcome.ok().map(|outcome| outcome.unwrap_err().kind())
+    }
+
+    #[tokio::test]
+    async fn progress_counts_only_when_it_is_enough() {
+        let (trickle, flow) = tokio::join!(
+            written_to_reader(Duration::from_millis(100)),
+            written_to_reader(Duration::from_millis(10)),
+        );
+        assert_eq!(trickle, Some(ErrorKind::TimedOut));
+        assert_eq!(flow, None, "a steady reader was dropped");
+    }
+}

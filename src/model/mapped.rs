@@ -21,6 +21,7 @@ use rustix::fs::MemfdFlags;
 use rustix::fs::SealFlags;
 
 use crate::model::error::ModelError;
+use crate::model::sigbus::Known;
 
 #[cfg(not(target_endian = "little"))]
 compile_error!(
@@ -87,8 +88,15 @@ struct Block([u8; 64]);
 
 #[derive(Debug)]
 enum Bytes {
-    Mapped(Mmap),
-    Owned { blocks: Vec<Block>, length: usize },
+    Mapped {
+        /// What to say when others spoil the map, if they can. Dropped before the map is.
+        _known: Option<Known>,
+        map: Mmap,
+    },
+    Owned {
+        blocks: Vec<Block>,
+        length: usize,
+    },
 }
 
 /// A model file's bytes, the first at an address that is a multiple of 64.
@@ -127,7 +135,8 @@ impl Mapping {
         } else {
             // SAFETY: the map is read-only and private to this value; that nobody shrinks or
             // overwrites the file meanwhile is the promise stated at the top of this file.
-            Bytes::Mapped(unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?)
+            let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?;
+            Bytes::Mapped { _known: Some(Known::new(path, &map)), map }
         };
         let mapping = Self { bytes, origin: Some((file, before)) };
         if mapping.as_slice().len() as u64 != before.size || !mapping.intact() {
@@ -150,7 +159,7 @@ impl Mapping {
     /// All of them.
     pub fn as_slice(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped { map, .. } => map,
             Bytes::Owned { blocks, length } => {
                 bytemuck::cast_slice::<Block, u8>(blocks).get(..*length).unwrap_or(&[])
             }
@@ -169,7 +178,7 @@ impl Mapping {
     /// leaves these bytes alone, and a copy has nothing to fear.
     pub fn damaged(&self) -> bool {
         match (&self.bytes, &self.origin) {
-            (Bytes::Mapped(_), Some((file, before))) => {
+            (Bytes::Mapped { .. }, Some((file, before))) => {
                 let same =
                     |now: Identity| now.size == before.size && now.modified == before.modified;
                 !Identity::of(file).is_ok_and(same)
@@ -181,7 +190,7 @@ impl Mapping {
     /// Brings `range` into memory now. A file cut short under the map is an error here, where a
     /// touch of the missing page would be a signal.
     pub fn populate(&self, range: std::ops::Range<usize>) -> std::io::Result<()> {
-        let Bytes::Mapped(map) = &self.bytes else {
+        let Bytes::Mapped { map, .. } = &self.bytes else {
             return Ok(());
         };
         let page = rustix::param::page_size();
@@ -241,7 +250,7 @@ fn sealed(file: &File, size: u64) -> std::io::Result<Bytes> {
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
     rustix::fs::fcntl_add_seals(&memory, seals)?;
     // SAFETY: the memory file is sealed: nobody, this process included, can shrink or write it.
-    Ok(Bytes::Mapped(unsafe { Mmap::map(&memory) }?))
+    Ok(Bytes::Mapped { _known: None, map: unsafe { Mmap::map(&memory) }? })
 }
 
 /// The bytes seen as numbers; `None` unless length and address fit.

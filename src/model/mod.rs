@@ -13,6 +13,7 @@ pub mod mapped;
 pub mod phrase;
 mod profile;
 mod section;
+pub mod sigbus;
 pub mod subword;
 pub mod unknown;
 pub mod vectors;

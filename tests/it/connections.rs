@@ -118,7 +118,7 @@ async fn a_reader_of_a_byte_now_and_then_is_dropped_and_a_slow_honest_one_is_not
         // would not show whether a burst resets the timeout: this one lasts for several.
         let mut burst = vec![0; 8 << 10];
         loop {
-            sleep(seconds(0.25)).await;
+            sleep(seconds(0.2)).await;
             match greedy.read(&mut burst).await {
                 Ok(count) if count > 0 => {}
                 _ => return begun.elapsed(),
