@@ -39,8 +39,12 @@ async fn bodies_are_refused_by_name_and_place() {
         (b"{\"a\":\" \\u001c\\n\",\"b\":\"b\"}".into(), 422, "empty_text", "/a"),
         (br#"{"pairs":[["a","b"],["a",""]]}"#.to_vec(), 422, "empty_text", "/pairs/1/1"),
         (
-            json!({"pairs": [["quake", "zzz qqq"]], "oov": "error", "method": "avg-cos"}).to_string().into(),
-            422, "all_oov", "/pairs/0/1",
+            json!({"pairs": [["quake", "zzz qqq"]], "oov": "error", "method": "avg-cos"})
+                .to_string()
+                .into(),
+            422,
+            "all_oov",
+            "/pairs/0/1",
         ),
         (json!({"a": "x".repeat(8193), "b": "b"}).to_string().into(), 422, "text_too_long", "/a"),
         (json!({"a": "x ".repeat(513), "b": "b"}).to_string().into(), 422, "too_many_tokens", "/a"),
@@ -49,9 +53,16 @@ async fn bodies_are_refused_by_name_and_place() {
         (br#"{"a":"a","b":"b","method":"dynamx"}"#.to_vec(), 422, "unknown_method", "/method"),
         (
             br#"{"a":"a","b":"b","method":"wmd","measure":"euclidean"}"#.to_vec(),
-            422, "measure_not_supported", "/measure",
+            422,
+            "measure_not_supported",
+            "/measure",
         ),
-        (br#"{"a":"a","b":"b","threshold":"calibrated"}"#.to_vec(), 422, "not_calibrated", "/threshold"),
+        (
+            br#"{"a":"a","b":"b","threshold":"calibrated"}"#.to_vec(),
+            422,
+            "not_calibrated",
+            "/threshold",
+        ),
         ("[".repeat(200).into(), 400, "malformed_json", ""),
         (br#"[[["a","b"]]]"#.to_vec(), 422, "invalid_field", ""),
         (b"null".into(), 422, "invalid_field", ""),
@@ -74,19 +85,31 @@ async fn limits_say_what_they_are_and_what_was_found() {
     });
     let many = json!({"pairs": [["a", "b"], ["a", "b"], ["a", "b"]]}).to_string();
     let problem = app.post("/similarity", many).await.refusal(422, "too_many_items");
-    assert_eq!((&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]), (&json!(2), &json!(3)));
+    assert_eq!(
+        (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
+        (&json!(2), &json!(3))
+    );
     let long = json!({"a": "the new city of quakes", "b": "town"}).to_string();
     let problem = app.post("/similarity", long).await.refusal(422, "too_many_tokens");
-    assert_eq!((&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]), (&json!(3), &json!(5)));
-    let four = json!({"pairs": [["the new city", "the new town"], ["the new city", "the new town"]]});
-    let problem = app.post("/similarity", four.to_string()).await.refusal(422, "too_many_tokens_total");
-    assert_eq!((&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]), (&json!(10), &json!(12)));
+    assert_eq!(
+        (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
+        (&json!(3), &json!(5))
+    );
+    let four =
+        json!({"pairs": [["the new city", "the new town"], ["the new city", "the new town"]]});
+    let problem =
+        app.post("/similarity", four.to_string()).await.refusal(422, "too_many_tokens_total");
+    assert_eq!(
+        (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
+        (&json!(10), &json!(12))
+    );
 }
 
 #[tokio::test]
 async fn a_text_that_is_cut_is_listed() {
     let app = TestApp::with(|settings| settings.tokens_per_text = 3);
-    let body = json!({"pairs": [["quake", "city"], ["the new city of quakes", "town"]], "truncate": true});
+    let body =
+        json!({"pairs": [["quake", "city"], ["the new city of quakes", "town"]], "truncate": true});
     let answer = app.ask("/similarity", body).await;
     assert_eq!(answer["truncated"], json!([1]));
     let cut = app.ask("/similarity", json!({"a": "the new city", "b": "town"})).await;
@@ -96,7 +119,8 @@ async fn a_text_that_is_cut_is_listed() {
 #[tokio::test]
 async fn all_faulty_texts_are_named_at_most_sixteen() {
     let app = TestApp::new();
-    let pairs: Vec<Value> = (0..40).map(|n| json!([if n % 2 == 0 { " " } else { "a" }, "b"])).collect();
+    let pairs: Vec<Value> =
+        (0..40).map(|n| json!([if n % 2 == 0 { " " } else { "a" }, "b"])).collect();
     let problem = app.post("/similarity", json!({"pairs": pairs}).to_string()).await;
     let problem = problem.refusal(422, "empty_text");
     let faults = problem["errors"].as_array().unwrap();
@@ -179,7 +203,8 @@ async fn heads_are_refused_before_bodies_are_read() {
             .header("accept", "text/html")
     });
     assert_eq!(app.send(plain).await.status, 200);
-    let question = Request::post("/similarity?method=wmd").header("content-type", "application/json");
+    let question =
+        Request::post("/similarity?method=wmd").header("content-type", "application/json");
     let question = question.body(Body::from(r#"{"a":"quake","b":"city"}"#)).unwrap();
     app.send(question).await.refusal(422, "invalid_field");
 }

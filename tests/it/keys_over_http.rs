@@ -18,7 +18,8 @@ fn key_file(folder: &tempfile::TempDir) -> PathBuf {
 }
 
 fn with_key(verb: &str, path: &str, authorization: Option<&str>) -> Request<Body> {
-    let mut request = Request::builder().method(verb).uri(path).header("content-type", "application/json");
+    let mut request =
+        Request::builder().method(verb).uri(path).header("content-type", "application/json");
     if let Some(value) = authorization {
         request = request.header("authorization", value);
     }
@@ -31,11 +32,17 @@ async fn questions_need_a_key_and_health_does_not() {
     let path = key_file(&folder);
     let app = TestApp::with(|settings| settings.keys_file = Some(path));
     for (verb, path) in [
-        ("POST", "/similarity"), ("POST", "/embed"), ("POST", "/rank"), ("POST", "/explain"),
-        ("GET", "/methods"), ("GET", "/models"), ("POST", "/-/reload"),
+        ("POST", "/similarity"),
+        ("POST", "/embed"),
+        ("POST", "/rank"),
+        ("POST", "/explain"),
+        ("GET", "/methods"),
+        ("GET", "/models"),
+        ("POST", "/-/reload"),
     ] {
         let long = format!("Bearer {}", "x".repeat(600));
-        let refused = [None, Some("Bearer wrong"), Some("Basic query-key"), Some(long.as_str()), Some("")];
+        let refused =
+            [None, Some("Bearer wrong"), Some("Basic query-key"), Some(long.as_str()), Some("")];
         let mut bodies = Vec::new();
         for authorization in refused {
             let answer = app.send(with_key(verb, path, authorization)).await;
@@ -46,7 +53,9 @@ async fn questions_need_a_key_and_health_does_not() {
         }
         assert!(bodies.windows(2).all(|two| two[0] == two[1]), "missing and wrong look the same");
     }
-    for path in ["/", "/docs", "/openapi.json", "/health", "/livez", "/ready", "/readyz", "/metrics"] {
+    for path in
+        ["/", "/docs", "/openapi.json", "/health", "/livez", "/ready", "/readyz", "/metrics"]
+    {
         let answer = app.send(with_key("GET", path, None)).await;
         assert!(answer.status.is_success() || answer.status.is_redirection(), "{path}");
     }
@@ -64,8 +73,12 @@ async fn steering_needs_the_admin_scope_or_without_keys_this_machine() {
         settings.keys_file = Some(path);
         settings.model[0].path = folder.path().join("none");
     });
-    app.send(with_key("POST", "/-/reload", Some("Bearer query-key"))).await.refusal(403, "forbidden");
-    app.send(with_key("POST", "/-/reload", Some("Bearer admin-key"))).await.refusal(422, "bad_model");
+    app.send(with_key("POST", "/-/reload", Some("Bearer query-key")))
+        .await
+        .refusal(403, "forbidden");
+    app.send(with_key("POST", "/-/reload", Some("Bearer admin-key")))
+        .await
+        .refusal(422, "bad_model");
     let open = TestApp::with(|settings| settings.model[0].path = folder.path().join("none"));
     for (peer, status, code) in
         [([127, 0, 0, 1], 422, "bad_model"), ([10, 0, 0, 9], 403, "forbidden")]

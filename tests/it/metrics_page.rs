@@ -63,7 +63,8 @@ async fn answers_are_counted_by_what_was_read() {
     let app = TestApp::strict();
     let pairs = json!([["the quake hits", "zzz city"], ["new york", "town"]]);
     app.ask("/similarity", json!({"pairs": pairs, "method": "avg-cos"})).await;
-    app.ask("/rank", json!({"query": "quake", "candidates": ["city", "town"], "method": "wmd"})).await;
+    app.ask("/rank", json!({"query": "quake", "candidates": ["city", "town"], "method": "wmd"}))
+        .await;
     let page = app.get("/metrics").await.text();
     for line in [
         "cognate_texts_total 7",

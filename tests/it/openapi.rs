@@ -25,7 +25,8 @@ async fn the_served_document_names_the_models() {
     let model = &served["components"]["schemas"]["RankBody"]["properties"]["model"];
     assert_eq!(model["enum"], serde_json::json!(["tiny", null]));
     for schema in served["components"]["schemas"].as_object_mut().unwrap().values_mut() {
-        if let Some(model) = schema.pointer_mut("/properties/model").and_then(Value::as_object_mut) {
+        if let Some(model) = schema.pointer_mut("/properties/model").and_then(Value::as_object_mut)
+        {
             model.remove("enum");
         }
     }

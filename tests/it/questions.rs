@@ -43,12 +43,14 @@ async fn names_of_methods_are_forgiving_and_auto_is_resolved() {
     for (asked, meant) in
         [("DynaMax", "dynamax-jaccard"), ("AVG_COS", "avg-cos"), ("idf-rank", "learned-idf")]
     {
-        let answer = app.ask("/similarity", json!({"a": "quake", "b": "city", "method": asked})).await;
+        let answer =
+            app.ask("/similarity", json!({"a": "quake", "b": "city", "method": asked})).await;
         assert_eq!(answer["method"], meant);
     }
     let answer = app.ask("/similarity", json!({"a": "quake", "b": "city", "method": null})).await;
     assert_eq!(answer["method"], support::engine().auto().name());
-    let learned = app.ask("/similarity", json!({"a": "quake", "b": "city", "method": "learned-idf"})).await;
+    let learned =
+        app.ask("/similarity", json!({"a": "quake", "b": "city", "method": "learned-idf"})).await;
     assert_eq!(learned["measure"], "euclidean", "the one its weights were trained for");
 }
 
@@ -115,7 +117,8 @@ async fn embeddings_come_as_numbers_or_as_their_bytes() {
     assert!((length - 1.0).abs() < 1e-6);
     let one = app.ask("/embed", json!({"texts": "new york", "method": "avg-cos"})).await;
     assert_eq!(one["embeddings"][0], answer["embeddings"][2]);
-    let auto = app.post("/embed", json!({"texts": "new york", "oov": "error", "method": "sif"}).to_string());
+    let auto = app
+        .post("/embed", json!({"texts": "new york", "oov": "error", "method": "sif"}).to_string());
     assert_eq!(auto.await.status, 200);
 }
 
@@ -151,8 +154,12 @@ async fn ranking_is_the_engines_with_names_and_texts_given_back() {
     let answer = app.ask("/rank", few).await;
     let options = RankOptions { query, top_k: Some(2), min_score: Some(0.01) };
     let best = engine.rank_best("a quake hits the city", &candidates, &options).unwrap();
-    let indexes: Vec<_> =
-        answer["results"].as_array().unwrap().iter().map(|result| result["index"].clone()).collect();
+    let indexes: Vec<_> = answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["index"].clone())
+        .collect();
     assert_eq!(json!(indexes), json!(best.results.iter().map(|one| one.index).collect::<Vec<_>>()));
     assert!(answer["results"][0].get("text").is_none());
 }
@@ -163,7 +170,8 @@ async fn a_long_question_is_answered_as_its_items_are_singly() {
     let app = TestApp::with(|settings| settings.compute_threads = Some(3));
     let words = support::WORDS;
     let mut chance = support::Chance(7);
-    let mut text = || (0..12).map(|_| words[chance.below(words.len())]).collect::<Vec<_>>().join(" ");
+    let mut text =
+        || (0..12).map(|_| words[chance.below(words.len())]).collect::<Vec<_>>().join(" ");
     let pairs: Vec<(String, String)> = (0..3000).map(|_| (text(), text())).collect();
     let engine = support::engine();
     for method in [Method::DynamaxJaccard, Method::AvgCos, Method::Wmd] {
@@ -172,12 +180,17 @@ async fn a_long_question_is_answered_as_its_items_are_singly() {
         assert_eq!(numbers(&answer["scores"]), expected.scores, "{}", method.name());
     }
     let candidates: Vec<&String> = pairs.iter().map(|(a, _)| a).collect();
-    let body = json!({"query": "the quake", "candidates": candidates, "method": "wrd", "top_k": 20});
+    let body =
+        json!({"query": "the quake", "candidates": candidates, "method": "wrd", "top_k": 20});
     let answer = app.ask("/rank", body).await;
     let options = RankOptions { query: Query::new(Method::Wrd), top_k: Some(20), min_score: None };
     let best = engine.rank_best("the quake", &candidates, &options).unwrap();
-    let got: Vec<u64> =
-        answer["results"].as_array().unwrap().iter().map(|one| one["index"].as_u64().unwrap()).collect();
+    let got: Vec<u64> = answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["index"].as_u64().unwrap())
+        .collect();
     assert_eq!(got, best.results.iter().map(|one| one.index as u64).collect::<Vec<_>>());
 }
 

@@ -129,7 +129,9 @@ async fn a_file_changed_in_place_under_its_map_is_noticed() {
         app.app.look_after_models();
     }
     mapped.get("/ready").await.refusal(503, "not_ready");
-    assert!(mapped.get("/metrics").await.text().contains("cognate_model_intact{model=\"default\"} 0\n"));
+    assert!(
+        mapped.get("/metrics").await.text().contains("cognate_model_intact{model=\"default\"} 0\n")
+    );
     assert_eq!(copied.get("/ready").await.status, 200);
     replace(&path, &tiny(Dtype::F32));
     mapped.app.reload().unwrap();

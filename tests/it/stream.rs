@@ -43,7 +43,10 @@ async fn a_line_in_is_a_line_out_and_a_bad_one_does_not_end_it() {
     let answer = app.send(lines("?method=avg-cos", body)).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), "application/x-ndjson");
-    assert_eq!(answer.header("x-model-fingerprint"), app.app.shelf().models()[0].engine.model().fingerprint());
+    assert_eq!(
+        answer.header("x-model-fingerprint"),
+        app.app.shelf().models()[0].engine.model().fingerprint()
+    );
     let got = answers(&answer.text());
     let query = Query::new(Method::AvgCos);
     let pairs = [("the quake", "an earthquake"), ("new york", "the city"), ("o'neill", "0")];
@@ -51,10 +54,16 @@ async fn a_line_in_is_a_line_out_and_a_bad_one_does_not_end_it() {
     let scores = shelf.models()[0].engine.similarity(&pairs, &query).unwrap().scores;
     let score = |place: usize| got[place]["score"].as_f64().unwrap() as f32;
     assert_eq!((score(0), score(1), score(7)), (scores[0], scores[1], scores[2]));
-    for (place, line, code) in
-        [(2, 4, "invalid_field"), (3, 5, "malformed_json"), (5, 7, "empty_text"), (6, 8, "body_too_large")]
-    {
-        assert_eq!((&got[place]["line"], &got[place]["error"]["code"]), (&json!(line), &json!(code)));
+    for (place, line, code) in [
+        (2, 4, "invalid_field"),
+        (3, 5, "malformed_json"),
+        (5, 7, "empty_text"),
+        (6, 8, "body_too_large"),
+    ] {
+        assert_eq!(
+            (&got[place]["line"], &got[place]["error"]["code"]),
+            (&json!(line), &json!(code))
+        );
     }
     assert_eq!(got[4], json!({"score": 0.0, "unscored": true}));
     assert_eq!(got.len(), 8);
@@ -65,7 +74,10 @@ async fn settings_stand_in_the_query_string() {
     let app = TestApp::new();
     let body = "[\"new york\",\"New York\"]\n[\"quake\",\"city\"]\n";
     let got = answers(&app.send(lines("?method=jaccard&threshold=0.5", body)).await.text());
-    assert_eq!(got, [json!({"score": 1.0, "related": true}), json!({"score": 0.0, "related": false})]);
+    assert_eq!(
+        got,
+        [json!({"score": 1.0, "related": true}), json!({"score": 0.0, "related": false})]
+    );
     app.send(lines("?metod=jaccard", body)).await.refusal(422, "invalid_field");
     app.send(lines("?method=jaccrd", body)).await.refusal(422, "unknown_method");
     app.send(lines("?threshold=1e39", body)).await.refusal(422, "out_of_range");
@@ -115,7 +127,8 @@ async fn a_client_that_does_not_read_is_not_read_from() {
 #[tokio::test(start_paused = true)]
 async fn silence_ends_a_stream_with_a_word() {
     let app = TestApp::new();
-    let first = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"[\"quake\",\"city\"]\n"))]);
+    let first =
+        stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"[\"quake\",\"city\"]\n"))]);
     let silent = futures_util::StreamExt::chain(first, stream::pending());
     let answer = app.send(lines("?method=avg-cos", Body::from_stream(silent))).await;
     let got = answers(&answer.text());
