@@ -6,6 +6,12 @@
 use std::sync::LazyLock;
 
 use cognate::files::progress::Progress;
+use cognate::http::embed::EmbedRequest;
+use cognate::http::json;
+use cognate::http::keys;
+use cognate::http::keys::Keys;
+use cognate::http::rank::RankRequest;
+use cognate::http::similarity::SimilarityRequest;
 use cognate::model::Model;
 use cognate::model::OpenOptions;
 use cognate::model::Phrase;
@@ -38,7 +44,7 @@ use cognate::text::Tokens;
 pub type Body = fn(&[u8]);
 
 /// Every target, under the name of its folder in `corpus`.
-pub const TARGETS: [(&str, Body); 11] = [
+pub const TARGETS: [(&str, Body); 15] = [
     ("tokenizer", tokenizer),
     ("import_w2v_text", import_w2v_text),
     ("import_w2v_bin", import_w2v_bin),
@@ -50,6 +56,10 @@ pub const TARGETS: [(&str, Body); 11] = [
     ("counts", counts),
     ("model_open", model_open),
     ("phrase", phrase),
+    ("json_similarity", json_similarity),
+    ("json_embed", json_embed),
+    ("json_rank", json_rank),
+    ("auth_header", auth_header),
 ];
 
 const BUDGET: Budget = Budget::DEFAULT;
@@ -314,4 +324,46 @@ fn state(header: &mut [u8], key: &str, digest: &str) {
     if let Some(place) = place {
         place.copy_from_slice(digest.as_bytes());
     }
+}
+
+/// A body is read or refused; a refusal has a place in the body, or none, and never repeats it.
+fn question<'b, T: serde::Deserialize<'b>>(bytes: &'b [u8]) {
+    let Err(refusal) = json::read_object::<T>(bytes) else { return };
+    for fault in &refusal.faults {
+        assert!(fault.pointer.is_empty() || fault.pointer.starts_with('/'));
+        assert!(fault.pointer.len() < 64 * 4 * 2 + 64, "a pointer as long as its body");
+    }
+    assert!(refusal.detail.len() < 400, "{}", refusal.detail);
+}
+
+/// Bodies of `/similarity`.
+pub fn json_similarity(bytes: &[u8]) {
+    question::<SimilarityRequest<'_>>(bytes);
+}
+
+/// Bodies of `/embed`.
+pub fn json_embed(bytes: &[u8]) {
+    question::<EmbedRequest<'_>>(bytes);
+}
+
+/// Bodies of `/rank`.
+pub fn json_rank(bytes: &[u8]) {
+    question::<RankRequest<'_>>(bytes);
+}
+
+/// What a client sends as its key: only the one key there is lets it in.
+pub fn auth_header(bytes: &[u8]) {
+    static KEYS: LazyLock<Keys> = LazyLock::new(|| {
+        let line = keys::line("one", keys::Scope::Query, "the-key").expect("a plain id");
+        Keys::parse(&line, "keys".as_ref()).expect("a line of its own making")
+    });
+    let let_in = KEYS.check(Some(bytes)).is_ok();
+    let bare = bytes.trim_ascii();
+    let presented = match bare.split_at_checked(6) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer") && rest.starts_with(b" ") => {
+            rest.trim_ascii()
+        }
+        _ => bare,
+    };
+    assert_eq!(let_in, bytes.len() <= keys::HEADER_BYTES && presented == b"the-key");
 }

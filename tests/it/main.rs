@@ -17,6 +17,7 @@ mod extend;
 mod fasttext_bin;
 mod fasttext_bin_shared;
 mod finalfusion;
+mod fuzz_http;
 mod fuzz_replay;
 mod fuzz_seeds;
 mod golden;
