@@ -360,7 +360,9 @@ pub fn auth_header(bytes: &[u8]) {
     let let_in = KEYS.check(Some(bytes)).is_ok();
     let bare = bytes.trim_ascii();
     let presented = match bare.split_at_checked(6) {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer") && rest.starts_with(b" ") => {
+        Some((scheme, rest))
+            if scheme.eq_ignore_ascii_case(b"bearer") && rest.starts_with(b" ") =>
+        {
             rest.trim_ascii()
         }
         _ => bare,

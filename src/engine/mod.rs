@@ -96,6 +96,18 @@ impl Engine {
         self.auto
     }
 
+    /// The method that `auto` stands for where vectors are wanted: the model's choice if that has
+    /// vectors, else the mean that suits what its vectors' lengths say.
+    pub fn auto_embedding(&self) -> Method {
+        if self.embeds(self.auto) {
+            return self.auto;
+        }
+        match self.model.frequency() {
+            Frequency::None if self.embeds(Method::Sif) => Method::Sif,
+            Frequency::None | Frequency::InNorm => Method::AvgCos,
+        }
+    }
+
     /// The method of that name, alias, or `auto`.
     pub fn method(&self, name: &str) -> Result<Method, QueryError> {
         if name.trim().eq_ignore_ascii_case("auto") {

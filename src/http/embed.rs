@@ -137,7 +137,12 @@ impl<'b> Question<'b> for EmbedRequest<'b> {
             truncate: self.truncate,
             ..Choice::default()
         };
-        let asked = choice.resolve(shelf)?;
+        let mut asked = choice.resolve(shelf)?;
+        if self.method.as_ref().is_none_or(|name| name.as_ref().trim().eq_ignore_ascii_case("auto"))
+        {
+            // The model's choice for scores need not have vectors.
+            asked.query.method = asked.served.engine.auto_embedding();
+        }
         let dims = asked.served.engine.embedding_dims(asked.query.method)?;
         let (answer, most) =
             (length.saturating_mul(dims * BYTES_PER_NUMBER), app.settings.response_bytes);

@@ -12,7 +12,9 @@ use utoipa::openapi;
 use crate::http::app::App;
 use crate::http::error::Code;
 use crate::http::error::Problem;
+use crate::http::models::Shelf;
 use crate::http::router;
+use crate::methods::Method;
 
 /// A route and what it may be refused with.
 pub struct Route {
@@ -191,30 +193,50 @@ fn complete(document: &mut Value) {
 /// Only vectors have a Euclidean distance: says so in the schemas of questions that have both a
 /// method and a measure.
 fn require_vectors_for_distance(schemas: &mut Value) {
-    let vectors = schemas["EmbedBody"]["properties"]["method"].clone();
+    let vectors = Method::ALL.iter().filter(|method| method.info().embeds);
+    let vectors: Vec<&str> = vectors.map(|method| method.name()).collect();
     for body in ["PairsBody", "PairBody", "ExplainBody", "RankBody"] {
+        let by_vectors = json!({"method": {"enum": vectors}});
         schemas[body]["anyOf"] = json!([
             {"title": "ByCosine", "properties": {"measure": {"enum": ["cosine", null]}}},
-            {"title": "ByVectors", "properties": {"method": vectors}, "required": ["method"]},
+            {"title": "ByVectors", "properties": by_vectors, "required": ["method"]},
         ]);
     }
 }
 
-/// The document of this server, with the names of its models.
+/// The document of this server: it names its models, and leaves out what these cannot do.
 #[utoipa::path(get, path = "/openapi.json")]
 pub async fn openapi(State(app): State<Arc<App>>) -> Json<Value> {
     let mut document = document();
-    let shelf = app.shelf();
+    narrow(&mut document, &app.shelf());
+    Json(document)
+}
+
+fn narrow(document: &mut Value, shelf: &Shelf) {
+    let engines = || shelf.models().iter().map(|served| &served.engine);
+    let cannot = |name: &str| {
+        let method = Method::named(name).filter(|_| name != "auto");
+        method.is_some_and(|method| engines().any(|engine| engine.unavailable(method).is_some()))
+    };
+    let calibrated = engines().all(|engine| !engine.calibrations().is_empty());
     let names: Vec<&str> = shelf.models().iter().map(|served| served.name.as_str()).collect();
-    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
-        for schema in schemas.values_mut() {
-            let Some(model) = schema.pointer_mut("/properties/model") else { continue };
-            // Optional: the ones that questions choose by, not the ones that answers repeat.
-            if model["type"].is_array() {
-                let or_none = names.iter().map(|name| json!(name)).chain([Value::Null]);
-                model["enum"] = or_none.collect();
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    for schema in schemas.values_mut() {
+        for pointer in ["/enum", "/anyOf/1/properties/method/enum"] {
+            if let Some(methods) = schema.pointer_mut(pointer).and_then(Value::as_array_mut) {
+                methods.retain(|name| !name.as_str().is_some_and(cannot));
             }
         }
+        // Optional: the ones that questions choose by, not the ones that answers repeat.
+        if let Some(model) =
+            schema.pointer_mut("/properties/model").filter(|it| it["type"].is_array())
+        {
+            let or_none = names.iter().map(|name| json!(name)).chain([Value::Null]);
+            model["enum"] = or_none.collect();
+        }
     }
-    Json(document)
+    if !calibrated && let Some(threshold) = schemas.get_mut("ThresholdSchema") {
+        let numbers = threshold["oneOf"][0].clone();
+        threshold["oneOf"] = json!([numbers]);
+    }
 }

@@ -52,7 +52,7 @@ method_names!(
 );
 method_names!(
     VectorMethod,
-    "A method that has a vector of one text. `auto` is the model's choice, which need not have one.",
+    "A method that has a vector of one text. `auto` is the model's choice.",
     |info| info.embeds
 );
 method_names!(

@@ -16,21 +16,57 @@ const SEED: u64 = 20_261_121;
 
 /// Good bodies and the routes they belong to.
 const BODIES: [(&str, &str); 8] = [
-    ("/similarity", r#"{"pairs":[["the quake","an earthquake"],["new york","o'neill"]],"method":"dynamax","threshold":0.5}"#),
-    ("/similarity", r#"{"a":"the quake","b":"the city","measure":"euclidean","method":"avg-cos","oov":"error"}"#),
-    ("/embed", r#"{"texts":["new york","the town"],"method":"sif","normalize":true,"encoding":"base64"}"#),
+    (
+        "/similarity",
+        r#"{"pairs":[["the quake","an earthquake"],["new york","o'neill"]],"method":"dynamax","threshold":0.5}"#,
+    ),
+    (
+        "/similarity",
+        r#"{"a":"the quake","b":"the city","measure":"euclidean","method":"avg-cos","oov":"error"}"#,
+    ),
+    (
+        "/embed",
+        r#"{"texts":["new york","the town"],"method":"sif","normalize":true,"encoding":"base64"}"#,
+    ),
     ("/embed", r#"{"texts":"über","method":"avg_cos","truncate":true}"#),
-    ("/rank", r#"{"query":"quake","candidates":["city",{"id":3,"text":"town"},{"id":"x","text":"york"}],"top_k":2,"min_score":-0.5}"#),
-    ("/rank", r#"{"query":"the new city","candidates":["a","b"],"method":"wmd","return_text":true}"#),
+    (
+        "/rank",
+        r#"{"query":"quake","candidates":["city",{"id":3,"text":"town"},{"id":"x","text":"york"}],"top_k":2,"min_score":-0.5}"#,
+    ),
+    (
+        "/rank",
+        r#"{"query":"the new city","candidates":["a","b"],"method":"wmd","return_text":true}"#,
+    ),
     ("/explain", r#"{"a":"the quake hits","b":"an earthquake shakes","method":"blend"}"#),
     ("/-/reload", ""),
 ];
 
 /// Pieces that are dangerous somewhere.
 const PIECES: [&str; 24] = [
-    "null", "true", "-1", "1e39", "1e400", "1e-400", "99999999999999999999", "0.5", "\"\"", "[]", "{}",
-    "[[[[", "\\u0000", "\\ud800", "\u{feff}", "\u{fdfa}", "e\u{301}\u{301}\u{301}", "\u{200d}", "\"a\":",
-    ",", "}", "]", "\"method\":\"wmd\"", "NaN",
+    "null",
+    "true",
+    "-1",
+    "1e39",
+    "1e400",
+    "1e-400",
+    "99999999999999999999",
+    "0.5",
+    "\"\"",
+    "[]",
+    "{}",
+    "[[[[",
+    "\\u0000",
+    "\\ud800",
+    "\u{feff}",
+    "\u{fdfa}",
+    "e\u{301}\u{301}\u{301}",
+    "\u{200d}",
+    "\"a\":",
+    ",",
+    "}",
+    "]",
+    "\"method\":\"wmd\"",
+    "NaN",
 ];
 
 fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) {
@@ -70,7 +106,15 @@ async fn bad_bodies_and_heads_meet_proper_refusals() {
         let shown = String::from_utf8_lossy(&body).into_owned();
         let mut request = Request::post(path).header("content-type", "application/json");
         if chance.below(8) == 0 {
-            let names = ["content-type", "content-length", "content-encoding", "authorization", "x-request-id", "accept", "x-\u{7f}"];
+            let names = [
+                "content-type",
+                "content-length",
+                "content-encoding",
+                "authorization",
+                "x-request-id",
+                "accept",
+                "x-\u{7f}",
+            ];
             let mut value = b"application/json".to_vec();
             mutate(&mut value, &mut chance);
             let name = HeaderName::from_bytes(names[chance.below(names.len())].as_bytes());
@@ -125,8 +169,12 @@ async fn bare_bytes_never_end_the_server() {
             answer.extend_from_slice(&buffer[..read]);
         }
         let first = String::from_utf8_lossy(&answer[..answer.len().min(15)]).into_owned();
-        let fine = first.is_empty() || ["2", "4"].iter().any(|class| first.starts_with(&format!("HTTP/1.1 {class}")));
-        assert!(fine || first.starts_with("HTTP/1.1 505") || first.starts_with("HTTP/1.0"), "{first}");
+        let fine = first.is_empty()
+            || ["2", "4"].iter().any(|class| first.starts_with(&format!("HTTP/1.1 {class}")));
+        assert!(
+            fine || first.starts_with("HTTP/1.1 505") || first.starts_with("HTTP/1.0"),
+            "{first}"
+        );
     }
     served.until_open(0).await;
     let mut stream = served.connect().await;

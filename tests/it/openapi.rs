@@ -18,19 +18,36 @@ fn the_committed_document_is_current() {
     assert!(made == committed, "openapi/cognate.json is not current: run with COGNATE_BLESS=1");
 }
 
-/// What is served differs from it by the names of the models alone.
+/// What is served names the models, and no more than they can do; else it is the committed one.
 #[tokio::test]
 async fn the_served_document_names_the_models() {
     let mut served = TestApp::new().get("/openapi.json").await.json();
     let model = &served["components"]["schemas"]["RankBody"]["properties"]["model"];
     assert_eq!(model["enum"], serde_json::json!(["tiny", null]));
+    let whole = cognate::http::openapi::document();
+    let threshold = "/components/schemas/ThresholdSchema/oneOf";
+    assert_eq!(served.pointer(threshold).unwrap().as_array().unwrap().len(), 1, "no calibration");
+    *served.pointer_mut(threshold).unwrap() = whole.pointer(threshold).unwrap().clone();
     for schema in served["components"]["schemas"].as_object_mut().unwrap().values_mut() {
         if let Some(model) = schema.pointer_mut("/properties/model").and_then(Value::as_object_mut)
         {
             model.remove("enum");
         }
     }
-    assert_eq!(served, cognate::http::openapi::document());
+    assert_eq!(served, whole);
+}
+
+/// A method that a model cannot serve is not offered.
+#[tokio::test]
+async fn the_served_document_offers_what_can_be_done() {
+    let app = TestApp::of(crate::support::tiny_model(), |_| ());
+    let served = app.get("/openapi.json").await.json();
+    let offered =
+        |name: &str| served["components"]["schemas"][name]["enum"].as_array().unwrap().clone();
+    let learned = Value::from("learned-idf");
+    for name in ["PairMethod", "VectorMethod", "RankMethod"] {
+        assert!(!offered(name).contains(&learned) && offered(name).contains(&"avg-cos".into()));
+    }
 }
 
 /// Every reference leads somewhere.
