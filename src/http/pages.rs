@@ -1,4 +1,8 @@
-//! Pages for people: a playground and the document, made readable. All files are in the binary.
+//! Pages for people: a playground and the document, made readable. All files are in the binary, and
+//! none names another host.
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::http::HeaderValue;
@@ -10,24 +14,38 @@ use axum::response::Response;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 
-/// Files of the playground: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 4] = [
-    ("playground.css", "text/css", include_str!("pages/playground.css")),
-    ("playground.js", "text/javascript", include_str!("pages/playground.js")),
-    ("docs.css", "text/css", include_str!("pages/docs.css")),
-    ("docs.js", "text/javascript", include_str!("pages/docs.js")),
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Files that our pages need: name, media type, contents.
+const ASSETS: [(&str, &str, &str); 10] = [
+    ("playground.css", CSS, include_str!("pages/playground.css")),
+    ("answers.css", CSS, include_str!("pages/answers.css")),
+    ("playground.js", SCRIPT, include_str!("pages/playground.js")),
+    ("asking.js", SCRIPT, include_str!("pages/asking.js")),
+    ("elements.js", SCRIPT, include_str!("pages/elements.js")),
+    ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
+    ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
+    ("docs.css", CSS, include_str!("pages/docs.css")),
+    ("docs.js", SCRIPT, include_str!("pages/docs.js")),
+    ("icon.svg", "image/svg+xml", include_str!("pages/icon.svg")),
 ];
+
+/// What our page of the document needs of Swagger UI. Its own page would configure itself by a
+/// script that asks other hosts, and is not served.
+const SWAGGER: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
 /// A page on which texts can be tried out.
 pub async fn playground() -> Response {
-    page("text/html; charset=utf-8", include_str!("pages/playground.html").as_bytes())
+    file(HTML, include_str!("pages/playground.html").as_bytes().into())
 }
 
 /// A file that a page needs.
-pub async fn asset(Path(file): Path<String>) -> Result<Response, ApiError> {
-    let found = ASSETS.iter().find(|(name, _, _)| *name == file);
+pub async fn asset(Path(name): Path<String>) -> Result<Response, ApiError> {
+    let found = ASSETS.iter().find(|(known, _, _)| *known == name);
     let (_, media, contents) = found.ok_or_else(missing)?;
-    Ok(page(media, contents.as_bytes()))
+    Ok(file(media, contents.as_bytes().into()))
 }
 
 /// The way to the document.
@@ -36,23 +54,19 @@ pub async fn docs() -> Response {
 }
 
 /// The document, by Swagger UI.
-pub async fn docs_file(Path(file): Path<String>) -> Result<Response, ApiError> {
-    if file == "index.html" {
-        return Ok(page("text/html; charset=utf-8", include_str!("pages/docs.html").as_bytes()));
+pub async fn docs_file(Path(name): Path<String>) -> Result<Response, ApiError> {
+    if name == "index.html" {
+        return Ok(file(HTML, include_str!("pages/docs.html").as_bytes().into()));
     }
-    let config = std::sync::Arc::new(utoipa_swagger_ui::Config::from("/openapi.json"));
-    match utoipa_swagger_ui::serve(&file, config) {
-        Ok(Some(found)) => Ok(page(&found.content_type, &found.bytes)),
-        Ok(None) | Err(_) => Err(missing()),
-    }
+    let name = SWAGGER.into_iter().find(|known| *known == name).ok_or_else(missing)?;
+    let found = utoipa_swagger_ui::serve(name, Arc::default()).ok().flatten();
+    let found = found.ok_or_else(missing)?;
+    let media = if name.ends_with(".css") { CSS } else { SCRIPT };
+    Ok(file(media, found.bytes))
 }
 
-fn page(media: &str, contents: &[u8]) -> Response {
-    let mut response = contents.to_vec().into_response();
-    if let Ok(media) = HeaderValue::from_str(media) {
-        response.headers_mut().insert(header::CONTENT_TYPE, media);
-    }
-    response
+fn file(media: &'static str, contents: Cow<'static, [u8]>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(media))], contents).into_response()
 }
 
 fn missing() -> ApiError {

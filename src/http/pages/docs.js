@@ -1,4 +1,16 @@
+// Draws the document of this server. No validator is asked: nothing of it leaves this host.
 "use strict";
-window.addEventListener("load", () => {
-  SwaggerUIBundle({ url: "/openapi.json", dom_id: "#surface", deepLinking: true, validatorUrl: null });
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", follow);
+follow();
+
+SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#surface",
+  deepLinking: true,
+  validatorUrl: null,
+  displayRequestDuration: true,
+  defaultModelsExpandDepth: 0,
 });

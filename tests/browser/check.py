@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Looks at the pages of a running service with a real browser.
+
+    tests/browser/check.py http://127.0.0.1:8080 [--key KEY] [--pictures FOLDER]
+
+Needs Debian's chromium and chromium-driver, and installs them where it may. With a key the service
+is held to ask for it.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import traceback
+
+from driver import KEYS, Browser
+
+SCORED = "const at = document.querySelector('[data-score]'); return at && at.dataset.score"
+LISTED = "return document.querySelectorAll('#ranking .ranked li').length"
+
+
+class Pages:
+    """The checks, in the order in which they are made."""
+
+    def __init__(self, browser, arguments):
+        self.browser = browser
+        self.url = arguments.url.rstrip("/")
+        self.key = arguments.key
+        self.pictures = arguments.pictures
+
+    def picture(self, name):
+        if self.pictures:
+            os.makedirs(self.pictures, exist_ok=True)
+            self.browser.picture(os.path.join(self.pictures, f"{name}.png"))
+
+    def quiet(self, besides=()):
+        """No complaint on the console, besides refusals that the check provoked."""
+        told = self.browser.complaints()
+        provoked = [f"status of {status}" for status in besides]
+        told = [line for line in told if not any(part in line for part in provoked)]
+        assert not told, told
+
+    def fits(self, width):
+        found = self.browser.run("return document.documentElement.scrollWidth")
+        assert found <= width, f"{found} px of page in {width} px"
+
+    def compare(self, first, second):
+        """The score of two texts typed in."""
+        self.browser.run("document.querySelector('#verdict').replaceChildren()")
+        self.browser.type("#a", first)
+        self.browser.type("#b", second)
+        self.browser.click("#ask")
+        return float(self.browser.until(SCORED))
+
+    def choose(self, method):
+        self.browser.run("document.querySelector('#verdict').replaceChildren()")
+        self.browser.run(
+            "const at = document.querySelector('#method'); at.value = arguments[0];"
+            "at.dispatchEvent(new Event('change'))",
+            method,
+        )
+        return float(self.browser.until(SCORED))
+
+    def curl(self):
+        """What the command shown on the page answers."""
+        command = self.browser.run("return document.querySelector('#command-text').textContent")
+        assert command.startswith("curl ") and (not self.key or self.key not in command), command
+        environment = {**os.environ, "COGNATE_KEY": self.key or ""}
+        ran = subprocess.run(
+            ["sh", "-c", command + " -sS"], env=environment, capture_output=True, text=True, timeout=30
+        )
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    def first_sight(self):
+        """The page shows an answer before anybody has done anything."""
+        self.browser.look(1280, "light")
+        self.browser.open(self.url + "/")
+        if self.key:
+            shown = "return !document.querySelector('#key-form').hidden"
+            self.browser.until(shown)
+            self.browser.type("#key", "not-the-key" + KEYS["enter"])
+            self.browser.until("return document.querySelector('#problem').textContent")
+            self.picture("key")
+            self.browser.type("#key", self.key + KEYS["enter"])
+        score = float(self.browser.until(SCORED))
+        assert -1 <= score <= 1, score
+        assert not self.browser.run("return document.querySelector('#key-form').offsetHeight")
+        assert self.browser.run("return document.querySelector('#problem').textContent") == ""
+        self.picture("compare-light")
+        self.quiet(besides=(401,) if self.key else ())
+
+    def comparison(self):
+        """Two texts are compared, explained, and asked about by the command alike."""
+        score = self.compare("the earthquake", "the earthquake")
+        assert score > 0.99, score
+        score = self.compare("it's a 'quake' in L.A.", "a \"tremor\" shakes $HOME")
+        answer = self.curl()
+        assert abs(answer["score"] - score) < 1e-6, (answer["score"], score)
+        cells = self.browser.run("return document.querySelectorAll('.heat td').length")
+        assert cells == len(answer["a"]["words"]) * len(answer["b"]["words"]) > 0, cells
+        words = self.browser.run("return document.querySelectorAll('.words li').length")
+        known = sum(len(answer[side][kind]) for side in "ab" for kind in ("words", "unknown"))
+        assert words == known, (words, known)
+        assert answer["sentence"] in self.browser.run("return document.body.innerText")
+        self.quiet()
+
+    def escaped(self):
+        """Texts are never markup."""
+        self.compare("<img src=x onerror=alert(1)> <b>quake</b>", "</script><script>alert(1)</script>")
+        made = self.browser.run("return document.querySelectorAll('main :is(img, b, script)').length")
+        assert made == 0, made
+        self.quiet()
+
+    def methods(self):
+        """Every method that the server has answers; its measure is offered where there is one."""
+        offered = self.browser.run(
+            "return [...document.querySelectorAll('#method option:enabled')].map((at) => at.value)"
+        )
+        assert len(offered) > 5 and offered[0] == "auto", offered
+        self.compare("Quake hits L.A.!! \u5730\u9707", "Earthquake shakes Los Angeles")
+        for method in offered:
+            self.choose(method)
+            assert self.browser.run("return document.querySelector('#method-summary').textContent")
+            measured = self.browser.run("return !document.querySelector('#measure-field').hidden")
+            if measured:
+                self.browser.run(
+                    "document.querySelector('#verdict').replaceChildren();"
+                    "const at = document.querySelector('#measure'); at.value = 'euclidean';"
+                    "at.dispatchEvent(new Event('change'))"
+                )
+                score = float(self.browser.until(SCORED))
+                assert 0 <= score <= 1 and self.curl()["measure"] == "euclidean"
+        if "dynamax-jaccard" in offered:
+            self.choose("dynamax-jaccard")
+            assert self.browser.run("return document.querySelectorAll('.members td').length")
+            self.picture("memberships")
+        self.choose("auto")
+        self.quiet()
+
+    def refused(self):
+        """A refusal is told in words, and goes when its cause has gone."""
+        self.browser.type("#a", " " + KEYS["enter"])
+        told = self.browser.until("return document.querySelector('#problem').innerText")
+        assert "The first text: empty text" in told, told
+        assert self.browser.run("return document.querySelector('#compare-answer').hidden")
+        self.picture("refusal")
+        self.quiet(besides=(422,))
+        self.compare("Quake hits L.A.!!", "Earthquake shakes Los Angeles")
+        assert self.browser.run("return document.querySelector('#problem').textContent") == ""
+        self.quiet()
+
+    def ranking(self):
+        """A list is put in order; the keyboard leads there."""
+        self.browser.type("#compare-tab", KEYS["right"], clear=False)
+        count = self.browser.until(LISTED)
+        assert self.browser.run("return document.activeElement.id") == "rank-tab"
+        answer = self.curl()
+        assert count == len(answer["results"]) > 3
+        shown = "return [...document.querySelectorAll('.ranked .value')].map((at) => at.textContent)"
+        scores = [float(text.replace("\u2212", "-")) for text in self.browser.run(shown)]
+        assert scores == sorted(scores, reverse=True), scores
+        first = self.browser.run("return document.querySelector('.ranked .candidate').textContent")
+        assert "earthquake" in first.lower(), first
+        self.picture("rank-light")
+        self.quiet()
+
+    def copied(self):
+        """The command can be copied."""
+        permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+        self.browser.command("Browser.grantPermissions", permissions=permissions)
+        self.browser.click("#copy")
+        self.browser.until("return document.querySelector('#copied').textContent === 'Copied.'")
+        self.quiet()
+
+    def labelled(self):
+        """Every field has a label, and every part that changes by itself is announced."""
+        bare = self.browser.run(
+            "return [...document.querySelectorAll('input, select, textarea')]"
+            ".filter((at) => at.labels.length === 0).map((at) => at.id)"
+        )
+        assert not bare, bare
+        live = "[aria-live], [role=alert], [role=status]"
+        for part in ("verdict", "ranking", "problem", "copied"):
+            script = "return document.getElementById(arguments[0]).matches(arguments[1])"
+            assert self.browser.run(script, part, live), part
+
+    def narrow_and_dark(self):
+        """Nothing is wider than a small telephone; the dark has colours of its own."""
+        self.browser.look(360, "dark")
+        self.fits(360)
+        self.picture("rank-narrow-dark")
+        self.browser.click("#compare-tab")
+        self.compare("Quake hits L.A.!! #breakingnewsfromthewestcoast", "Earthquake shakes Los Angeles")
+        self.fits(360)
+        ground = "return getComputedStyle(document.body).backgroundColor"
+        dark = self.browser.run(ground)
+        self.picture("compare-narrow-dark")
+        self.browser.look(360, "light")
+        assert self.browser.run(ground) != dark
+        self.picture("compare-narrow-light")
+        self.browser.look(1280, "dark")
+        self.picture("compare-dark")
+        self.quiet()
+
+    def documentation(self):
+        """The document is drawn, and nothing of the console complains about the policy."""
+        for width, scheme in ((1280, "light"), (1280, "dark"), (360, "light")):
+            self.browser.look(width, scheme)
+            self.browser.open(self.url + "/docs")
+            drawn = self.browser.until("return document.querySelectorAll('.opblock').length")
+            assert drawn >= 8, drawn
+            self.fits(width)
+            self.picture(f"docs-{width}-{scheme}")
+        self.browser.look(1280, "light")
+        self.browser.run("document.querySelector('.opblock-post .opblock-summary-control').click()")
+        self.browser.until("return document.querySelector('.opblock-body .response')")
+        self.picture("docs-open")
+        self.quiet()
+
+    def own_host(self):
+        """No page asked another host for anything."""
+        for path in ("/", "/docs"):
+            self.browser.open(self.url + path)
+            asked = self.browser.until(
+                "const at = performance.getEntriesByType('resource').map((entry) => entry.name);"
+                "return at.length > 2 && at"
+            )
+            abroad = [name for name in asked if not name.startswith((self.url, "data:"))]
+            assert not abroad, abroad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("url")
+    parser.add_argument("--key", help="the service asks for this key")
+    parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
+    arguments = parser.parse_args()
+    checks = (
+        "first_sight comparison escaped methods refused ranking copied labelled narrow_and_dark "
+        "documentation own_host"
+    )
+    failed = 0
+    with Browser() as browser:
+        pages = Pages(browser, arguments)
+        for name in checks.split():
+            try:
+                getattr(pages, name)()
+                print(f"ok      {name}", flush=True)
+            except AssertionError:
+                failed += 1
+                print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
+    print(f"{len(checks.split()) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
