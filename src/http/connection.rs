@@ -36,6 +36,9 @@ use crate::http::stop::Stop;
 
 /// How often a connection is looked at while the service waits for it to end.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long the head of a hurried request may take. It waited in the kernel's queue already, so
+/// mostly it is there.
+const HURRY: Duration = Duration::from_millis(250);
 /// Below this hyper's reader panics; the settings keep above it, tests may not.
 const LEAST_HEADER_BYTES: usize = 8 << 10;
 
@@ -70,10 +73,10 @@ impl Terms {
         }
     }
 
-    /// One request at once: the terms of a connection that another one waits behind.
+    /// One request at once: the terms of a connection that all others wait behind.
     pub fn hurried(&self) -> Self {
         let mut terms = self.clone();
-        terms.protocol.header_read_timeout(Duration::from_secs(1));
+        terms.protocol.header_read_timeout(HURRY);
         terms.requests = 1;
         terms
     }

@@ -90,7 +90,7 @@ struct Block([u8; 64]);
 enum Bytes {
     Mapped {
         /// What to say when others spoil the map, if they can. Dropped before the map is.
-        _known: Option<Known>,
+        known: Option<Known>,
         map: Mmap,
     },
     Owned {
@@ -136,7 +136,7 @@ impl Mapping {
             // SAFETY: the map is read-only and private to this value; that nobody shrinks or
             // overwrites the file meanwhile is the promise stated at the top of this file.
             let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?;
-            Bytes::Mapped { _known: Some(Known::new(path, &map)), map }
+            Bytes::Mapped { known: Some(Known::new(path, &map)), map }
         };
         let mapping = Self { bytes, origin: Some((file, before)) };
         if mapping.as_slice().len() as u64 != before.size || !mapping.intact() {
@@ -178,7 +178,7 @@ impl Mapping {
     /// leaves these bytes alone, and a copy has nothing to fear.
     pub fn damaged(&self) -> bool {
         match (&self.bytes, &self.origin) {
-            (Bytes::Mapped { .. }, Some((file, before))) => {
+            (Bytes::Mapped { known: Some(_), .. }, Some((file, before))) => {
                 let same =
                     |now: Identity| now.size == before.size && now.modified == before.modified;
                 !Identity::of(file).is_ok_and(same)
@@ -250,7 +250,7 @@ fn sealed(file: &File, size: u64) -> std::io::Result<Bytes> {
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
     rustix::fs::fcntl_add_seals(&memory, seals)?;
     // SAFETY: the memory file is sealed: nobody, this process included, can shrink or write it.
-    Ok(Bytes::Mapped { _known: None, map: unsafe { Mmap::map(&memory) }? })
+    Ok(Bytes::Mapped { known: None, map: unsafe { Mmap::map(&memory) }? })
 }
 
 /// The bytes seen as numbers; `None` unless length and address fit.

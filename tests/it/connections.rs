@@ -9,6 +9,9 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use axum::routing::post;
 use cognate::http::Peer;
+use rustix::process::Pid;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
@@ -22,6 +25,7 @@ use crate::connections_shared::answer;
 use crate::connections_shared::ask;
 use crate::connections_shared::closed_within;
 use crate::connections_shared::settings;
+use crate::process_shared::Process;
 
 fn hello() -> Router {
     Router::new()
@@ -216,4 +220,57 @@ async fn a_head_that_is_too_large_is_refused_with_its_status() {
         let (head, _) = answer(&mut client).await.expect("no reset before the answer");
         assert!(head.starts_with("http/1.1 431"), "{head}");
     }
+}
+
+/// Descriptors that a process has open.
+fn descriptors(process: &Process) -> u64 {
+    std::fs::read_dir(format!("/proc/{}/fd", process.id())).unwrap().count() as u64
+}
+
+/// Processor time that a process has used, in ticks of 10 ms.
+fn ticks(process: &Process) -> u64 {
+    let line = std::fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
+    let (_, fields) = line.rsplit_once(')').unwrap();
+    fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
+#[tokio::test]
+async fn without_descriptors_health_is_still_told_and_accepting_does_not_spin() {
+    let process = Process::start(&["--shutdown-delay-s".to_owned(), "0".to_owned()]);
+    // Below what is checked at the start, so taken away only now.
+    let pid = Pid::from_raw(process.id() as i32).unwrap();
+    let limit = Some(descriptors(&process) + 4);
+    rustix::process::prlimit(
+        Some(pid),
+        Resource::Nofile,
+        Rlimit { current: limit, maximum: limit },
+    )
+    .unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..8 {
+        silent.push(TcpStream::connect(process.address).await.unwrap());
+    }
+    let health = async || {
+        let begun = Instant::now();
+        let mut client = TcpStream::connect(process.address).await.unwrap();
+        client.write_all(b"GET /health HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+        let (head, _) = timeout(seconds(5.0), answer(&mut client)).await.unwrap().unwrap();
+        assert!(head.starts_with("http/1.1 200"), "{head}");
+        (head.contains("connection: close"), begun.elapsed())
+    };
+    // The silent ones that did not get a descriptor are let go before it.
+    let (last, after) = health().await;
+    assert!(last, "a hurried connection is for one request");
+    assert!(after < seconds(3.0), "{after:?}");
+    assert!(process.log().contains("cannot accept connections"), "{}", process.log());
+    let mut waiting = TcpStream::connect(process.address).await.unwrap();
+    let before = ticks(&process);
+    sleep(seconds(1.0)).await;
+    let used = ticks(&process) - before;
+    assert!(used < 30, "{used} ticks in a second");
+    assert_eq!(process.log().matches("cannot accept").count(), 1, "said once, not each time");
+    silent.clear();
+    let _ = closed_within(&mut waiting, seconds(0.5)).await;
+    let (last, _) = health().await;
+    assert!(!last, "with descriptors to spare connections are kept");
 }

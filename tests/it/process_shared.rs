@@ -1,0 +1,114 @@
+//! The built binary serving the tiny model: started, watched through its log, sent signals.
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Child;
+use std::process::Command;
+use std::process::ExitStatus;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+use std::time::Instant;
+
+use cognate::model::format::Dtype;
+use tempfile::TempDir;
+
+use crate::support;
+
+/// A serving process; killed when dropped.
+pub struct Process {
+    /// Where it listens; port 0 if it does not.
+    pub address: SocketAddr,
+    child: Child,
+    model: PathBuf,
+    folder: TempDir,
+}
+
+impl Process {
+    /// Serves the tiny model on a free port, and waits until it is ready.
+    pub fn start(arguments: &[String]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("model.safetensors");
+        std::fs::write(&model, support::tiny(Dtype::F32)).unwrap();
+        let mut process = Self::spawn(folder, model, arguments);
+        process.until_log("the start", |log| log.contains("\"ready\""));
+        let log = process.log();
+        let (_, rest) = log.split_once("\"listening\",\"address\":\"").expect("it listens");
+        process.address = rest.split('"').next().unwrap().parse().unwrap();
+        process
+    }
+
+    /// Tries to serve a file that may not be a model.
+    pub fn start_with(model: &Path, arguments: &[String]) -> Self {
+        Self::spawn(tempfile::tempdir().unwrap(), model.to_owned(), arguments)
+    }
+
+    fn spawn(folder: TempDir, model: PathBuf, arguments: &[String]) -> Self {
+        let mut named = std::ffi::OsString::from("default=");
+        named.push(&model);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
+        command.arg("serve").arg("--model").arg(named);
+        if !arguments.iter().any(|argument| argument == "--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        let log = File::create(folder.path().join("log")).unwrap();
+        command.args(arguments).current_dir(folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self { address, child: command.spawn().unwrap(), model, folder }
+    }
+
+    /// The file it serves.
+    pub fn model(&self) -> &Path {
+        &self.model
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// Waits until the log says so.
+    pub fn until_log(&mut self, what: &str, says: impl Fn(&str) -> bool) {
+        let begun = Instant::now();
+        while !says(&self.log()) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "ended before {what}: {ended:?}\n{}", self.log());
+            assert!(begun.elapsed() < Duration::from_secs(10), "no {what}:\n{}", self.log());
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends a signal by name.
+    pub fn signal(&self, name: &str) {
+        let process = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &process]).status().unwrap().success());
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self, most: Duration) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begun.elapsed() < most, "still running:\n{}", self.log());
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
