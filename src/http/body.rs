@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::HeaderMap;
+use axum::http::HeaderName;
 use axum::http::HeaderValue;
 use axum::http::Uri;
 use axum::http::header;
@@ -53,13 +54,8 @@ pub fn media_type(headers: &HeaderMap) -> Option<&str> {
 /// The refusal of a media type.
 pub fn unsupported(accepted: &'static str) -> ApiError {
     let detail = format!("the body must be {accepted} in UTF-8");
-    ApiError {
-        header: Some((
-            axum::http::HeaderName::from_static("accept-post"),
-            HeaderValue::from_static(accepted),
-        )),
-        ..ApiError::new(Code::UnsupportedMediaType, detail)
-    }
+    ApiError::new(Code::UnsupportedMediaType, detail)
+        .with_header(HeaderName::from_static("accept-post"), HeaderValue::from_static(accepted))
 }
 
 /// Refuses a compressed body.
@@ -68,9 +64,9 @@ pub fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     if headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
         return Ok(());
     }
-    let header = (header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let detail = "compressed bodies are not read; send it as it is";
-    Err(ApiError { header: Some(header), ..ApiError::new(Code::UnsupportedEncoding, detail) })
+    Err(ApiError::new(Code::UnsupportedEncoding, detail)
+        .with_header(header::ACCEPT_ENCODING, HeaderValue::from_static("identity")))
 }
 
 /// Refuses settings in the query string of a question whose settings stand in its body, where they

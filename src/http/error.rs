@@ -181,7 +181,7 @@ pub struct ApiError {
     /// Whether the connection is closed, because not all of the body was read.
     pub close: bool,
     /// One more header that the refusal owes.
-    pub header: Option<(HeaderName, HeaderValue)>,
+    pub header: Option<Box<(HeaderName, HeaderValue)>>,
     /// What the log is told beyond the detail; never sent.
     pub cause: Option<Arc<str>>,
 }
@@ -234,6 +234,11 @@ impl ApiError {
         self
     }
 
+    /// The same refusal with one more header.
+    pub fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
+        Self { header: Some(Box::new((name, value))), ..self }
+    }
+
     /// A defect, of which only the log learns more.
     pub fn internal(cause: &str) -> Self {
         let detail = "the server failed; its log says more under this request id";
@@ -273,8 +278,9 @@ impl ApiError {
         if self.close {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        if let Some((name, value)) = &self.header {
-            headers.insert(name.clone(), value.clone());
+        if let Some(header) = &self.header {
+            let (name, value) = header.as_ref().clone();
+            headers.insert(name, value);
         }
         response
     }

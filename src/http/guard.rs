@@ -41,26 +41,20 @@ impl Access {
         let presented = authorization.map(HeaderValue::as_bytes);
         let key = self.keys.check(presented).map_err(|_| {
             let challenge = HeaderValue::from_static("Bearer realm=\"cognate\"");
-            ApiError {
-                header: Some((header::WWW_AUTHENTICATE, challenge)),
-                // Whether a key is missing or wrong is not told.
-                ..ApiError::new(
-                    Code::Unauthorized,
-                    "a valid key is needed: Authorization: Bearer KEY",
-                )
-            }
+            // Whether a key is missing or wrong is not told.
+            ApiError::new(Code::Unauthorized, "a valid key is needed: Authorization: Bearer KEY")
+                .with_header(header::WWW_AUTHENTICATE, challenge)
         })?;
         self.quota.check(key.index).map_err(|wait| {
-            let seconds = wait.seconds;
+            let seconds = u32::try_from(wait.seconds).unwrap_or(u32::MAX);
             let limit = self.quota.per_second().unwrap_or(0);
-            let policy = format!("\"key\";q={limit};w=1, \"key\";r=0;t={seconds}");
-            ApiError {
-                retry_after_s: Some(u32::try_from(seconds).unwrap_or(u32::MAX)),
-                header: HeaderValue::from_str(&policy)
-                    .ok()
-                    .map(|value| (HeaderName::from_static("ratelimit"), value)),
-                ..ApiError::new(Code::RateLimited, "the quota of this key is used up for now")
-            }
+            let left = format!("\"key\";q={limit};w=1, \"key\";r=0;t={seconds}");
+            // Digits and quotes are fit for a header.
+            let left = HeaderValue::from_str(&left).unwrap_or(HeaderValue::from_static("r=0"));
+            let refusal =
+                ApiError::new(Code::RateLimited, "the quota of this key is used up for now");
+            ApiError { retry_after_s: Some(seconds), ..refusal }
+                .with_header(HeaderName::from_static("ratelimit"), left)
         })?;
         Ok(key.scope)
     }

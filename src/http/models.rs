@@ -8,6 +8,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustix::fs::Access;
+
 use crate::engine::Engine;
 use crate::engine::Query;
 use crate::engine::QueryError;
@@ -51,7 +53,7 @@ pub enum ShelfError {
         /// The model's name.
         name: String,
         /// What is wrong.
-        source: ModelError,
+        source: Box<ModelError>,
     },
     /// The file has another digest than the settings demand.
     #[error("model `{name}`: {}: expected BLAKE3 digest {expected}, got {got}; this is not the file that `model_digest` names", path.display())]
@@ -64,6 +66,14 @@ pub enum ShelfError {
         expected: String,
         /// The digest found.
         got: String,
+    },
+    /// The settings demand a file that this process cannot change.
+    #[error("model `{name}`: this process could write to {}; mount it read-only, or serve without `strict`", path.display())]
+    Writable {
+        /// The model's name.
+        name: String,
+        /// The file or its folder.
+        path: PathBuf,
     },
     /// There is no memory for it beside what is in use.
     #[error(
@@ -98,6 +108,7 @@ impl ShelfError {
             Self::Digest { name, .. } => (Code::BadModel, name, "its digest is not the pinned one"),
             Self::Canary { name, .. } => (Code::BadModel, name, "its scores are not finite"),
             Self::TooLarge { name, .. } => (Code::ModelTooLarge, name, "there is no memory for it"),
+            Self::Writable { name, .. } => (Code::BadModel, name, "the server could write to it"),
             Self::Keys(_) => {
                 let detail = "the key file is not sound; the keys before it are in force";
                 return ApiError::new(Code::BadModel, detail);
@@ -154,7 +165,13 @@ fn open(
     digest: Option<&str>,
     settings: &Settings,
 ) -> Result<Engine, ShelfError> {
-    let failed = |source| ShelfError::Model { name: name.to_owned(), source };
+    let failed =
+        |source: ModelError| ShelfError::Model { name: name.to_owned(), source: Box::new(source) };
+    if settings.strict
+        && let Some(path) = writable(path)
+    {
+        return Err(ShelfError::Writable { name: name.to_owned(), path });
+    }
     // What cannot be looked at is refused by the opening itself, with its reason.
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
     let copied = match settings.model_storage {
@@ -180,4 +197,12 @@ fn open(
         .similarity(&CANARY, &query)
         .map_err(|source| ShelfError::Canary { name: name.to_owned(), source })?;
     Ok(engine)
+}
+
+/// What of a file and its folder this process could change.
+fn writable(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let both = [path, folder.unwrap_or(Path::new("."))];
+    let found = both.into_iter().find(|path| rustix::fs::access(*path, Access::WRITE_OK).is_ok());
+    found.map(Path::to_owned)
 }

@@ -127,7 +127,6 @@ async fn bad_bodies_and_heads_meet_proper_refusals() {
         *met.entry(status).or_insert(0_u32) += 1;
         match status {
             200 => {
-                assert!(!answer.text().contains("NaN"));
                 answer.json();
             }
             400..=499 | 503 => {

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::http::TestApp;
-use crate::support;
 
 fn lines(query: &str, body: impl Into<Body>) -> Request<Body> {
     Request::post(format!("/similarity{query}"))
