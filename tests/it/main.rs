@@ -42,6 +42,7 @@ mod model_file;
 mod openapi;
 mod oracle;
 mod pack;
+mod pages;
 mod pair_methods;
 mod pair_methods_shared;
 mod process_shared;
