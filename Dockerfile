@@ -1,15 +1,17 @@
 # The service as one static binary on an empty image, with its model inside.
 #
 # `docker build -t cognate .` needs of the network the Rust image and the crates of Cargo.lock, no
-# more. It builds for the architecture it runs on (amd64 or arm64), with the
-# classic builder and with BuildKit alike, and so uses no mounts and no syntax line. To pin the
-# toolchain to a digest: --build-arg RUST_IMAGE=rust@sha256:...
+# more. It builds for the architecture it runs on (amd64 or arm64), with the classic builder and with
+# BuildKit alike, and so uses no mounts and no syntax line. To pin the toolchain to a digest:
+# --build-arg RUST_IMAGE=rust@sha256:...
 ARG RUST_IMAGE=rust:1.95-bookworm
 
 FROM ${RUST_IMAGE} AS build
 WORKDIR /src
 # The C library goes into the binary too; nothing is left to load, and no base image to keep patched.
+# Debug information would be three quarters of the image; a panic names its file and line without.
 ENV RUSTFLAGS="-C target-feature=+crt-static" \
+    CARGO_PROFILE_RELEASE_DEBUG=none \
     CARGO_TERM_COLOR=never
 # Naming the target keeps those flags away from build scripts and procedural macros.
 RUN rustc -vV | sed -n 's/^host: //p' > /target

@@ -140,7 +140,7 @@ def check_source(source, queries):
 
 def check_prometheus(url, queries):
     """Asks each query; an error is wrong, an empty answer is counted."""
-    wrong, empty = [], []
+    wrong, empty, alerts = [], [], {alert for alert, _ in rule_queries()}
     for place, expression in queries:
         body = urllib.parse.urlencode({"query": filled(expression)}).encode()
         try:
@@ -151,8 +151,10 @@ def check_prometheus(url, queries):
             continue
         if not result:
             empty.append(place)
-    print(f"{len(queries)} queries asked, {len(queries) - len(empty)} with an answer, "
-          f"{len(empty)} empty (an alert that is silent is): {', '.join(empty)}")
+    quiet = [place for place in empty if place in alerts]
+    panels = [place for place in empty if place not in alerts]
+    print(f"{len(queries)} queries, {len(queries) - len(empty)} with an answer, "
+          f"{len(quiet)} alerts silent, empty panels: {', '.join(panels) or 'none'}")
     return wrong
 
 
