@@ -16,9 +16,9 @@ cd "$(dirname "$0")/.."
 
 project=cognate-proof
 if docker compose version >/dev/null 2>&1; then composer=(docker compose); else composer=(docker-compose); fi
-compose() { "${composer[@]}" -p "$project" --profile scale --profile monitoring "$@"; }
-
 work=$(mktemp -d)
+compose() { "${composer[@]}" -p "$project" --profile scale --profile monitoring "$@"; }
+keyed() { "${composer[@]}" -p "$project-keys" -f "$work/keyed.yml" --project-directory . "$@"; }
 reference_pid="" broken=0
 rows=()
 
@@ -52,6 +52,7 @@ finish() {
         compose ps -q 2>/dev/null | xargs -r -n 1 docker logs --tail 20
     fi
     compose down --volumes --remove-orphans --timeout 5 >"$work/down" 2>&1 || cat "$work/down"
+    if [ -e "$work/keyed.yml" ]; then keyed down --volumes --timeout 5 >"$work/down" 2>&1 || cat "$work/down"; fi
     rm -rf "$work"
 }
 trap finish EXIT
@@ -234,6 +235,20 @@ rules = [rule for group in json.load(sys.stdin)["data"]["groups"] for rule in gr
 firing = [rule["name"] for rule in rules if rule["state"] == "firing"]
 print(len(rules), "loaded,", len(firing), "firing", *firing)')
 holds "alert rules are loaded and silent" "$alerts" grep -q ' 0 firing' <<<"$alerts"
+
+say "keys, as the comments of the compose file say"
+"$work/cognate" keygen proof >"$work/key" 2>/dev/null
+sed -n 2p "$work/key" >"$work/keys"
+chmod 0755 "$work"
+sed -e 's|COGNATE_ALLOW_NO_AUTH: "true"|COGNATE_KEYS_FILE: /run/secrets/keys|' \
+    -e 's|^  # secrets: \[keys\]|  secrets: [keys]|' -e 's|^# secrets:|secrets:|' \
+    -e "s|^#   keys: {file: ./secrets/keys}|  keys: {file: $work/keys}|" docker-compose.yml >"$work/keyed.yml"
+at=127.0.0.1:$(free_port)
+PUBLISH=$at keyed up -d --no-build cognate >"$work/up" 2>&1
+ask() { curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d "$body" "$@" "http://$at/similarity"; }
+within 20 curl -fsS "http://$at/ready" || true
+codes="$(ask) $(ask -H "Authorization: Bearer $(sed -n 1p "$work/key")")"
+holds "a key opens, none does not" "$codes" test "$codes" = "401 200"
 
 say "down"
 mapfile -t all < <(replicas)

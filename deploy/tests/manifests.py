@@ -21,8 +21,8 @@ OURS = {"app.kubernetes.io/name": "cognate"}
 
 def default_of(key):
     """A default of the service, read where it is written."""
-    text = (DEPLOY.parent / "src" / "http" / "settings.rs").read_text(encoding="utf-8")
-    return int(re.search(rf"^ +{key}: ([\d_]+),$", text, re.M)[1].replace("_", ""))
+    text = (DEPLOY.parent / "src" / "http" / "settings" / "list.rs").read_text(encoding="utf-8")
+    return int(re.search(rf"^ +{key}: \w+ = ([\d_]+),", text, re.M)[1].replace("_", ""))
 
 
 def seconds(text):
