@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks everything under deploy/ that can be checked without an engine or a cluster:
 # `deploy/check.sh [METRICS]`, METRICS being a file of metrics text or the URL of a running /metrics.
-# A tool that is missing is named and its check left out; COGNATE_STRICT=1 makes that a failure.
+# A tool that is missing is named and its check left out; STRICT=1 makes that a failure.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -65,4 +65,4 @@ check "provisioning is YAML" yamllint yamllint -d '{extends: relaxed, rules: {li
 if [ $# -gt 0 ]; then check "every query against /metrics" python3 deploy/tests/queries.py "$1"; fi
 
 if [ "$failed" -gt 0 ]; then exit 1; fi
-if [ "$missing" -gt 0 ] && [ -n "${COGNATE_STRICT:-}" ]; then exit 1; fi
+if [ "$missing" -gt 0 ] && [ -n "${STRICT:-}" ]; then exit 1; fi

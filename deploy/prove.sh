@@ -8,7 +8,7 @@
 #
 # Uses ports of its own, a project name of its own, and takes down what it brought up. Needs Docker
 # on this machine (containers are looked at from outside: the image holds no shell), python3, and
-# root for looking into /proc. Answers are compared with those of COGNATE_BIN, by default
+# root for looking into /proc. Answers are compared with those of the binary REFERENCE, by default
 # target/release/cognate; where there is none, with the image's own binary run outside.
 # The table at the end says what was seen; the exit status is 1 when something did not hold.
 set -euo pipefail
@@ -134,7 +134,7 @@ row "health turns green" "3 replicas, $((SECONDS - began)) s after 'up'" "$statu
 holds "the balancer has all three" "/ready, by HAProxy's own statistics" within 15 in_rotation 3
 
 say "answers"
-binary=${COGNATE_BIN:-target/release/cognate} whose="a binary built on the host"
+binary=${REFERENCE:-target/release/cognate} whose="a binary built on the host"
 if [ ! -x "$binary" ]; then binary=$work/cognate whose="the image's binary, run outside"; fi
 reference=http://127.0.0.1:$(free_port)
 "$binary" serve --listen "${reference#http://}" --model default=models/default.safetensors 2>"$work/reference" &
