@@ -137,9 +137,9 @@ say "answers"
 binary=${REFERENCE:-target/release/cognate} whose="a binary built on the host"
 if [ ! -x "$binary" ]; then binary=$work/cognate whose="the image's binary, run outside"; fi
 reference=http://127.0.0.1:$(free_port)
-"$binary" serve --listen "${reference#http://}" --model default=models/default.safetensors 2>"$work/reference" &
+"$binary" serve --listen "${reference#http://}" --model default=models/default.safetensors >"$work/reference" 2>&1 &
 reference_pid=$!
-within 20 curl -fsS "$reference/ready" || { cat "$work/reference"; exit 1; }
+within 20 curl -fsS "$reference/ready" || { echo "$binary does not serve:"; cat "$work/reference"; exit 1; }
 body='{"pairs":[["Quake hits L.A.!!","Earthquake shakes Los Angeles"]]}'
 answer=$(curl -fsS -H 'Content-Type: application/json' -d "$body" "http://$PUBLISH/similarity")
 echo "   $answer"
