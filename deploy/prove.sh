@@ -117,11 +117,12 @@ row "the image builds" "$((SECONDS - began)) s, layers reused: $(grep -ciE 'usin
 compose build replica >"$work/build" 2>&1
 size=$(docker image inspect --format '{{.Size}}' cognate)
 model=$(stat -c %s models/default.safetensors)
-holds "small" "$((size / 100000))e5 bytes, of them $((model / 100000))e5 model" test "$size" -lt $((model + 30000000))
+megabytes() { printf '%d.%d MB' $(($1 / 1000000)) $(($1 / 100000 % 10)); }
+holds "the image is small" "$(megabytes "$size"), of them $(megabytes "$model") model" test "$size" -lt $((model + 30000000))
 container=$(docker create cognate)
 docker cp "$container:/cognate" "$work/cognate"
 docker rm "$container" >/dev/null
-holds "the binary is static" "$(stat -c %s "$work/cognate") bytes" grep -q 'statically linked\|not a dynamic' <(ldd "$work/cognate" 2>&1)
+holds "the binary is static" "$(megabytes "$(stat -c %s "$work/cognate")")" grep -q 'statically linked\|not a dynamic' <(ldd "$work/cognate" 2>&1)
 
 say "up"
 PUBLISH=127.0.0.1:$(free_port) PUBLISH_POOL=127.0.0.1:$(free_port) PUBLISH_PROMETHEUS=127.0.0.1:$(free_port)
@@ -161,8 +162,8 @@ holds "the file system is read-only" "also to root, writing to it from outside" 
 holds "so are the models" "/models" refused /models
 holds "/tmp takes files and runs none" "$(awk '$5 == "/tmp" { print $6 }' "/proc/$pid/mountinfo")" \
     grep -q ' /tmp .*noexec' "/proc/$pid/mountinfo"
-holds "memory, without swap; processes; files" \
-    "$(inspect "$container" '{{.HostConfig.Memory}} bytes, {{.HostConfig.PidsLimit}} processes'), $(awk '/open files/ { print $4 }' "/proc/$pid/limits") files" \
+holds "memory, without swap; threads; files" \
+    "$(inspect "$container" '{{.HostConfig.Memory}} bytes, {{.HostConfig.PidsLimit}} threads'), $(awk '/open files/ { print $4 }' "/proc/$pid/limits") files" \
     test "$(inspect "$container" '{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.PidsLimit}}')" = "536870912 536870912 64"
 holds "threads fit the limit" "$(status_of Threads) of 64" test "$(status_of Threads)" -lt 60
 holds "published on loopback only" "$(docker port "$container" 8080/tcp)" \
