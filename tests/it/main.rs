@@ -55,4 +55,5 @@ mod shared_data;
 mod stream;
 mod support;
 mod transport;
+mod watching;
 mod word_table;
