@@ -56,4 +56,5 @@ mod shared_data;
 mod stream;
 mod support;
 mod transport;
+mod watching;
 mod word_table;

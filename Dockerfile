@@ -1,0 +1,58 @@
+# The service as one static binary on an empty image, with its model inside.
+#
+# `docker build -t cognate .` needs of the network the Rust image and the crates of Cargo.lock, no
+# more. It builds for the architecture it runs on (amd64 or arm64), with the classic builder and with
+# BuildKit alike, and so uses no mounts and no syntax line. To pin the toolchain to a digest:
+# --build-arg RUST_IMAGE=rust@sha256:...
+ARG RUST_IMAGE=rust:1.95-bookworm
+
+FROM ${RUST_IMAGE} AS build
+WORKDIR /src
+# The C library goes into the binary too; nothing is left to load, and no base image to keep patched.
+# Debug information would be three quarters of the image; a panic names its file and line without.
+ENV RUSTFLAGS="-C target-feature=+crt-static" \
+    CARGO_PROFILE_RELEASE_DEBUG=none \
+    CARGO_TERM_COLOR=never
+# Naming the target keeps those flags away from build scripts and procedural macros.
+RUN rustc -vV | sed -n 's/^host: //p' > /target
+
+# Dependencies first: this layer stands until Cargo.toml or Cargo.lock change. The crate is empty
+# here, and cargo insists that the files of its benches exist.
+COPY Cargo.toml Cargo.lock ./
+RUN mkdir -p src benches \
+    && echo '//! Empty.' | tee src/lib.rs > src/main.rs \
+    && echo 'fn main() {}' >> src/main.rs \
+    && awk '/^\[/ { bench = /^\[\[bench\]\]/ } bench && $1 == "name" { gsub(/"/, "", $3); print "benches/" $3 ".rs" }' Cargo.toml \
+        | xargs -r touch \
+    && cargo build --locked --release --bin cognate --target "$(cat /target)" \
+    && cargo clean --locked --release --package cognate --target "$(cat /target)"
+
+COPY src src
+RUN cargo build --locked --release --bin cognate --target "$(cat /target)" \
+    && install -D -m 0555 "target/$(cat /target)/release/cognate" /image/cognate \
+    && ldd /image/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \
+    && /image/cognate --version
+
+# Whatever the checkout's file modes are, the service's user can read these and write none.
+FROM ${RUST_IMAGE} AS files
+COPY LICENSE-MIT LICENSE-APACHE NOTICE /given/
+COPY models/default.safetensors models/README.md /given/
+RUN install -D -m 0444 -t /image/licences /given/LICENSE-MIT /given/LICENSE-APACHE /given/NOTICE \
+    && install -D -m 0444 -t /image/models /given/default.safetensors /given/README.md
+
+FROM scratch
+LABEL org.opencontainers.image.title="cognate" \
+      org.opencontainers.image.description="How alike very short texts are, in microseconds on a CPU" \
+      org.opencontainers.image.licenses="MIT OR Apache-2.0"
+COPY --from=files /image/ /
+COPY --from=build /image/cognate /cognate
+# The settings that differ in a container. Without keys the service refuses an address that others
+# can reach; whoever runs the image gives COGNATE_KEYS_FILE, or says COGNATE_ALLOW_NO_AUTH=true.
+ENV COGNATE_LISTEN=0.0.0.0:8080 \
+    COGNATE_MODEL=default=/models/default.safetensors
+EXPOSE 8080
+USER 65532:65532
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=5s --timeout=3s --start-period=10s --retries=3 CMD ["/cognate", "healthcheck"]
+ENTRYPOINT ["/cognate"]
+CMD ["serve"]
