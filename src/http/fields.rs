@@ -12,6 +12,7 @@ use serde::de::Error;
 use serde::de::IgnoredAny;
 use serde::de::MapAccess;
 use serde::de::SeqAccess;
+use serde::de::Unexpected;
 use serde::de::Visitor;
 
 /// Most items of any list that are kept, whatever the settings; the others are only counted.
@@ -189,6 +190,11 @@ impl<'de: 'b, 'b> Deserialize<'de> for Id<'b> {
                 let number = i64::try_from(number);
                 number.map(Id::Number).map_err(|_| E::custom(OUT_OF_RANGE))
             }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+                let fraction = Unexpected::Float(number);
+                whole(number).map(Id::Number).ok_or_else(|| E::invalid_type(fraction, &self))
+            }
         }
         from.deserialize_any(Either)
     }
@@ -247,7 +253,17 @@ impl<'de: 'b, 'b> Deserialize<'de> for Candidate<'b> {
     }
 }
 
-/// A number that fits an `f32`.
+/// The whole number that JSON also lets be written as `3.0`, if it is one.
+fn whole(number: f64) -> Option<i64> {
+    // Beyond this not every whole number has a float of its own.
+    let exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+    exact.then_some(number as i64)
+}
+
+/// Largest score or threshold that can be asked for; no method comes near it.
+pub const MOST_SCORE: f64 = 1e6;
+
+/// A score that is asked for, at most [`MOST_SCORE`] either way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Real(pub f32);
 
@@ -261,8 +277,11 @@ impl<'de> Deserialize<'de> for Real {
 impl Real {
     /// The number, if it fits.
     pub fn of<E: Error>(number: f64) -> Result<Self, E> {
-        let narrow = number as f32;
-        if narrow.is_finite() { Ok(Self(narrow)) } else { Err(E::custom(OUT_OF_RANGE)) }
+        if number.abs() <= MOST_SCORE {
+            Ok(Self(number as f32))
+        } else {
+            Err(E::custom(OUT_OF_RANGE))
+        }
     }
 }
 
@@ -272,6 +291,7 @@ pub struct Count(pub usize);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Clone, Copy)]
         struct Whole;
         impl Visitor<'_> for Whole {
             type Value = Count;
@@ -287,6 +307,12 @@ impl<'de> Deserialize<'de> for Count {
 
             fn visit_i64<E: Error>(self, _negative: i64) -> Result<Count, E> {
                 Err(E::custom(OUT_OF_RANGE))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Count, E> {
+                let fraction = Unexpected::Float(number);
+                let number = whole(number).ok_or_else(|| E::invalid_type(fraction, &self))?;
+                u64::try_from(number).map_or_else(|_| self.visit_i64(number), |n| self.visit_u64(n))
             }
         }
         from.deserialize_any(Whole)

@@ -276,7 +276,7 @@ pub struct WordSchema {
     /// The vocabulary's word; `null` where the vector was made for this text.
     word: Option<String>,
     /// How it was found.
-    #[schema(value_type = Object)]
+    #[schema(value_type = String)]
     found: (),
     /// Its idf, where the model has one.
     idf: Option<f32>,

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Holds a running service to its own document with schemathesis: `tests/contract/run.sh URL`.
+# Installs schemathesis from PyPI into a folder of its own if it is not there. EXAMPLES says how many
+# bodies are made for each route.
+set -euo pipefail
+url=${1:?usage: tests/contract/run.sh URL}
+here=$(cd "$(dirname "$0")" && pwd)
+tools=${XDG_CACHE_HOME:-$HOME/.cache}/cognate/schemathesis
+if [ ! -x "$tools/bin/st" ]; then
+    python3 -m venv "$tools"
+    "$tools/bin/pip" install --quiet schemathesis==4.32.5
+fi
+cd "$here"
+SCHEMATHESIS_HOOKS=hooks "$tools/bin/st" --config-file schemathesis.toml run "$url/openapi.json" \
+    --url "$url" --phases examples,coverage,fuzzing,stateful --mode all --checks all \
+    --max-examples "${EXAMPLES:-500}" --max-response-time 1 --seed 1
