@@ -194,6 +194,9 @@ class Pages:
         self.browser.click("#compare-tab")
         self.compare("Quake hits L.A.!! #breakingnewsfromthewestcoast", "Earthquake shakes Los Angeles")
         self.fits(360)
+        tall = "return Math.max(...[...document.querySelectorAll('tr')].map((at) => at.offsetHeight))"
+        tallest = self.browser.run(tall)
+        assert tallest < 150, f"a row of {tallest} px: its words are broken letter by letter"
         ground = "return getComputedStyle(document.body).backgroundColor"
         dark = self.browser.run(ground)
         self.picture("compare-narrow-dark")
