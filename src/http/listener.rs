@@ -41,6 +41,9 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long sent bytes may stay unacknowledged before the peer counts as gone.
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long clients that have begun to connect may take for the rest of it while the service stops:
+/// a round trip across the world. Connections without a request are kept for longer than that.
+const HANDSHAKE: Duration = Duration::from_millis(500);
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
 /// nothing until a third of them is gone, and a slow reader looks like one who does not read.
 const UNSENT: u32 = 64 << 10;
@@ -117,6 +120,14 @@ impl Listener {
             biased;
             () = stop.closing() => {}
             () = house.accept(&self.socket) => {}
+        }
+        if deafen(&self.socket) {
+            tokio::select! {
+                biased;
+                () = stop.abandoned() => {}
+                () = sleep(HANDSHAKE) => {}
+                () = house.accept(&self.socket) => {}
+            }
         }
         if let Err(error) = house.close(self.socket, self.backlog, &mut stop).await {
             tracing::error!(%error, "clients that waited to be accepted were turned away");
@@ -209,7 +220,6 @@ impl House {
     /// Stops listening. Clients that the kernel already accepted have a connection as far as they
     /// can know and may have sent their request; closing the socket over them would reset them.
     async fn close(&self, socket: TcpListener, backlog: u32, stop: &mut Stop) -> io::Result<()> {
-        deafen(&socket);
         // Asked directly, since the runtime may not have heard yet of the latest arrivals.
         let socket = socket.into_std()?;
         // Where deafening is not possible more may arrive for ever; the queue is no longer than this.
@@ -236,7 +246,6 @@ impl House {
         loop {
             match socket.accept() {
                 Ok((stream, peer)) => {
-                    let _ = SockRef::from(&stream).detach_filter();
                     stream.set_nonblocking(true)?;
                     return Ok(Some((TcpStream::from_std(stream)?, peer, place)));
                 }
@@ -256,15 +265,25 @@ impl House {
     }
 }
 
-/// Makes the kernel overlook whoever wants to connect from now on, so that between the last accept
-/// and the close nobody is let in who would then be reset. They ask again a second later, and find
-/// the port closed or its next owner.
-fn deafen(socket: &TcpListener) {
-    // The one instruction of this filter program: return 0, keep nothing of any packet.
-    const RETURN: u16 = 0x06;
-    if let Err(error) = SockRef::from(socket).attach_filter(&[SockFilter::new(RETURN, 0, 0, 0)]) {
+/// Makes the kernel overlook whoever begins to connect from now on, and says whether it will. What
+/// has begun goes on: else a client could hold a connection for open that this side never saw. Who
+/// is overlooked asks again a second later, and finds the port closed or its next owner.
+fn deafen(socket: &TcpListener) -> bool {
+    // A filter sees the TCP header; the flags are in its byte 13.
+    const FLAGS: u32 = 13;
+    const SYN: u32 = 0x02;
+    let (load_byte, jump_if_set, give_back) = (0x30, 0x45, 0x06);
+    let program = [
+        SockFilter::new(load_byte, 0, 0, FLAGS),
+        SockFilter::new(jump_if_set, 0, 1, SYN),
+        SockFilter::new(give_back, 0, 0, 0),
+        SockFilter::new(give_back, 0, 0, u32::MAX),
+    ];
+    let attached = SockRef::from(socket).attach_filter(&program);
+    if let Err(error) = &attached {
         tracing::debug!(%error, "new connections cannot be held off while the listener closes");
     }
+    attached.is_ok()
 }
 
 /// Whether accepting failed for this one client, and the next may well succeed.
@@ -328,5 +347,27 @@ struct Lent(Reserve);
 impl Drop for Lent {
     fn drop(&mut self) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = UnixDatagram::unbound().ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn connections_inherit_what_finds_out_dead_peers() {
+        let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
+        let metrics =
+            ConnectionMetrics { open: metrics::Gauge::noop(), refused: metrics::Counter::noop() };
+        let listener = Listener::bind(settings.listen, &settings, metrics).unwrap();
+        let _client = TcpStream::connect(listener.local_addr()).await.unwrap();
+        let (accepted, _) = listener.socket.accept().await.unwrap();
+        let accepted = SockRef::from(&accepted);
+        assert!(accepted.keepalive().unwrap() && accepted.tcp_nodelay().unwrap());
+        assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(60));
+        assert_eq!(accepted.tcp_keepalive_interval().unwrap(), Duration::from_secs(10));
+        assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
+        assert_eq!(accepted.tcp_user_timeout().unwrap(), Some(USER_TIMEOUT));
+        assert_eq!(accepted.tcp_notsent_lowat().unwrap(), UNSENT);
     }
 }
