@@ -220,6 +220,7 @@ fn narrow(document: &mut Value, shelf: &Shelf) {
     };
     let calibrated = engines().all(|engine| !engine.calibrations().is_empty());
     let names: Vec<&str> = shelf.models().iter().map(|served| served.name.as_str()).collect();
+    document["paths"]["/methods"]["get"]["parameters"][0]["schema"]["enum"] = json!(names);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
     for schema in schemas.values_mut() {
         for pointer in ["/enum", "/anyOf/1/properties/method/enum"] {
