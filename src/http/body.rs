@@ -85,6 +85,11 @@ pub fn left_unread(mut error: ApiError, request: &Request) -> ApiError {
     error
 }
 
+/// How long a body says it is; 0 if it does not say.
+pub fn announced(headers: &HeaderMap) -> usize {
+    declared(headers).and_then(|length| usize::try_from(length).ok()).unwrap_or(0)
+}
+
 fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

@@ -28,6 +28,8 @@ use crate::http::error::Code;
 use crate::http::json;
 use crate::http::models::Shelf;
 
+/// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
+const BYTES_PER_ITEM: usize = 128;
 /// Nanoseconds that reading a byte of text takes: parsing, tokens, look-up.
 const NANOS_PER_BYTE: u64 = 8;
 /// Multiplications a nanosecond, with the vectors' rows converted on the way.
@@ -105,7 +107,12 @@ struct Answered {
 
 /// Answers one request.
 pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
-    let mut permit = app.admission.admit().map_err(|error| body::left_unread(error, &request))?;
+    let unread = |error| body::left_unread(error, &request);
+    let mut permit = app.admission.admit().map_err(unread)?;
+    // A long body is paid for before it is read: parsing it to count its items would already be the
+    // work that a full house must not take on.
+    let announced = body::announced(request.headers()) / BYTES_PER_ITEM;
+    app.admission.top_up(&mut permit, announced).map_err(unread)?;
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
     let body = body::read(request, &app.settings).await?;

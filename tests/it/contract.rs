@@ -244,9 +244,16 @@ async fn a_full_house_refuses_at_once() {
     let problem = answer.refusal(503, "overloaded");
     assert!([1, 2].contains(&problem["retry_after_s"].as_u64().unwrap()));
     drop(held);
-    assert_eq!(app.post("/similarity", five).await.status, 200);
+    assert_eq!(app.post("/similarity", five.clone()).await.status, 200);
+    let mut long = post("/similarity", five);
+    long.headers_mut().insert("content-length", "100000".parse().unwrap());
+    let held = (0..5).map(|_| app.app.admission.admit().unwrap()).collect::<Vec<_>>();
+    let answer = app.send(long).await;
+    answer.refusal(503, "overloaded");
+    assert_eq!(answer.header("connection"), "close", "its body is not read");
+    drop(held);
     let page = app.get("/metrics").await.text();
-    assert!(page.contains("cognate_shed_total{reason=\"admission\"} 1\n"), "{page}");
+    assert!(page.contains("cognate_shed_total{reason=\"admission\"} 2\n"), "{page}");
     for path in ["/health", "/ready", "/metrics"] {
         let _full = (0..5).map(|_| app.app.admission.admit().unwrap()).collect::<Vec<_>>();
         assert_eq!(app.get(path).await.status, 200, "{path}");

@@ -29,7 +29,10 @@ async fn the_served_document_names_the_models() {
     assert_eq!(served.pointer(threshold).unwrap().as_array().unwrap().len(), 1, "no calibration");
     *served.pointer_mut(threshold).unwrap() = whole.pointer(threshold).unwrap().clone();
     let parameter = &mut served["paths"]["/methods"]["get"]["parameters"][0]["schema"];
-    assert_eq!(parameter.as_object_mut().unwrap().remove("enum"), Some(serde_json::json!(["tiny"])));
+    assert_eq!(
+        parameter.as_object_mut().unwrap().remove("enum"),
+        Some(serde_json::json!(["tiny"]))
+    );
     for schema in served["components"]["schemas"].as_object_mut().unwrap().values_mut() {
         if let Some(model) = schema.pointer_mut("/properties/model").and_then(Value::as_object_mut)
         {
