@@ -112,7 +112,8 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
     // A long body is paid for before it is read: parsing it to count its items would already be the
     // work that a full house must not take on.
     let announced = body::announced(request.headers()) / BYTES_PER_ITEM;
-    app.admission.top_up(&mut permit, announced).map_err(unread)?;
+    let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
+    app.admission.top_up(&mut permit, announced.min(most)).map_err(unread)?;
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
     let body = body::read(request, &app.settings).await?;
