@@ -23,6 +23,8 @@ use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::metrics::UNMATCHED;
+use crate::http::trace::Parent;
+use crate::http::trace::TraceId;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a client.
@@ -32,6 +34,7 @@ const ID_BYTES: usize = 64;
 pub async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
+    let trace = Parent::of(request.headers()).map(|parent| parent.trace);
     let verb = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let page = matched.as_ref().is_some_and(|path| is_page(path.as_str()));
@@ -56,7 +59,8 @@ pub async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let took = started.elapsed();
     let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
     app.metrics.answered(route, &verb, response.status(), took);
-    log(&Line { id: &id, route, verb: &verb, status: response.status(), took }, refusal.as_ref());
+    let line = Line { id: &id, trace, route, verb: &verb, status: response.status(), took };
+    log(&line, refusal.as_ref());
     decorate(&mut response, id, page);
     response
 }
@@ -136,6 +140,7 @@ fn request_id(offered: Option<&HeaderValue>, ids: &Ids) -> HeaderValue {
 /// What the log says of a request. Neither texts nor headers nor paths that match no route.
 struct Line<'a> {
     id: &'a HeaderValue,
+    trace: Option<TraceId>,
     route: &'a str,
     verb: &'a Verb,
     status: StatusCode,
@@ -146,6 +151,7 @@ macro_rules! line {
     ($level:ident, $line:expr, $code:expr, $detail:expr, $message:literal) => {
         tracing::$level!(
             request_id = $line.id.to_str().unwrap_or_default(),
+            trace_id = $line.trace.map(tracing::field::display),
             route = $line.route,
             method = %$line.verb,
             status = $line.status.as_u16(),
