@@ -23,6 +23,7 @@ use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::metrics::UNMATCHED;
+use crate::http::trace::Answered;
 use crate::http::trace::Parent;
 use crate::http::trace::TraceId;
 
@@ -34,10 +35,11 @@ const ID_BYTES: usize = 64;
 pub async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
-    let trace = Parent::of(request.headers()).map(|parent| parent.trace);
     let verb = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let page = matched.as_ref().is_some_and(|path| is_page(path.as_str()));
+    let parent = Parent::of(request.headers());
+    let span = app.tracer.begin(&verb, matched.as_ref().map(MatchedPath::as_str), parent);
     let in_flight = InFlight::begin(&app);
     let mut response = next.run(request).await;
     drop(in_flight);
@@ -59,8 +61,11 @@ pub async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let took = started.elapsed();
     let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
     app.metrics.answered(route, &verb, response.status(), took);
-    let line = Line { id: &id, trace, route, verb: &verb, status: response.status(), took };
+    let status = response.status();
+    let line = Line { id: &id, trace: span.trace(), route, verb: &verb, status, took };
     log(&line, refusal.as_ref());
+    let code = refusal.map(|error| error.code.name());
+    span.end(&Answered { id: id.to_str().unwrap_or_default(), status, code });
     decorate(&mut response, id, page);
     response
 }
