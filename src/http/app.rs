@@ -24,6 +24,7 @@ use crate::http::openapi;
 use crate::http::serve::ServeError;
 use crate::http::settings::Settings;
 use crate::http::status::LoadedModel;
+use crate::http::trace::Tracer;
 
 /// The service's state.
 pub struct App {
@@ -37,6 +38,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Where requests get their ids.
     pub ids: Ids,
+    /// Where requests get their spans.
+    pub tracer: Tracer,
     shelf: ArcSwap<Shelf>,
     access: ArcSwap<Option<Access>>,
     draining: AtomicBool,
@@ -55,6 +58,7 @@ impl App {
             compute: Compute::new(threads, settings.compute_queue)?,
             metrics: Metrics::new(&openapi::routes())?,
             ids: Ids::new(),
+            tracer: Tracer::new(settings.otlp_endpoint.as_deref()).map_err(ServeError::Tracer)?,
             shelf: ArcSwap::default(),
             access: ArcSwap::from_pointee(Access::open(&settings)?),
             draining: AtomicBool::new(false),

@@ -23,6 +23,9 @@ use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::metrics::UNMATCHED;
+use crate::http::trace::Answered;
+use crate::http::trace::Parent;
+use crate::http::trace::TraceId;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a client.
@@ -35,6 +38,8 @@ pub async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let verb = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let page = matched.as_ref().is_some_and(|path| is_page(path.as_str()));
+    let parent = Parent::of(request.headers());
+    let span = app.tracer.begin(&verb, matched.as_ref().map(MatchedPath::as_str), parent);
     let in_flight = InFlight::begin(&app);
     let mut response = next.run(request).await;
     drop(in_flight);
@@ -56,7 +61,11 @@ pub async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let took = started.elapsed();
     let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
     app.metrics.answered(route, &verb, response.status(), took);
-    log(&Line { id: &id, route, verb: &verb, status: response.status(), took }, refusal.as_ref());
+    let status = response.status();
+    let line = Line { id: &id, trace: span.trace(), route, verb: &verb, status, took };
+    log(&line, refusal.as_ref());
+    let code = refusal.map(|error| error.code.name());
+    span.end(&Answered { id: id.to_str().unwrap_or_default(), status, code });
     decorate(&mut response, id, page);
     response
 }
@@ -136,6 +145,7 @@ fn request_id(offered: Option<&HeaderValue>, ids: &Ids) -> HeaderValue {
 /// What the log says of a request. Neither texts nor headers nor paths that match no route.
 struct Line<'a> {
     id: &'a HeaderValue,
+    trace: Option<TraceId>,
     route: &'a str,
     verb: &'a Verb,
     status: StatusCode,
@@ -146,6 +156,7 @@ macro_rules! line {
     ($level:ident, $line:expr, $code:expr, $detail:expr, $message:literal) => {
         tracing::$level!(
             request_id = $line.id.to_str().unwrap_or_default(),
+            trace_id = $line.trace.map(tracing::field::display),
             route = $line.route,
             method = %$line.verb,
             status = $line.status.as_u16(),

@@ -234,7 +234,7 @@ fn request_labels(
 }
 
 /// One of nine verbs, or `other`.
-fn verb_label(verb: &Verb) -> &'static str {
+pub fn verb_label(verb: &Verb) -> &'static str {
     const VERBS: [&str; 9] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
     VERBS.into_iter().find(|known| *known == verb.as_str()).unwrap_or("other")

@@ -42,6 +42,7 @@ pub mod socket;
 pub mod status;
 pub mod stop;
 mod stream;
+pub mod trace;
 
 pub use app::App;
 pub use connection::Peer;

@@ -48,6 +48,9 @@ pub enum ServeError {
     /// The counters contradict themselves.
     #[error("the counters could not be set up: {0}")]
     Counters(#[from] metrics_exporter_prometheus::BuildError),
+    /// Spans cannot be exported as the settings ask.
+    #[error("spans cannot be exported: {0}")]
+    Tracer(String),
     /// The machine gives no runtime.
     #[error("the runtime could not be started: {0}")]
     Runtime(io::Error),
@@ -88,7 +91,7 @@ impl ServeError {
     /// The exit code of a process that ends so: 2 for what the settings say, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Keys(_) => 2,
+            Self::Keys(_) | Self::Tracer(_) => 2,
             _ => 1,
         }
     }
@@ -105,9 +108,10 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)?;
-    let outcome = runtime.block_on(live(app));
+    let outcome = runtime.block_on(live(app.clone()));
     // Only dropped, a runtime waits for ever for a file that does not come.
     runtime.shutdown_timeout(LAST_WAIT);
+    app.tracer.finish();
     outcome
 }
 

@@ -55,6 +55,7 @@ mod settings_command;
 mod shared_data;
 mod stream;
 mod support;
+mod trace;
 mod transport;
 mod watching;
 mod word_table;

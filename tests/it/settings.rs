@@ -46,6 +46,7 @@ fn sample(setting: &Setting) -> Written {
         (_, "admin_listen") => one("127.0.0.1:9091"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
+        (_, "otlp_endpoint") => one("http://127.0.0.1:4318"),
         (_, "log") => one("warn,cognate=debug"),
         (_, "model") => Written::Many(vec!["b=m/b=1.bin".to_owned(), "a=m/é.bin".to_owned()]),
         (_, "cors_origins") => Written::Many(vec!["https://a.example".to_owned()]),

@@ -7,6 +7,7 @@ use crate::http::settings::Loaded;
 use crate::http::settings::NamedModel;
 use crate::http::settings::Settings;
 use crate::http::settings::value::quoted;
+use crate::http::trace;
 
 /// File descriptors that are not connections: models, logs, listeners, the runtime's own.
 const OTHER_FILES: u64 = 64;
@@ -72,6 +73,11 @@ impl Loaded {
                     settings.admission_units
                 ),
             );
+        }
+        if let Some(endpoint) = &settings.otlp_endpoint
+            && let Err(what) = trace::check_endpoint(endpoint)
+        {
+            self.wrong("otlp_endpoint", format!("{}: {what}", quoted(endpoint)));
         }
         if let Err(what) = around.log(&settings.log) {
             self.wrong("log", what);

@@ -126,6 +126,9 @@ settings! {
     /// What is logged: error, warn, info, debug, trace or off, or a filter such as
     /// `info,cognate=debug`.
     log: String = "info".to_owned(), Rule::text("FILTER");
+    /// Collector that spans of requests are sent to, over plain HTTP; for builds with the feature
+    /// `otlp`.
+    otlp_endpoint: Option<String> = None, Rule::text("http://HOST:PORT").or("none");
     /// Milliseconds between two looks at how late the runtime's timers are.
     lateness_tick_ms: u64 = 100, Rule::count(1, 10_000);
 }

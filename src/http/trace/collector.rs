@@ -1,0 +1,124 @@
+//! The way to a collector: one connection for each batch, over plain HTTP.
+//!
+//! The exporter's own clients want a runtime around them, which its thread does not have, or bring
+//! TLS, proxies and cookies. The service has hyper anyway.
+
+use std::future::Future;
+use std::future::ready;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+use std::time::Instant;
+
+use axum::http::HeaderValue;
+use axum::http::Uri;
+use axum::http::header;
+use http_body_util::BodyExt;
+use http_body_util::Full;
+use http_body_util::Limited;
+use hyper::client::conn::http1::handshake;
+use hyper_util::rt::TokioIo;
+use opentelemetry_http::Bytes;
+use opentelemetry_http::HttpClient;
+use opentelemetry_http::HttpError;
+use opentelemetry_http::Request;
+use opentelemetry_http::Response;
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
+
+/// How long a batch may take, the answer included.
+const MOST: Duration = Duration::from_secs(1);
+/// Largest answer; good ones are empty.
+const ANSWER_BYTES: usize = 64 << 10;
+/// How long nothing more is told of a collector that is down.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// Posts batches.
+#[derive(Debug, Default)]
+pub(super) struct Collector(Mutex<Lost>);
+
+/// What did not arrive since that was last told.
+#[derive(Debug, Default)]
+struct Lost {
+    batches: u64,
+    told: Option<Instant>,
+}
+
+impl Lost {
+    /// Counts one more; gives how many to tell of, if it is time to.
+    fn another(&mut self) -> Option<u64> {
+        self.batches = self.batches.saturating_add(1);
+        if self.told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
+            return None;
+        }
+        self.told = Some(Instant::now());
+        Some(std::mem::take(&mut self.batches))
+    }
+}
+
+impl HttpClient for Collector {
+    /// Is done when it returns: it is called on a thread that does nothing else.
+    fn send_bytes<'a, 'sent>(
+        &'a self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'sent>>
+    where
+        'a: 'sent,
+        Self: 'sent,
+    {
+        let sent = send(request).and_then(|response| match response.status() {
+            status if status.is_success() => Ok(response),
+            status => Err(format!("it answers {status}").into()),
+        });
+        if let Err(error) = &sent {
+            let mut lost = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(batches) = lost.another() {
+                tracing::warn!(%error, batches, "spans did not reach the collector");
+            }
+        }
+        Box::pin(ready(sent))
+    }
+}
+
+/// Sends one request. The runtime is made for it: kept, it would have to be dropped outside any
+/// other, which who drops the service need not know.
+fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let answer = runtime.block_on(timeout(MOST, exchange(request)));
+    // A name may still be looked up, which cannot be interrupted.
+    runtime.shutdown_background();
+    answer.unwrap_or_else(|_| Err("it took too long".into()))
+}
+
+async fn exchange(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+    let (mut parts, body) = request.into_parts();
+    let authority = parts.uri.authority().ok_or("no host")?.clone();
+    // Addresses of version 6 stand in brackets, which are no part of them.
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let stream = TcpStream::connect((host, authority.port_u16().unwrap_or(80))).await?;
+    parts.headers.insert(header::HOST, HeaderValue::from_str(authority.as_str())?);
+    parts.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    parts.uri = parts.uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from);
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    let response = sender.send_request(Request::from_parts(parts, Full::new(body))).await?;
+    let (parts, body) = response.into_parts();
+    let body = Limited::new(body, ANSWER_BYTES).collect().await?.to_bytes();
+    Ok(Response::from_parts(parts, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_that_is_down_is_told_of_seldom() {
+        let mut lost = Lost::default();
+        assert_eq!(lost.another(), Some(1));
+        assert_eq!((lost.another(), lost.another()), (None, None));
+        lost.told = Instant::now().checked_sub(TOLD_EVERY);
+        assert_eq!((lost.another(), lost.another()), (Some(3), None));
+    }
+}
