@@ -182,7 +182,7 @@ async fn what_is_idle_is_closed_soon_and_what_is_unfinished_is_counted() {
     let slow = Router::new()
         .route("/health", get(|| async { "well" }))
         .route("/hello", get(|| async { "hello" }))
-        .route("/stuck", get(|| std::future::pending::<()>()));
+        .route("/stuck", get(std::future::pending::<()>));
     let served = Served::start(&settings(|_| ()), slow);
     let mut kept = served.connect().await;
     assert!(ask(&mut kept).await.is_some());

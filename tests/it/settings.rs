@@ -270,7 +270,7 @@ impl Surroundings for Alone {
     }
 
     fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String> {
-        assert_eq!(alone.model, [model.clone()]);
+        assert_eq!(alone.model, std::slice::from_ref(model));
         alone.model_digest.as_ref().map_or(Ok(()), |_| Err(model.name.clone()))
     }
 
