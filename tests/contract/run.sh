@@ -10,7 +10,7 @@ if [ ! -x "$tools/bin/st" ]; then
     python3 -m venv "$tools"
     "$tools/bin/pip" install --quiet schemathesis==4.32.5
 fi
-cd "$here"
-SCHEMATHESIS_HOOKS=hooks "$tools/bin/st" --config-file schemathesis.toml run "$url/openapi.json" \
+cd "$(mktemp -d)"
+PYTHONPATH=$here SCHEMATHESIS_HOOKS=hooks "$tools/bin/st" --config-file "$here/schemathesis.toml" run "$url/openapi.json" \
     --url "$url" --phases examples,coverage,fuzzing,stateful --mode all --checks all \
     --max-examples "${EXAMPLES:-500}" --max-response-time 1 --seed 1

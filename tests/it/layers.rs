@@ -67,6 +67,24 @@ fn imports_point_one_way() {
     });
 }
 
+/// Who wants the library without the service must not meet its crates.
+#[test]
+fn the_crates_of_the_service_stay_in_its_room() {
+    each_source(|name, source| {
+        if name.starts_with("http/") {
+            return;
+        }
+        for (number, line) in source.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            for service in ["axum", "hyper", "tokio", "tower", "utoipa"] {
+                let used =
+                    code.contains(&format!("{service}::")) || code.contains(&format!("{service}_"));
+                assert!(!used, "{name}:{}: {service} belongs to `http`", number + 1);
+            }
+        }
+    });
+}
+
 #[test]
 fn unsafe_stays_in_its_rooms() {
     each_source(|name, source| {
