@@ -156,7 +156,7 @@ impl App {
         });
         Moment {
             admission: (self.admission.in_use(), self.settings.admission_units),
-            compute: (self.compute.running(), self.compute.waiting()),
+            compute: self.compute.census(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),
         }

@@ -111,8 +111,17 @@ pub struct Compute {
 /// How many jobs are where.
 #[derive(Default)]
 struct House {
-    waiting: AtomicUsize,
+    /// Jobs that wait or run: one number, so that no moment between the two lets one more in.
+    all: AtomicUsize,
     running: AtomicUsize,
+}
+
+impl House {
+    /// Jobs that run and jobs that wait, never more in all than there are.
+    fn census(&self) -> (usize, usize) {
+        let running = self.running.load(Ordering::Acquire);
+        (running, self.all.load(Ordering::Acquire).saturating_sub(running))
+    }
 }
 
 impl Compute {
@@ -130,14 +139,9 @@ impl Compute {
         self.threads
     }
 
-    /// Jobs that are being computed.
-    pub fn running(&self) -> usize {
-        self.house.running.load(Ordering::Relaxed)
-    }
-
-    /// Jobs that wait for a thread.
-    pub fn waiting(&self) -> usize {
-        self.house.waiting.load(Ordering::Relaxed)
+    /// Jobs that are being computed, and jobs that wait for a thread.
+    pub fn census(&self) -> (usize, usize) {
+        self.house.census()
     }
 
     /// Computes on the pool. Nothing if there is no place left to wait. When the caller stops
@@ -148,9 +152,9 @@ impl Compute {
         metrics: &Metrics,
         job: impl FnOnce(&Work) -> Result<T, ApiError> + Send + 'static,
     ) -> Option<Result<T, ApiError>> {
-        let limit = self.queue + self.threads.saturating_sub(self.running());
-        let enter = |waiting: usize| (waiting < limit).then_some(waiting + 1);
-        self.house.waiting.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).ok()?;
+        let limit = self.queue + self.threads;
+        let enter = |all: usize| (all < limit).then_some(all + 1);
+        self.house.all.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).ok()?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let (house, panics) = (Arc::clone(&self.house), metrics.panics.clone());
         let (answer, answered) = oneshot::channel();
@@ -158,7 +162,7 @@ impl Compute {
         self.pool.spawn(move || {
             let running = Running::begin(&house);
             // Sharing threads pays only while no other job could have them.
-            work.spread = house.waiting.load(Ordering::Relaxed) == 0;
+            work.spread = house.census().1 == 0;
             let done = work.go_on().and_then(|()| {
                 catch_unwind(AssertUnwindSafe(|| job(&work))).unwrap_or_else(|payload| {
                     panics.increment(1);
@@ -185,7 +189,6 @@ struct Running<'h>(&'h House);
 
 impl<'h> Running<'h> {
     fn begin(house: &'h House) -> Self {
-        house.waiting.fetch_sub(1, Ordering::AcqRel);
         house.running.fetch_add(1, Ordering::AcqRel);
         Self(house)
     }
@@ -194,6 +197,7 @@ impl<'h> Running<'h> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.all.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -165,7 +165,7 @@ async fn a_deadline_is_kept_and_nothing_runs_on() {
     let problem = app.post("/similarity", pairs).await.refusal(503, "deadline_exceeded");
     assert_eq!(problem["retry_after_s"], 1);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!((app.app.compute.running(), app.app.compute.waiting()), (0, 0));
+    assert_eq!(app.app.compute.census(), (0, 0));
     assert_eq!(app.app.admission.in_use(), 0);
 }
 
