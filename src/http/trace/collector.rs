@@ -86,7 +86,8 @@ impl HttpClient for Collector {
 /// other, which who drops the service need not know.
 fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let answer = runtime.block_on(timeout(MOST, exchange(request)));
+    // The clock of the timeout is the runtime's, so it has to be made inside.
+    let answer = runtime.block_on(async { timeout(MOST, exchange(request)).await });
     // A name may still be looked up, which cannot be interrupted.
     runtime.shutdown_background();
     answer.unwrap_or_else(|_| Err("it took too long".into()))
