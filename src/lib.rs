@@ -19,8 +19,8 @@
 //! | [`http`] | the service: routes, limits, admission, reload; the only room with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand |
 //!
-//! `pack`, `inspect` and `eval` stand beside each other and do not use one another. A test reads the
-//! imports of every file and holds them to this order.
+//! `pack`, `inspect`, `eval` and `http` stand beside each other and do not use one another. A test
+//! reads the imports of every file and holds them to this order.
 //!
 //! ```no_run
 //! use cognate::model::{Model, OpenOptions};

@@ -85,8 +85,8 @@ impl App {
         self.access.load_full()
     }
 
-    /// Opens the key file and the model files again, checks them, and takes them into use; what is in use stays if
-    /// any of them is bad. Blocks while files are read.
+    /// Opens the key file and the model files again, checks them, and takes them into use; what is
+    /// in use stays if any of them is bad. Blocks while files are read.
     pub fn reload(&self) -> Result<Vec<LoadedModel>, ApiError> {
         let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = Access::open(&self.settings)
