@@ -6,30 +6,33 @@ use crate::kernels::simd;
 
 /// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`.
 pub fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {
-    out.clear();
-    for row in a.chunks_exact(dims) {
-        out.extend(b.chunks_exact(dims).map(|other| simd::dot(row, other)));
-    }
+    out.resize((a.len() / dims) * (b.len() / dims), 0.0);
+    simd::products(a, b, dims, out);
 }
 
 /// Writes `a_i · a_j` for all rows, each product computed once.
 pub fn gram(a: &[f32], dims: usize, out: &mut Vec<f32>) {
     let rows = a.len() / dims;
-    out.clear();
     out.resize(rows * rows, 0.0);
-    for (i, row) in a.chunks_exact(dims).enumerate() {
-        for (j, other) in a.chunks_exact(dims).enumerate().skip(i) {
-            let product = simd::dot(row, other);
-            out[i * rows + j] = product;
-            out[j * rows + i] = product;
-        }
-    }
+    simd::gram(a, dims, out);
 }
 
 /// The largest number of each row, or 0 if all are below.
 pub fn row_maxima(matrix: &[f32], columns: usize, out: &mut Vec<f32>) {
     out.clear();
-    out.extend(matrix.chunks_exact(columns).map(|row| row.iter().copied().fold(0.0, f32::max)));
+    out.extend(matrix.chunks_exact(columns).map(most));
+}
+
+/// The largest number, or 0 if all are below.
+pub fn most(numbers: &[f32]) -> f32 {
+    numbers.iter().copied().fold(0.0, larger)
+}
+
+/// Raises each number to the one that stands in the same place of the other list.
+pub fn raise(numbers: &mut [f32], other: &[f32]) {
+    for (number, &other) in numbers.iter_mut().zip(other) {
+        *number = larger(*number, other);
+    }
 }
 
 /// The largest number of each column, or 0 if all are below.
@@ -37,10 +40,14 @@ pub fn column_maxima(matrix: &[f32], columns: usize, out: &mut Vec<f32>) {
     out.clear();
     out.resize(columns, 0.0);
     for row in matrix.chunks_exact(columns) {
-        for (most, &value) in out.iter_mut().zip(row) {
-            *most = most.max(value);
-        }
+        raise(out, row);
     }
+}
+
+/// The larger of two numbers that are none of them NaN, in one instruction.
+#[inline]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ impl Pool {
     }
 
     fn prepare(one: &Phrase<'_>, scratch: &mut Scratch) {
-        rows::weighted(one, |_| 1.0, &mut scratch.one);
+        rows::plain(one, &mut scratch.one);
         pairwise::gram(&scratch.one, one.model().vectors().dims(), &mut scratch.one_gram);
     }
 
@@ -208,7 +208,7 @@ impl Compare for Pool {
                 *score = 1.0;
                 continue;
             }
-            rows::weighted(other, |_| 1.0, &mut scratch.other);
+            rows::plain(other, &mut scratch.other);
             pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
             pairwise::products(&scratch.one, &scratch.other, dims, &mut scratch.cross);
             let [ones, others] = [one.words().len(), other.words().len()];

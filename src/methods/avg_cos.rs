@@ -37,9 +37,7 @@ struct Mean;
 impl Embed for Mean {
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
         let share = 1.0 / phrase.words().len() as f32;
-        for word in phrase.bag() {
-            vector::add_scaled(out, 1.0, phrase.row(word));
-        }
+        vector::add_all(out, phrase.bag().map(|word| (1.0, phrase.row(word))));
         out.iter_mut().for_each(|value| *value *= share);
     }
 

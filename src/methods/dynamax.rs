@@ -24,6 +24,8 @@ use crate::methods::Shares;
 use crate::methods::counted;
 use crate::methods::pairwise as pairwise_cost;
 use crate::methods::rows;
+use crate::methods::words_met;
+use crate::methods::words_met::WordsMet;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -41,47 +43,55 @@ struct Dynamax {
     sif: bool,
 }
 
-/// Sums over the words of one text of the universe.
-#[derive(Default)]
-struct Sums {
-    min: f64,
-    max: f64,
-    own: f64,
-    other: f64,
-    own_squared: f64,
-    other_squared: f64,
-    product: f64,
+/// Memberships of the words of one text of the universe: in their own text, and in the other.
+#[derive(Clone, Copy)]
+struct Side<'s> {
+    own: &'s [f32],
+    other: &'s [f32],
 }
 
-impl Sums {
-    /// Over universe words with memberships in their own text and in the other.
-    fn over(own: &[f32], other: &[f32]) -> Self {
-        let mut sums = Self::default();
-        for (&own, &other) in own.iter().zip(other) {
-            sums.min += f64::from(own.min(other));
-            sums.max += f64::from(own.max(other));
-            let (own, other) = (f64::from(own), f64::from(other));
-            sums.own += own;
-            sums.other += other;
-            sums.own_squared += own * own;
-            sums.other_squared += other * other;
-            sums.product += own * other;
-        }
-        sums
+impl Side<'_> {
+    /// Sums of two numbers a word, at once.
+    fn sums(self, of: impl Fn(f32, f32) -> [f64; 2]) -> [f64; 2] {
+        self.own.iter().zip(self.other).fold([0.0; 2], |sums, (&own, &other)| {
+            let [a, b] = of(own, other);
+            [sums[0] + a, sums[1] + b]
+        })
+    }
+
+    /// The sums of the smaller and of the larger memberships.
+    fn least_and_most(self) -> [f64; 2] {
+        self.sums(|own, other| if own < other { [own, other] } else { [other, own] }.map(f64::from))
     }
 }
 
 impl Ratio {
-    fn of(self, one: &Sums, other: &Sums) -> f32 {
-        let min = one.min + other.min;
+    /// The ratio over the words of the one text and of the other.
+    fn of(self, one: Side<'_>, other: Side<'_>) -> f32 {
+        let [[least_one, most_one], [least_other, most_other]] =
+            [one.least_and_most(), other.least_and_most()];
+        let least = least_one + least_other;
         let (above, below) = match self {
-            Self::Jaccard => (min, one.max + other.max),
-            Self::Otsuka => (min, ((one.own + other.other) * (one.other + other.own)).sqrt()),
-            Self::Dice => (2.0 * min, (one.own + other.other) + (one.other + other.own)),
+            Self::Jaccard => (least, most_one + most_other),
+            Self::Otsuka | Self::Dice => {
+                let all = |own: f32, other: f32| [f64::from(own), f64::from(other)];
+                let [[own_one, other_one], [own_other, other_other]] =
+                    [one.sums(all), other.sums(all)];
+                let (of_one, of_other) = (own_one + other_other, other_one + own_other);
+                match self {
+                    Self::Otsuka => (least, (of_one * of_other).sqrt()),
+                    _ => (2.0 * least, of_one + of_other),
+                }
+            }
             Self::Cosine => {
-                let one_squared = one.own_squared + other.other_squared;
-                let other_squared = one.other_squared + other.own_squared;
-                (one.product + other.product, (one_squared * other_squared).sqrt())
+                let squares = |own: f32, other: f32| [own, other].map(|m| f64::from(m).powi(2));
+                let [[own_one, other_one], [own_other, other_other]] =
+                    [one.sums(squares), other.sums(squares)];
+                let product = |side: Side<'_>| {
+                    side.sums(|own, other| [f64::from(own) * f64::from(other), 0.0])[0]
+                };
+                let (of_one, of_other) = (own_one + other_other, other_one + own_other);
+                (product(one) + product(other), (of_one * of_other).sqrt())
             }
         };
         // Two texts without any positive product share nothing.
@@ -89,37 +99,103 @@ impl Ratio {
     }
 }
 
+/// Memory that comparisons reuse.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Rows of the one text.
+    one: Vec<f32>,
+    /// Rows of the other, or of both one after the other.
+    rows: Vec<f32>,
+    products: Vec<f32>,
+    /// Memberships of the one's words in themselves and in the other.
+    of_one: [Vec<f32>; 2],
+    /// Memberships of the other's words in themselves and in the one.
+    of_other: [Vec<f32>; 2],
+    /// Memberships of the words of both in either text.
+    both: [Vec<f32>; 2],
+    met: WordsMet,
+}
+
 impl Dynamax {
     fn fill(&self, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
         if self.sif {
             rows::weighted(phrase, |word| rows::sif_weight(phrase, word), out);
         } else {
-            rows::weighted(phrase, |_| 1.0, out);
+            rows::plain(phrase, out);
         }
     }
 
-    /// Prepares what belongs to the one text: its rows, and its words' memberships in it.
-    fn prepare(&self, one: &Phrase<'_>, scratch: &mut Scratch) {
+    /// The memberships of the words of both texts, those of the one first, in either text.
+    fn memberships(&self, one: &Phrase<'_>, other: &Phrase<'_>, memory: &mut Memory) {
         let dims = one.model().vectors().dims();
-        self.fill(one, &mut scratch.one);
-        pairwise::gram(&scratch.one, dims, &mut scratch.one_gram);
-        pairwise::row_maxima(&scratch.one_gram, one.words().len(), &mut scratch.one_numbers);
+        let words = one.words().len() + other.words().len();
+        self.fill(one, &mut memory.one);
+        self.fill(other, &mut memory.rows);
+        memory.one.append(&mut memory.rows);
+        pairwise::gram(&memory.one, dims, &mut memory.products);
+        let (of_one, of_other) = memory.products.split_at(one.words().len() * words);
+        pairwise::column_maxima(of_one, words, &mut memory.both[0]);
+        pairwise::column_maxima(of_other, words, &mut memory.both[1]);
     }
 
-    /// The memberships of both texts' words: `(own, other)` for the one's, then for the other's.
-    /// [`Dynamax::prepare`] came before.
-    fn memberships(&self, other: &Phrase<'_>, scratch: &mut Scratch) -> [Vec<f32>; 2] {
-        let dims = other.model().vectors().dims();
-        let words = other.words().len();
-        self.fill(other, &mut scratch.other);
-        pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
-        pairwise::row_maxima(&scratch.other_gram, words, &mut scratch.other_numbers);
-        pairwise::products(&scratch.one, &scratch.other, dims, &mut scratch.cross);
-        let [mut of_one, mut of_other] = [Vec::new(), Vec::new()];
-        pairwise::row_maxima(&scratch.cross, words, &mut of_one);
-        pairwise::column_maxima(&scratch.cross, words, &mut of_other);
-        [of_one, of_other]
+    /// One text against one: all products of the words of both at once.
+    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, memory: &mut Memory) -> f32 {
+        self.memberships(one, other, memory);
+        let [one, other] = sides(&memory.both, one.words().len());
+        self.ratio.of(one, other)
     }
+
+    /// Prepares what belongs to the one text: its rows, and its words' memberships in it.
+    fn prepare(&self, one: &Phrase<'_>, memory: &mut Memory) {
+        if memory.met.belongs_to(one, self.sif) {
+            return memory.met.tidy();
+        }
+        self.fill(one, &mut memory.one);
+        pairwise::gram(&memory.one, one.model().vectors().dims(), &mut memory.products);
+        pairwise::row_maxima(&memory.products, one.words().len(), &mut memory.of_one[0]);
+        memory.met.begin(one, self.sif);
+    }
+
+    /// Multiplies the words of many texts that were not met yet with those of the one.
+    fn meet(&self, one: &Phrase<'_>, many: &[Phrase<'_>], memory: &mut Memory) {
+        let dims = one.model().vectors().dims();
+        memory.rows.clear();
+        for other in many {
+            for word in other.bag() {
+                if word.id.is_some_and(|id| memory.met.is_new(id)) {
+                    let start = memory.rows.len();
+                    memory.rows.resize(start + dims, 0.0);
+                    let row = memory.rows.get_mut(start..).unwrap_or_default();
+                    let weight = if self.sif { rows::sif_weight(other, word) } else { 1.0 };
+                    other.row(word).scale_to(weight, row);
+                }
+            }
+        }
+        pairwise::products(&memory.rows, &memory.one, dims, &mut memory.products);
+        memory.met.learn(&memory.products);
+    }
+
+    /// One text against another of which all words were met.
+    fn met(&self, other: &Phrase<'_>, memory: &mut Memory) -> f32 {
+        self.fill(other, &mut memory.rows);
+        pairwise::gram(&memory.rows, other.model().vectors().dims(), &mut memory.products);
+        pairwise::row_maxima(&memory.products, other.words().len(), &mut memory.of_other[0]);
+        memory.met.memberships(other.bag(), [&mut memory.of_one[1], &mut memory.of_other[1]]);
+        let [one, other] = [&memory.of_one, &memory.of_other]
+            .map(|[own, other]| Side { own: own.as_slice(), other: other.as_slice() });
+        self.ratio.of(one, other)
+    }
+}
+
+/// The memberships of the words of both texts in either, seen from the words of the one, which are
+/// the first so many, and from those of the other.
+fn sides([of_one, of_other]: &[Vec<f32>; 2], words: usize) -> [Side<'_>; 2] {
+    let (one_in_one, other_in_one) = of_one.split_at(words);
+    let (one_in_other, other_in_other) = of_other.split_at(words);
+    [
+        Side { own: one_in_one, other: one_in_other },
+        Side { own: other_in_other, other: other_in_one },
+    ]
 }
 
 impl Compare for Dynamax {
@@ -130,16 +206,20 @@ impl Compare for Dynamax {
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
-        self.prepare(one, scratch);
+        let memory = &mut scratch.dynamax;
+        let together = many.len() > 1 && one.words().len() <= words_met::MOST_WORDS;
+        if together {
+            self.prepare(one, memory);
+            self.meet(one, many, memory);
+        }
         for (other, score) in many.iter().zip(out) {
-            if one.same_bag(other) {
-                *score = 1.0;
-                continue;
-            }
-            let [of_one, of_other] = self.memberships(other, scratch);
-            let one = Sums::over(&scratch.one_numbers, &of_one);
-            let other = Sums::over(&scratch.other_numbers, &of_other);
-            *score = self.ratio.of(&one, &other);
+            *score = if one.same_bag(other) {
+                1.0
+            } else if together && other.words().iter().all(|word| word.id.is_some()) {
+                self.met(other, memory)
+            } else {
+                self.pair(one, other, &mut scratch.dynamax_pair)
+            };
         }
     }
 
@@ -149,27 +229,29 @@ impl Compare for Dynamax {
         other: &Phrase<'_>,
         scratch: &mut Scratch,
     ) -> Option<Shares> {
-        self.prepare(one, scratch);
-        let [of_one, of_other] = self.memberships(other, scratch);
-        let (own_one, own_other) = (&scratch.one_numbers, &scratch.other_numbers);
-        let sums = [Sums::over(own_one, &of_one), Sums::over(own_other, &of_other)];
-        let score = f64::from(self.ratio.of(&sums[0], &sums[1]));
+        let memory = &mut scratch.dynamax_pair;
+        self.memberships(one, other, memory);
+        let [side_one, side_other] = sides(&memory.both, one.words().len());
+        let score = f64::from(self.ratio.of(side_one, side_other));
         let product = self.ratio == Ratio::Cosine;
         let above = |own: f32, other: f32| {
             if product { f64::from(own) * f64::from(other) } else { f64::from(own.min(other)) }
         };
-        let whole = match product {
-            true => sums[0].product + sums[1].product,
-            false => sums[0].min + sums[1].min,
+        let whole: f64 = [side_one, side_other]
+            .map(|side| side.sums(|own, other| [above(own, other), 0.0])[0])
+            .iter()
+            .sum();
+        let shares = |side: Side<'_>| -> Vec<f32> {
+            let words = side.own.iter().zip(side.other);
+            let share = |(&own, &other): (&f32, &f32)| (score * above(own, other) / whole) as f32;
+            words.map(|pair| if whole > 0.0 { share(pair) } else { 0.0 }).collect()
         };
-        let share = |(&own, &other): (&f32, &f32)| {
-            if whole > 0.0 { (score * above(own, other) / whole) as f32 } else { 0.0 }
+        let pairs = |side: Side<'_>, turned: bool| -> Vec<[f32; 2]> {
+            let words = side.own.iter().zip(side.other);
+            words.map(|(&own, &other)| if turned { [other, own] } else { [own, other] }).collect()
         };
-        let shares_one: Vec<f32> = own_one.iter().zip(&of_one).map(share).collect();
-        let shares_other: Vec<f32> = own_other.iter().zip(&of_other).map(share).collect();
-        let pairs_one: Vec<[f32; 2]> = own_one.iter().zip(&of_one).map(|(&a, &b)| [a, b]).collect();
-        let pairs_other: Vec<[f32; 2]> =
-            own_other.iter().zip(&of_other).map(|(&own, &a)| [a, own]).collect();
+        let (shares_one, shares_other) = (shares(side_one), shares(side_other));
+        let (pairs_one, pairs_other) = (pairs(side_one, false), pairs(side_other, true));
         Some(Shares {
             one: rows::in_text_order(one, &shares_one),
             other: rows::in_text_order(other, &shares_other),

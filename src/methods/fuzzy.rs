@@ -58,7 +58,7 @@ impl FixedUniverse {
         if self.unit {
             rows::unit(phrase, words);
         } else {
-            rows::weighted(phrase, |_| 1.0, words);
+            rows::plain(phrase, words);
         }
         match &self.universe {
             Universe::Dimensions => words,

@@ -47,9 +47,8 @@ pub(crate) fn coefficients(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32) -
 
 /// `out += Σ c_i v(w_i)`, in the order of the bag.
 pub(crate) fn add_up(phrase: &Phrase<'_>, coefficients: &[f32], out: &mut [f32]) {
-    for (word, &coefficient) in phrase.bag().zip(coefficients) {
-        vector::add_scaled(out, coefficient, phrase.row(word));
-    }
+    let rows = phrase.bag().zip(coefficients);
+    vector::add_all(out, rows.map(|(word, &coefficient)| (coefficient, phrase.row(word))));
 }
 
 /// What each word, in the order of the text, adds to the product of the sum with `other`.

@@ -139,6 +139,10 @@ pub struct Scratch {
     pub other_numbers: Vec<f32>,
     /// Masses and costs of a transport problem.
     pub masses: [Vec<f64>; 3],
+    /// A text and those it is compared with by DynaMax, and what it has learnt of their words.
+    pub(crate) dynamax: dynamax::Memory,
+    /// Two texts compared by DynaMax on their own.
+    pub(crate) dynamax_pair: dynamax::Memory,
     /// Both texts in the weighted form of DynaMax.
     pub(crate) sides: [dynamax_weighted::Side; 2],
     /// Vectors of both texts.
@@ -305,6 +309,7 @@ mod token_bag;
 pub mod top30;
 pub mod usif;
 pub mod wmd;
+mod words_met;
 pub mod wrd;
 
 pub use measure::Measure;

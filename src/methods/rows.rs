@@ -13,13 +13,21 @@ pub(crate) fn sif_weight(phrase: &Phrase<'_>, word: &Word) -> f32 {
     (SIF_A / (SIF_A + phrase.probability(word))) as f32
 }
 
+/// Writes the rows of a text one after another.
+pub(crate) fn plain(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
+    let dims = phrase.model().vectors().dims();
+    out.resize(phrase.words().len() * dims, 0.0);
+    for (word, row) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
+        phrase.row(word).copy_to(row);
+    }
+}
+
 /// Writes the rows of a text one after another, each times its weight.
 pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
     let dims = phrase.model().vectors().dims();
-    out.clear();
     out.resize(phrase.words().len() * dims, 0.0);
     for (word, row) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
-        vector::add_scaled(row, weight(word), phrase.row(word));
+        phrase.row(word).scale_to(weight(word), row);
     }
 }
 

@@ -16,6 +16,7 @@ mod section;
 pub mod sigbus;
 pub mod subword;
 pub mod unknown;
+pub mod unlisted;
 pub mod vectors;
 pub mod vocabulary;
 pub mod writer;
@@ -43,7 +44,7 @@ use crate::model::format::Limits;
 use crate::model::format::Tensor;
 use crate::model::mapped::Mapping;
 use crate::model::mapped::numbers;
-use crate::model::phrase::UnlistedWords;
+use crate::model::unlisted::UnlistedWords;
 use crate::model::vocabulary::Corpus;
 use crate::text::Normalisation;
 

@@ -4,21 +4,18 @@
 //! serving cannot disagree about what a text consists of. What words weigh and how texts compare
 //! is the methods' part.
 
-use std::ops::Range;
-
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::model::FormatError;
 use crate::model::Model;
-use crate::model::Unknown;
 use crate::model::Vectors;
 use crate::model::Vocabulary;
 use crate::model::WordId;
-use crate::model::format;
 use crate::model::subword;
 use crate::model::subword::NGrams;
 use crate::model::unknown;
 use crate::model::unknown::Fallback;
+use crate::model::unlisted::UnlistedWords;
+use crate::model::vocabulary::Place;
 use crate::text;
 use crate::text::Elongations;
 use crate::text::Tokens;
@@ -26,95 +23,9 @@ use crate::text::Tokens;
 /// Tokens longer than this are not looked up by their parts: nobody means them as words.
 pub const TOKEN_BYTES: usize = subword::LONGEST_WORD_BYTES;
 
-/// The section that says how unlisted words get a vector.
-pub const SUBWORD_SECTION: &str = "subword";
-
-/// What the section `subword` says.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum SubwordRule {
-    /// The mean of the rows of a word's character n-grams.
-    NGrams {
-        /// Shortest n-gram, in characters.
-        min: u32,
-        /// Longest n-gram, in characters.
-        max: u32,
-        /// Rows of the bucket table.
-        buckets: u64,
-    },
-    /// The longest known beginning, then the longest known continuation, and so on.
-    WordPiece {
-        /// What a continuing piece begins with.
-        prefix: String,
-    },
-}
-
-/// The model's rule for unlisted words, resolved once when it is opened.
-#[derive(Debug, Clone)]
-pub(crate) enum UnlistedWords {
-    /// They are left out.
-    None,
-    /// Suffixes, parts, hash.
-    Fallback(Fallback),
-    /// n-grams, and where their rows lie.
-    NGrams { rule: NGrams, dtype: format::Dtype, rows: Range<usize>, scales: Range<usize> },
-    /// Pieces.
-    WordPiece { prefix: String },
-}
-
-impl UnlistedWords {
-    pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
-        match model.unknown() {
-            Unknown::Skip => return Ok(Self::None),
-            Unknown::Fallback(rules) => {
-                // JSON holds no infinity, but a number too large for an f32 is read as one.
-                if let Some(norm) = rules.hash_norm.filter(|norm| !norm.is_finite()) {
-                    return Err(FormatError::Metadata {
-                        key: "unknown".to_owned(),
-                        expected: "a finite hash_norm".to_owned(),
-                        got: norm.to_string(),
-                    });
-                }
-                return Ok(Self::Fallback(rules.clone()));
-            }
-            Unknown::Subword => {}
-        }
-        let key = format!("section.{SUBWORD_SECTION}");
-        let missing = |name: &str| FormatError::MissingTensor { name: format!("{key}.{name}") };
-        let section = model.section(SUBWORD_SECTION).ok_or_else(|| missing("*"))?;
-        let rule =
-            serde_json::from_str(section.settings).map_err(|error| FormatError::Metadata {
-                key: key.clone(),
-                expected: format!("a subword rule ({error})"),
-                got: format::shorten(section.settings),
-            })?;
-        match rule {
-            SubwordRule::WordPiece { prefix } => Ok(Self::WordPiece { prefix }),
-            SubwordRule::NGrams { min, max, buckets } => {
-                let (table, _) = section.tensor("buckets").ok_or_else(|| missing("buckets"))?;
-                let scales = section.tensor("scales").map(|(tensor, _)| tensor);
-                let quantised = table.dtype == format::Dtype::I8;
-                let dims = model.vectors().dims() as u64;
-                let fits = table.shape == [buckets, dims]
-                    && quantised == scales.is_some()
-                    && scales.is_none_or(|s| s.shape == [buckets] && s.dtype == format::Dtype::F32);
-                if !fits || buckets == 0 {
-                    return Err(FormatError::Shape {
-                        name: table.name.clone(),
-                        expected: format!("[{buckets}, {dims}], with scales for I8 alone"),
-                        got: format!("{} {:?}", table.dtype.name(), table.shape),
-                    });
-                }
-                Ok(Self::NGrams {
-                    rule: NGrams { min, max, buckets },
-                    dtype: table.dtype,
-                    rows: table.range.clone(),
-                    scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
-                })
-            }
-        }
-    }
-}
+/// Up to so many words are put in order by counting, for each, those that come before it: more
+/// comparisons than a sort makes, but none that the processor has to guess the outcome of.
+const COUNTED_WORDS: usize = 32;
 
 /// How a word of a phrase was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -163,6 +74,8 @@ pub struct Phrase<'m> {
     made: Vec<f32>,
     buffer: String,
     pieces: Vec<u32>,
+    places: Vec<Place>,
+    keys: Vec<u64>,
 }
 
 impl<'m> Phrase<'m> {
@@ -180,6 +93,8 @@ impl<'m> Phrase<'m> {
             made: Vec::new(),
             buffer: String::new(),
             pieces: Vec::new(),
+            places: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
@@ -196,15 +111,28 @@ impl<'m> Phrase<'m> {
         self.unknown.clear();
         self.made.clear();
         let mut tokens = std::mem::take(&mut self.tokens);
+        let mut places = std::mem::take(&mut self.places);
         text::tokenise(self.model.normalisation(), text, &mut tokens);
-        for (position, (token, _)) in tokens.iter().enumerate().take(most) {
-            let before = self.words.len();
-            self.resolve(position as u32, token);
-            if self.words.len() == before {
-                self.unknown.push(position as u32);
+        let vectors = self.vectors;
+        let read = tokens.texts().take(most);
+        self.vocabulary.lookup_all(read.clone(), &mut places, |id| vectors.prefetch(id));
+        for (position, (token, place)) in read.zip(&places).enumerate() {
+            let position = position as u32;
+            match place.id() {
+                Some(id) => {
+                    self.token_keys.push(u64::from(id));
+                    self.push(position, id, Found::Listed);
+                }
+                None => {
+                    let before = self.words.len();
+                    self.resolve_unlisted(position, token);
+                    if self.words.len() == before {
+                        self.unknown.push(position);
+                    }
+                }
             }
         }
-        self.tokens = tokens;
+        (self.tokens, self.places) = (tokens, places);
         self.sort_bag();
         self.tokens.len()
     }
@@ -219,8 +147,22 @@ impl<'m> Phrase<'m> {
 
     fn sort_bag(&mut self) {
         self.bag.clear();
-        self.bag.extend(0..self.words.len() as u32);
-        self.bag.sort_by_key(|&at| self.words.get(at as usize).map_or(u64::MAX, |word| word.key));
+        self.bag.resize(self.words.len(), 0);
+        self.keys.clear();
+        self.keys.extend(self.words.iter().map(|word| word.key));
+        if self.keys.len() > COUNTED_WORDS {
+            self.bag.iter_mut().zip(0..).for_each(|(at, place)| *at = place);
+            let keys = &self.keys;
+            self.bag.sort_by_key(|&at| keys.get(at as usize).copied().unwrap_or(u64::MAX));
+            return;
+        }
+        for (place, key) in self.keys.iter().enumerate() {
+            let before = self.keys.iter().take(place).filter(|&other| other <= key).count();
+            let after = self.keys.iter().skip(place + 1).filter(|&other| other < key).count();
+            if let Some(at) = self.bag.get_mut(before + after) {
+                *at = place as u32;
+            }
+        }
     }
 
     /// The tokens of the text.
@@ -285,11 +227,7 @@ impl<'m> Phrase<'m> {
         self.model
     }
 
-    fn resolve(&mut self, position: u32, token: &str) {
-        if let Some(id) = self.vocabulary.lookup(token) {
-            self.token_keys.push(u64::from(id));
-            return self.push(position, id, Found::Listed);
-        }
+    fn resolve_unlisted(&mut self, position: u32, token: &str) {
         self.token_keys.push(key_of_unlisted(token));
         if token.len() > TOKEN_BYTES {
             return;

@@ -2,6 +2,7 @@
 
 use half::f16;
 
+use crate::kernels::simd;
 use crate::kernels::vector::Row;
 use crate::model::format::Dtype;
 use crate::model::vocabulary::WordId;
@@ -94,6 +95,17 @@ impl<'m> Vectors<'m> {
     /// Whether there are no rows; an accepted model has at least one.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Asks for the beginning of a row, which will be read soon.
+    #[inline]
+    pub fn prefetch(&self, id: WordId) {
+        let start = (id as usize).wrapping_mul(self.dims);
+        match self.data {
+            Data::F32(values) => values.get(start).map(simd::prefetch),
+            Data::F16(values) => values.get(start).map(simd::prefetch),
+            Data::I8(values, _) => values.get(start).map(simd::prefetch),
+        };
     }
 
     /// The row of a word. `None` for an id that is not in the vocabulary.

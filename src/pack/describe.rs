@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::model::Unknown;
 use crate::model::format::Dtype;
-use crate::model::phrase::SUBWORD_SECTION;
+use crate::model::unlisted::SUBWORD_SECTION;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
 use crate::pack::PackError;

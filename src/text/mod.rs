@@ -23,6 +23,7 @@ mod spelling;
 mod tests;
 mod tokens;
 mod web;
+mod window;
 
 pub use normalisation::Accents;
 pub use normalisation::Case;

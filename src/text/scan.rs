@@ -28,6 +28,7 @@ use super::spelling;
 use super::tokens::Kind;
 use super::tokens::Tokens;
 use super::tokens::position;
+use super::window::Window;
 use std::ops::Range;
 
 /// One pass over one clean text.
@@ -54,11 +55,17 @@ impl<'a> Scanner<'a> {
 
     /// Cuts the whole text.
     pub(super) fn run(&mut self) {
+        // Most tokens are words of ASCII letters, whose text is then already in its place.
+        self.tokens.arena.push_str(self.text);
+        if self.rules.case == Case::Lower {
+            self.tokens.arena.make_ascii_lowercase();
+        }
+        let mut window = Window::new(self.bytes, 0);
         let mut at = 0;
         while let Some(&byte) = self.bytes.get(at) {
             at = match byte_class(byte) {
-                Byte::Gap => at + 1,
-                Byte::Letter => self.word(at),
+                Byte::Gap => at + 1 + window.spaces(at + 1),
+                Byte::Letter => self.letters(at, &mut window).unwrap_or_else(|| self.word(at)),
                 Byte::Digit => self.keycap(at).unwrap_or_else(|| self.word(at)),
                 Byte::Apostrophe => self.apostrophe(at),
                 Byte::Hash => self.keycap(at).unwrap_or_else(|| self.hash(at)),
@@ -67,6 +74,49 @@ impl<'a> Scanner<'a> {
                 Byte::Wide => self.wide(at),
             };
         }
+    }
+
+    /// The word from `at` on if nothing has to be decided about it: ASCII letters and then
+    /// something that no word goes on with. Gives back its end.
+    fn letters(&mut self, at: usize, window: &mut Window) -> Option<usize> {
+        let run = window.letters(at).or_else(|| {
+            *window = Window::new(self.bytes, at);
+            window.letters(at)
+        })?;
+        let end = at + run;
+        if self.bytes.get(end).is_some_and(|&next| self.may_join(end, next)) {
+            return None;
+        }
+        if self.rules.writes_tags() && self.may_earn_tags(at, end) {
+            return None;
+        }
+        let span = self.span(at, end);
+        self.tokens.push_range(position(at)..position(end), span, Kind::Word);
+        Some(end)
+    }
+
+    /// Whether the word that ended in letters before the byte at `at` may be part of more: of a
+    /// longer word, a contraction, an address.
+    fn may_join(&self, at: usize, byte: u8) -> bool {
+        match byte_class(byte) {
+            Byte::Gap | Byte::At | Byte::Letter => false,
+            Byte::Digit | Byte::Apostrophe | Byte::Hash | Byte::Wide => true,
+            Byte::Mark => match byte {
+                b'.' => self.bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric),
+                b':' => self.bytes.get(at + 1) == Some(&b'/'),
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether the letters `start..end` may be all in capitals, or drawn out at the end.
+    fn may_earn_tags(&self, start: usize, end: usize) -> bool {
+        let word = &self.bytes[start..end];
+        let drawn_out = || match word {
+            [.., a, b, c] => a.eq_ignore_ascii_case(b) && b.eq_ignore_ascii_case(c),
+            _ => false,
+        };
+        word.iter().take(2).all(u8::is_ascii_uppercase) || drawn_out()
     }
 
     /// A word from `at` on, or the address that it turns out to begin.

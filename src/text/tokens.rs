@@ -85,7 +85,7 @@ impl Tokens {
     }
 
     /// The texts of the tokens in order.
-    pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator {
+    pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator + Clone {
         self.tokens.iter().map(|token| self.text_of(token))
     }
 
@@ -95,7 +95,12 @@ impl Tokens {
 
     /// Makes a token of what the arena holds from `from` on.
     pub(super) fn push(&mut self, from: usize, span: Range<u32>, kind: Kind) {
-        let text = position(from)..position(self.arena.len());
+        self.push_range(position(from)..position(self.arena.len()), span, kind);
+    }
+
+    /// Makes a token of this part of the arena.
+    #[inline]
+    pub(super) fn push_range(&mut self, text: Range<u32>, span: Range<u32>, kind: Kind) {
         self.tokens.push(Token { span, kind, text });
     }
 

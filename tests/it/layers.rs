@@ -22,7 +22,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
 ];
 
 /// Rooms that may hold `unsafe`, and nothing else may.
-const UNSAFE: [&str; 3] = ["kernels/simd.rs", "model/mapped.rs", "model/sigbus.rs"];
+const UNSAFE: [&str; 3] = ["kernels/simd/", "model/mapped.rs", "model/sigbus.rs"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -88,7 +88,7 @@ fn the_crates_of_the_service_stay_in_its_room() {
 #[test]
 fn unsafe_stays_in_its_rooms() {
     each_source(|name, source| {
-        if !UNSAFE.contains(&name) {
+        if !UNSAFE.iter().any(|room| name.starts_with(room)) {
             assert!(!source.contains("allow(unsafe_code)"), "{name} lets itself be unsafe");
         }
     });

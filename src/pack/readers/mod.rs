@@ -11,7 +11,7 @@ pub mod finalfusion;
 pub mod model2vec;
 pub mod positioned;
 
-pub use crate::model::phrase::SubwordRule as Subword;
+pub use crate::model::unlisted::SubwordRule as Subword;
 
 pub mod format;
 pub mod glove_text;

@@ -5,9 +5,9 @@
 
 use cognate::model::Unknown;
 use cognate::model::format::Dtype;
-use cognate::model::phrase::SUBWORD_SECTION;
-use cognate::model::phrase::SubwordRule;
 use cognate::model::unknown::Fallback;
+use cognate::model::unlisted::SUBWORD_SECTION;
+use cognate::model::unlisted::SubwordRule;
 use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::Draft;
 use cognate::model::writer::Table;

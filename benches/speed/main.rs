@@ -1,0 +1,96 @@
+//! How fast the parts and the whole are, each beside a baseline in the same run.
+//!
+//! `cargo bench --bench speed` prints a table of medians and ratios and records it; a word after
+//! `--` runs the parts whose names hold it.
+
+mod ground;
+mod kernels;
+mod parts;
+mod peak;
+mod port;
+mod ranking;
+#[path = "../support/mod.rs"]
+mod support;
+mod texts;
+
+use cognate::kernels::simd;
+use cognate::kernels::simd::Width;
+use cognate::model::format::Dtype;
+use serde_json::json;
+
+/// Rounds of every contest.
+const ROUNDS: usize = 9;
+
+/// Contests, and what came of them.
+pub struct Contests {
+    only: Option<String>,
+    figures: Vec<serde_json::Value>,
+}
+
+impl Contests {
+    /// Whether a part is wanted.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
+    }
+
+    /// Lets contestants take turns, each doing `items` items a turn, and tells the nanoseconds an
+    /// item and how many times as long as the first each takes.
+    pub fn hold(
+        &mut self,
+        name: &str,
+        items: usize,
+        mut contestants: Vec<support::Contestant<'_>>,
+    ) {
+        let seconds = support::interleaved(&mut contestants, ROUNDS);
+        println!("\n{name}");
+        for ((contestant, _), taken) in contestants.iter().zip(&seconds) {
+            let nanos = taken / items as f64 * 1e9;
+            let ratio = taken / seconds[0];
+            println!("  {contestant:<44} {nanos:>11.1} ns {ratio:>8.2} x");
+            self.note(name, contestant, json!({"nanos": nanos, "ratio": ratio}));
+        }
+    }
+
+    /// Keeps a figure.
+    pub fn note(&mut self, part: &str, name: &str, mut figure: serde_json::Value) {
+        figure["part"] = part.into();
+        figure["name"] = name.into();
+        self.figures.push(figure);
+    }
+}
+
+/// Does something at a width, and leaves the widest in use.
+pub fn at<T>(width: Width, work: impl FnOnce() -> T) -> T {
+    simd::limit(width);
+    let done = work();
+    simd::limit(simd::widest());
+    done
+}
+
+/// The widths this processor has, widest first.
+pub fn widths() -> impl Iterator<Item = (Width, &'static str)> {
+    let all = [(Width::Avx512, "AVX-512"), (Width::Avx2, "AVX2"), (Width::Scalar, "plain code")];
+    all.into_iter().filter(|(width, _)| *width <= simd::widest())
+}
+
+fn main() {
+    // Cargo hands `--bench` on.
+    let only = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    let mut contests = Contests { only, figures: Vec::new() };
+    let folder = tempfile::tempdir().expect("room for models");
+    let vectors = ground::vectors();
+    let pairs = ground::pairs();
+    let engine = vectors.engine(folder.path(), Dtype::F32);
+    println!(
+        "{} words of {} dimensions, {} pairs, {:?}",
+        vectors.words.len(),
+        vectors.dims,
+        pairs.len(),
+        simd::widest()
+    );
+    parts::all(&mut contests, &engine, &vectors, &pairs);
+    texts::all(&mut contests, &engine, &vectors, &pairs, folder.path());
+    kernels::all(&mut contests, &engine, &vectors, &pairs, folder.path());
+    ranking::all(&mut contests, &vectors, &pairs, folder.path());
+    support::record("speed", &json!({ "figures": contests.figures }));
+}

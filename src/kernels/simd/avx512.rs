@@ -1,0 +1,247 @@
+//! The loops for processors with AVX-512: a register holds the sixteen lanes.
+//!
+//! Every function here needs AVX-512F, F16C and FMA; `simd` calls none before it has asked.
+
+use std::arch::x86_64::*;
+
+use half::f16;
+
+use crate::kernels::simd::LANES;
+use crate::kernels::simd::tiles::tiles;
+
+/// Rows of a tile: sixteen sums, and the rows they are made of, fit into the registers.
+const SIDE: usize = 4;
+
+/// Numbers that a register is filled from.
+pub(in crate::kernels::simd) trait Load: Copy {
+    /// Sixteen numbers, widened.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512F.
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512;
+
+    /// Fewer than sixteen numbers, widened; the other lanes are zero.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512F.
+    unsafe fn load_rest(rest: &[Self]) -> __m512;
+}
+
+impl Load for f32 {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
+        // SAFETY: there are sixteen numbers to read.
+        unsafe { _mm512_loadu_ps(chunk.as_ptr()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_rest(rest: &[Self]) -> __m512 {
+        // SAFETY: the mask has a bit a number; what it leaves out is not read.
+        unsafe { _mm512_maskz_loadu_ps(first(rest.len()), rest.as_ptr()) }
+    }
+}
+
+impl Load for f16 {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
+        // SAFETY: there are sixteen numbers of two bytes to read.
+        _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(chunk.as_ptr().cast()) })
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_rest(rest: &[Self]) -> __m512 {
+        let mut chunk = [f16::ZERO; LANES];
+        chunk[..rest.len()].copy_from_slice(rest);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Self::load(&chunk) }
+    }
+}
+
+impl Load for i8 {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
+        // SAFETY: there are sixteen bytes to read.
+        let bytes = unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) };
+        _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_rest(rest: &[Self]) -> __m512 {
+        let mut chunk = [0; LANES];
+        chunk[..rest.len()].copy_from_slice(rest);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Self::load(&chunk) }
+    }
+}
+
+/// A mask of the first `lanes` lanes, fewer than sixteen.
+#[inline]
+fn first(lanes: usize) -> __mmask16 {
+    (1 << lanes) - 1
+}
+
+/// The canonical tree over one register.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn fold(lanes: __m512) -> f32 {
+    let upper = _mm512_castpd_ps(_mm512_castpd256_pd512(_mm512_extractf64x4_pd::<1>(
+        _mm512_castps_pd(lanes),
+    )));
+    let eight = _mm256_add_ps(_mm512_castps512_ps256(lanes), _mm512_castps512_ps256(upper));
+    let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn dot<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let mut lanes = _mm512_setzero_ps();
+    // SAFETY: this function needs what `load` and `load_rest` need.
+    unsafe {
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            lanes = _mm512_fmadd_ps(A::load(a), B::load(b), lanes);
+        }
+        if !a_rest.is_empty() {
+            lanes = _mm512_fmadd_ps(A::load_rest(a_rest), B::load_rest(b_rest), lanes);
+        }
+    }
+    fold(lanes)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let mut lanes = _mm512_setzero_ps();
+    // SAFETY: this function needs what `load` and `load_rest` need.
+    unsafe {
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            let difference = _mm512_sub_ps(A::load(a), B::load(b));
+            lanes = _mm512_fmadd_ps(difference, difference, lanes);
+        }
+        if !a_rest.is_empty() {
+            let difference = _mm512_sub_ps(A::load_rest(a_rest), B::load_rest(b_rest));
+            lanes = _mm512_fmadd_ps(difference, difference, lanes);
+        }
+    }
+    fold(lanes)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn add_scaled<A: Load, const N: usize>(
+    sum: &mut [f32],
+    weights: [f32; N],
+    rows: [&[A]; N],
+) {
+    let (chunks, rest) = sum.as_chunks_mut::<LANES>();
+    let whole = chunks.len() * LANES;
+    // SAFETY: this function needs what `load` and `load_rest` need; sixteen numbers, or as many
+    // as the mask has bits, are written where there are as many.
+    unsafe {
+        for (at, sum) in chunks.iter_mut().enumerate() {
+            let mut lanes = f32::load(sum);
+            for place in 0..N {
+                let chunk = &rows[place].as_chunks::<LANES>().0[at];
+                lanes = _mm512_fmadd_ps(A::load(chunk), _mm512_set1_ps(weights[place]), lanes);
+            }
+            _mm512_storeu_ps(sum.as_mut_ptr(), lanes);
+        }
+        if !rest.is_empty() {
+            let mut lanes = f32::load_rest(rest);
+            for place in 0..N {
+                let chunk = A::load_rest(&rows[place][whole..]);
+                lanes = _mm512_fmadd_ps(chunk, _mm512_set1_ps(weights[place]), lanes);
+            }
+            _mm512_mask_storeu_ps(rest.as_mut_ptr(), first(rest.len()), lanes);
+        }
+    }
+}
+
+/// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> [f32; SIDE * SIDE] {
+    let chunks = dims / LANES;
+    let mut sums = [[_mm512_setzero_ps(); SIDE]; SIDE];
+    let whole_a = a.map(|row| &row.as_chunks::<LANES>().0[..chunks]);
+    let whole_b = b.map(|row| &row.as_chunks::<LANES>().0[..chunks]);
+    // SAFETY: this function needs what `load` and `load_rest` need.
+    unsafe {
+        for at in 0..chunks {
+            let mut columns = [_mm512_setzero_ps(); SIDE];
+            for j in 0..SIDE {
+                columns[j] = f32::load(&whole_b[j][at]);
+            }
+            for i in 0..SIDE {
+                let row = f32::load(&whole_a[i][at]);
+                for j in 0..SIDE {
+                    sums[i][j] = _mm512_fmadd_ps(row, columns[j], sums[i][j]);
+                }
+            }
+        }
+        if !dims.is_multiple_of(LANES) {
+            let from = chunks * LANES;
+            let mut columns = [_mm512_setzero_ps(); SIDE];
+            for j in 0..SIDE {
+                columns[j] = f32::load_rest(&b[j][from..dims]);
+            }
+            for i in 0..SIDE {
+                let row = f32::load_rest(&a[i][from..dims]);
+                for j in 0..SIDE {
+                    sums[i][j] = _mm512_fmadd_ps(row, columns[j], sums[i][j]);
+                }
+            }
+        }
+    }
+    folded(&sums)
+}
+
+/// The canonical tree over sixteen registers at once: at each step two registers give their halves
+/// to one, so that sixteen sums cost thirty shuffles.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn folded(sums: &[[__m512; SIDE]; SIDE]) -> [f32; SIDE * SIDE] {
+    let mut rows = [_mm512_setzero_ps(); SIDE];
+    for j in 0..SIDE {
+        // Lanes 0..8 with 8..16: quarters (row 0: 0 1, row 1: 0 1) and (row 2, row 3).
+        let upper = quarter_sums::<0b01_00_01_00, 0b11_10_11_10>(sums[0][j], sums[1][j]);
+        let lower = quarter_sums::<0b01_00_01_00, 0b11_10_11_10>(sums[2][j], sums[3][j]);
+        // Four lanes with four: a quarter a row.
+        rows[j] = quarter_sums::<0b10_00_10_00, 0b11_01_11_01>(upper, lower);
+    }
+    // Two lanes with two, then one with one, within every quarter: a column after the other.
+    let left = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[0], rows[1]);
+    let right = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[2], rows[3]);
+    let all = lane_sums::<0b10_00_10_00, 0b11_01_11_01>(left, right);
+    let mut out = [0.0; SIDE * SIDE];
+    // SAFETY: there is room for sixteen numbers.
+    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), all) };
+    out
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn quarter_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
+    _mm512_add_ps(_mm512_shuffle_f32x4::<LOW>(a, b), _mm512_shuffle_f32x4::<HIGH>(a, b))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
+    _mm512_add_ps(_mm512_shuffle_ps::<LOW>(a, b), _mm512_shuffle_ps::<HIGH>(a, b))
+}
+
+tiles!("avx512f,avx2,fma", SIDE, SIDE);

@@ -1,0 +1,197 @@
+//! The loops every score is made of, written once a register width and chosen once a process.
+//!
+//! There is ONE canonical order of additions: sixteen lanes of f32, element `i` to lane `i mod 16`
+//! by fused multiply-add, then a fixed tree over the lanes. A register of AVX-512 holds the sixteen
+//! lanes, two of AVX2 do, and plain code has an array of them, so all give the same bits. Tiles
+//! only change which products are made at the same time, never how one is added up.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod plain;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
+
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering;
+
+use half::f16;
+
+/// Lanes of the canonical order.
+pub const LANES: usize = 16;
+
+/// A kind of processor that there is a loop for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Width {
+    /// Plain code, for every processor.
+    Scalar = 1,
+    /// AVX2 with FMA and F16C.
+    Avx2 = 2,
+    /// AVX-512F.
+    Avx512 = 3,
+}
+
+/// 0 until the processor was asked.
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+/// The width in use.
+#[inline]
+pub fn width() -> Width {
+    match CHOSEN.load(Ordering::Relaxed) {
+        1 => Width::Scalar,
+        2 => Width::Avx2,
+        3 => Width::Avx512,
+        _ => {
+            let widest = widest();
+            CHOSEN.store(widest as u8, Ordering::Relaxed);
+            widest
+        }
+    }
+}
+
+/// The widest this processor can do.
+pub fn widest() -> Width {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let wide = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c");
+        if wide && is_x86_feature_detected!("avx512f") {
+            return Width::Avx512;
+        }
+        if wide {
+            return Width::Avx2;
+        }
+    }
+    Width::Scalar
+}
+
+/// Uses `wanted`, or the widest below it that this processor can do, from now on.
+pub fn limit(wanted: Width) {
+    CHOSEN.store(wanted.min(widest()) as u8, Ordering::Relaxed);
+}
+
+/// A number that rows are made of.
+#[cfg(target_arch = "x86_64")]
+#[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
+pub trait Element: Widen + avx2::Load + avx512::Load {}
+
+/// A number that rows are made of.
+#[cfg(not(target_arch = "x86_64"))]
+pub trait Element: Widen {}
+
+impl Element for f32 {}
+impl Element for f16 {}
+impl Element for i8 {}
+
+/// A number with a value in f32.
+pub trait Widen: Copy {
+    /// Its value.
+    fn widen(self) -> f32;
+}
+
+impl Widen for f32 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self
+    }
+}
+
+impl Widen for f16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f32_const()
+    }
+}
+
+impl Widen for i8 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from(self)
+    }
+}
+
+/// Calls the loop of the width in use.
+macro_rules! dispatch {
+    ($name:ident($($arg:expr),+)) => {
+        match width() {
+            // SAFETY: `width` names only what this processor was found to have.
+            #[cfg(target_arch = "x86_64")]
+            Width::Avx512 => unsafe { avx512::$name($($arg),+) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Width::Avx2 => unsafe { avx2::$name($($arg),+) },
+            _ => plain::$name($($arg),+),
+        }
+    };
+}
+
+/// `Σ a_i b_i` over the elements both have, in the canonical order.
+#[inline]
+pub fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let length = a.len().min(b.len());
+    let (a, b) = (&a[..length], &b[..length]);
+    dispatch!(dot(a, b))
+}
+
+/// `Σ (a_i - b_i)²` over the elements both have, in the canonical order.
+#[inline]
+pub fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let length = a.len().min(b.len());
+    let (a, b) = (&a[..length], &b[..length]);
+    dispatch!(squared_distance(a, b))
+}
+
+/// `sum_i += weight · row_i` for each row in turn, over the elements that all have.
+#[inline]
+pub fn add_scaled<A: Element, const N: usize>(sum: &mut [f32], weights: [f32; N], rows: [&[A]; N]) {
+    let length = rows.iter().fold(sum.len(), |length, row| length.min(row.len()));
+    let (sum, rows) = (&mut sum[..length], rows.map(|row| &row[..length]));
+    dispatch!(add_scaled(sum, weights, rows));
+}
+
+/// Writes `a_i · b_j` for all rows of `dims` numbers, a row of `out` for each row of `a`.
+///
+/// # Panics
+///
+/// Where `dims` is 0, or `out` is not as long as there are products.
+pub fn products(a: &[f32], b: &[f32], dims: usize, out: &mut [f32]) {
+    let (height, width) = (a.len() / dims, b.len() / dims);
+    assert_eq!(out.len(), height * width, "a number a product");
+    if !out.is_empty() {
+        dispatch!(products(&a[..height * dims], &b[..width * dims], dims, out));
+    }
+}
+
+/// Writes `a_i · a_j` for all rows of `dims` numbers, each product computed once.
+///
+/// # Panics
+///
+/// Where `dims` is 0, or `out` is not as long as there are products.
+pub fn gram(a: &[f32], dims: usize, out: &mut [f32]) {
+    let side = a.len() / dims;
+    assert_eq!(out.len(), side * side, "a number a product");
+    if side > 0 {
+        dispatch!(gram(&a[..side * dims], dims, out));
+    }
+}
+
+/// Asks for the memory that a value lies in, so that it is there when it is read.
+#[inline]
+pub fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::_MM_HINT_T0;
+        use std::arch::x86_64::_mm_prefetch;
+        // SAFETY: a prefetch reads nothing and cannot fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}

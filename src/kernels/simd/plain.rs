@@ -1,0 +1,81 @@
+//! The loops in plain code, for every processor: what the others are held against, bit for bit.
+//! Where fused multiply-add is part of every processor of a family, as on 64-bit ARM, the compiler
+//! makes vector code of them.
+
+use crate::kernels::simd::Element;
+use crate::kernels::simd::LANES;
+
+fn fold(mut lanes: [f32; LANES]) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+pub(super) fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            lanes[lane] = a[lane].widen().mul_add(b[lane].widen(), lanes[lane]);
+        }
+    }
+    for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *lane = a.widen().mul_add(b.widen(), *lane);
+    }
+    fold(lanes)
+}
+
+pub(super) fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            let difference = a[lane].widen() - b[lane].widen();
+            lanes[lane] = difference.mul_add(difference, lanes[lane]);
+        }
+    }
+    for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        let difference = a.widen() - b.widen();
+        *lane = difference.mul_add(difference, *lane);
+    }
+    fold(lanes)
+}
+
+pub(super) fn add_scaled<A: Element, const N: usize>(
+    sum: &mut [f32],
+    weights: [f32; N],
+    rows: [&[A]; N],
+) {
+    for (at, sum) in sum.iter_mut().enumerate() {
+        for (weight, row) in weights.iter().zip(rows) {
+            *sum = row[at].widen().mul_add(*weight, *sum);
+        }
+    }
+}
+
+pub(super) fn products(a: &[f32], b: &[f32], dims: usize, out: &mut [f32]) {
+    let columns = b.len() / dims;
+    for (row, out) in a.chunks_exact(dims).zip(out.chunks_exact_mut(columns.max(1))) {
+        for (other, out) in b.chunks_exact(dims).zip(out) {
+            *out = dot(row, other);
+        }
+    }
+}
+
+pub(super) fn gram(a: &[f32], dims: usize, out: &mut [f32]) {
+    let rows = a.len() / dims;
+    for (i, row) in a.chunks_exact(dims).enumerate() {
+        for (j, other) in a.chunks_exact(dims).enumerate().skip(i) {
+            let product = dot(row, other);
+            out[i * rows + j] = product;
+            out[j * rows + i] = product;
+        }
+    }
+}

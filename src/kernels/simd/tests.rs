@@ -1,0 +1,116 @@
+//! Every width against the plain twin, bit for bit.
+
+use super::*;
+use proptest::prelude::*;
+
+fn naive(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+}
+
+#[derive(Debug, PartialEq)]
+struct Outcome(Vec<u32>);
+
+/// What all loops make of two lists of numbers, by the modules `$from`.
+macro_rules! outcome {
+    ($from:ident, $a:expr, $b:expr) => {{
+        let (a, b): (&[f32], &[f32]) = ($a, $b);
+        let half: Vec<f16> = b.iter().map(|&value| f16::from_f32(value)).collect();
+        let byte: Vec<i8> = b.iter().map(|&value| (value * 20.0) as i8).collect();
+        let mut found = vec![
+            $from::dot(a, b),
+            $from::dot(a, &half),
+            $from::dot(&byte, &half),
+            $from::dot(&byte, &byte),
+            $from::squared_distance(a, &half),
+            $from::squared_distance(&byte, a),
+        ];
+        let mut sum = a.to_vec();
+        $from::add_scaled(&mut sum, [0.7], [&half[..]]);
+        $from::add_scaled(&mut sum, [1.5, -0.3, 0.1], [b, a, b]);
+        $from::add_scaled(&mut sum, [-0.01, 0.02], [&byte[..], &byte[..]]);
+        found.extend(sum);
+        Outcome(found.into_iter().map(f32::to_bits).collect())
+    }};
+}
+
+macro_rules! matrices {
+    ($from:ident, $a:expr, $b:expr, $dims:expr) => {{
+        let (a, b, dims): (&[f32], &[f32], usize) = ($a, $b, $dims);
+        let (height, width) = (a.len() / dims, b.len() / dims);
+        let (mut products, mut gram) = (vec![9.0; height * width], vec![9.0; height * height]);
+        $from::products(a, b, dims, &mut products);
+        $from::gram(a, dims, &mut gram);
+        products.extend(gram);
+        Outcome(products.into_iter().map(f32::to_bits).collect())
+    }};
+}
+
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed;
+    let step = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        (state >> 40) as f32 / 4_194_304.0 - 2.0
+    };
+    (0..count).map(step).collect()
+}
+
+proptest! {
+    #[test]
+    fn every_width_gives_the_same_bits(
+        a in prop::collection::vec(-3.0_f32..3.0, 0..130),
+        seed in -2.0_f32..2.0,
+    ) {
+        let b: Vec<f32> = a.iter().rev().map(|value| value * seed).collect();
+        let plain = outcome!(plain, &a, &b);
+        #[cfg(target_arch = "x86_64")]
+        {
+            // SAFETY: the widths are compared with what the processor has.
+            if widest() >= Width::Avx2 {
+                prop_assert_eq!(&unsafe { outcome!(avx2, &a, &b) }, &plain);
+            }
+            // SAFETY: as above.
+            if widest() >= Width::Avx512 {
+                prop_assert_eq!(&unsafe { outcome!(avx512, &a, &b) }, &plain);
+            }
+        }
+        let close = 1e-5 * (1.0 + naive(&a, &a).abs() + naive(&b, &b).abs());
+        prop_assert!((f64::from(f32::from_bits(plain.0[0])) - naive(&a, &b)).abs() < close);
+    }
+
+    #[test]
+    fn tiles_give_what_single_products_give(
+        height in 1usize..14, width in 1usize..14, dims in 1usize..70, seed: u64,
+    ) {
+        let (a, b) = (numbers(seed, height * dims), numbers(!seed, width * dims));
+        let plain = matrices!(plain, &a, &b, dims);
+        #[cfg(target_arch = "x86_64")]
+        {
+            // SAFETY: the widths are compared with what the processor has.
+            if widest() >= Width::Avx2 {
+                prop_assert_eq!(&unsafe { matrices!(avx2, &a, &b, dims) }, &plain);
+            }
+            // SAFETY: as above.
+            if widest() >= Width::Avx512 {
+                prop_assert_eq!(&unsafe { matrices!(avx512, &a, &b, dims) }, &plain);
+            }
+        }
+        let of_rows = a.chunks(dims).flat_map(|a| b.chunks(dims).map(move |b| plain::dot(a, b)));
+        let bits: Vec<u32> = of_rows.map(f32::to_bits).collect();
+        prop_assert_eq!(&plain.0[..bits.len()], &bits[..]);
+    }
+
+    #[test]
+    fn half_widens_as_the_processor_does(bits: u16) {
+        let half = f16::from_bits(bits);
+        prop_assert_eq!(half.widen().to_bits(), half.to_f32().to_bits());
+    }
+}
+
+#[test]
+fn rows_of_different_lengths_are_read_as_far_as_both_go() {
+    assert_eq!(dot(&[1.0_f32, 2.0, 3.0], &[4.0_f32, 5.0]), 14.0);
+    assert_eq!(squared_distance(&[1.0_f32], &[4.0_f32, 5.0]), 9.0);
+    let mut sum = [1.0, 1.0, 1.0];
+    add_scaled(&mut sum, [2.0, 1.0], [&[1.0_f32, 1.0], &[0.5, 0.5, 0.5]]);
+    assert_eq!(sum, [3.5, 3.5, 1.0]);
+}

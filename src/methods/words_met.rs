@@ -1,0 +1,121 @@
+//! What a text has already learnt of the words of other texts while it is compared with many: a
+//! word that many of them share is multiplied with it once, not once for every text.
+//!
+//! Only listed words are kept, by their ids, which stand for one vector whatever the text.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::hash::Hasher;
+
+use crate::kernels::pairwise;
+use crate::model::Phrase;
+use crate::model::WordId;
+use crate::model::phrase::Word;
+
+/// Numbers that are kept at most, 4 MiB of them; after that it forgets and starts anew.
+const MOST_NUMBERS: usize = 1 << 20;
+/// A text of more words is not worth remembering words for: their products fill the memory faster
+/// than they come back.
+pub(crate) const MOST_WORDS: usize = 64;
+
+/// The words met so far by one text.
+#[derive(Default)]
+pub(crate) struct WordsMet {
+    /// The text that met them, as the keys of its bag, and in which way its words are weighted.
+    one: Vec<u64>,
+    weighted: bool,
+    places: HashMap<WordId, u32, BuildHasherDefault<Spread>>,
+    /// For each word met, its product with every word of the text.
+    products: Vec<f32>,
+    /// For each word met, its membership in the text.
+    memberships: Vec<f32>,
+}
+
+impl WordsMet {
+    /// Whether what is known was learnt by this text.
+    pub(crate) fn belongs_to(&self, one: &Phrase<'_>, weighted: bool) -> bool {
+        // A vector that was made for one text could differ for another although the keys agree.
+        self.weighted == weighted
+            && self.one.len() == one.words().len()
+            && one.bag().zip(&self.one).all(|(word, key)| word.key == *key && word.id.is_some())
+    }
+
+    /// Forgets everything, and learns for this text from now on.
+    pub(crate) fn begin(&mut self, one: &Phrase<'_>, weighted: bool) {
+        self.one.clear();
+        self.one.extend(one.bag().map(|word| word.key));
+        self.weighted = weighted;
+        self.forget();
+    }
+
+    /// Makes room if too much is known.
+    pub(crate) fn tidy(&mut self) {
+        if self.products.len() > MOST_NUMBERS {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.places.clear();
+        self.products.clear();
+        self.memberships.clear();
+    }
+
+    /// Whether the word is new, which makes it the next to be [`WordsMet::learn`]ed.
+    pub(crate) fn is_new(&mut self, id: WordId) -> bool {
+        let next = self.places.len() as u32;
+        *self.places.entry(id).or_insert(next) == next
+    }
+
+    /// Takes the products of new words with the text's words, a row a word.
+    pub(crate) fn learn(&mut self, products: &[f32]) {
+        let words = self.one.len();
+        self.products.extend_from_slice(products);
+        let rows = products.chunks_exact(words.max(1));
+        self.memberships.extend(rows.map(pairwise::most));
+    }
+
+    /// Memberships between the text and another, of which every word was met: those of the text's
+    /// words in the other, and those of the other's words in the text.
+    pub(crate) fn memberships<'w>(
+        &self,
+        other: impl Iterator<Item = &'w Word>,
+        [of_one, of_other]: [&mut Vec<f32>; 2],
+    ) {
+        let words = self.one.len();
+        of_one.clear();
+        of_one.resize(words, 0.0);
+        of_other.clear();
+        for word in other {
+            let place = word.id.and_then(|id| self.places.get(&id));
+            let place = place.map_or(usize::MAX, |&place| place as usize);
+            let start = place.saturating_mul(words);
+            let products = self.products.get(start..start.saturating_add(words));
+            pairwise::raise(of_one, products.unwrap_or_default());
+            of_other.push(self.memberships.get(place).copied().unwrap_or_default());
+        }
+    }
+}
+
+/// Spreads ids over a table by one multiplication. They come from the vocabulary, so nobody can
+/// choose them to collide.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        // The table reads the low bits for the place and the high ones for the tag.
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}

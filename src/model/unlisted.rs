@@ -1,0 +1,101 @@
+//! How a model's unlisted words get a vector: its rule, checked against its tensors once, when it
+//! is opened. What the rule makes of a word is the business of `phrase`.
+
+use std::ops::Range;
+
+use crate::model::FormatError;
+use crate::model::Model;
+use crate::model::Unknown;
+use crate::model::format;
+use crate::model::subword::NGrams;
+use crate::model::unknown::Fallback;
+
+/// The section that says how unlisted words get a vector.
+pub const SUBWORD_SECTION: &str = "subword";
+
+/// What the section `subword` says.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SubwordRule {
+    /// The mean of the rows of a word's character n-grams.
+    NGrams {
+        /// Shortest n-gram, in characters.
+        min: u32,
+        /// Longest n-gram, in characters.
+        max: u32,
+        /// Rows of the bucket table.
+        buckets: u64,
+    },
+    /// The longest known beginning, then the longest known continuation, and so on.
+    WordPiece {
+        /// What a continuing piece begins with.
+        prefix: String,
+    },
+}
+
+/// The model's rule for unlisted words, resolved once when it is opened.
+#[derive(Debug, Clone)]
+pub(crate) enum UnlistedWords {
+    /// They are left out.
+    None,
+    /// Suffixes, parts, hash.
+    Fallback(Fallback),
+    /// n-grams, and where their rows lie.
+    NGrams { rule: NGrams, dtype: format::Dtype, rows: Range<usize>, scales: Range<usize> },
+    /// Pieces.
+    WordPiece { prefix: String },
+}
+
+impl UnlistedWords {
+    pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
+        match model.unknown() {
+            Unknown::Skip => return Ok(Self::None),
+            Unknown::Fallback(rules) => {
+                // JSON holds no infinity, but a number too large for an f32 is read as one.
+                if let Some(norm) = rules.hash_norm.filter(|norm| !norm.is_finite()) {
+                    return Err(FormatError::Metadata {
+                        key: "unknown".to_owned(),
+                        expected: "a finite hash_norm".to_owned(),
+                        got: norm.to_string(),
+                    });
+                }
+                return Ok(Self::Fallback(rules.clone()));
+            }
+            Unknown::Subword => {}
+        }
+        let key = format!("section.{SUBWORD_SECTION}");
+        let missing = |name: &str| FormatError::MissingTensor { name: format!("{key}.{name}") };
+        let section = model.section(SUBWORD_SECTION).ok_or_else(|| missing("*"))?;
+        let rule =
+            serde_json::from_str(section.settings).map_err(|error| FormatError::Metadata {
+                key: key.clone(),
+                expected: format!("a subword rule ({error})"),
+                got: format::shorten(section.settings),
+            })?;
+        match rule {
+            SubwordRule::WordPiece { prefix } => Ok(Self::WordPiece { prefix }),
+            SubwordRule::NGrams { min, max, buckets } => {
+                let (table, _) = section.tensor("buckets").ok_or_else(|| missing("buckets"))?;
+                let scales = section.tensor("scales").map(|(tensor, _)| tensor);
+                let quantised = table.dtype == format::Dtype::I8;
+                let dims = model.vectors().dims() as u64;
+                let fits = table.shape == [buckets, dims]
+                    && quantised == scales.is_some()
+                    && scales.is_none_or(|s| s.shape == [buckets] && s.dtype == format::Dtype::F32);
+                if !fits || buckets == 0 {
+                    return Err(FormatError::Shape {
+                        name: table.name.clone(),
+                        expected: format!("[{buckets}, {dims}], with scales for I8 alone"),
+                        got: format!("{} {:?}", table.dtype.name(), table.shape),
+                    });
+                }
+                Ok(Self::NGrams {
+                    rule: NGrams { min, max, buckets },
+                    dtype: table.dtype,
+                    rows: table.range.clone(),
+                    scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
+                })
+            }
+        }
+    }
+}
