@@ -1,7 +1,7 @@
 //! How fast the parts and the whole are, each beside a baseline in the same run.
 //!
 //! `cargo bench --bench speed` prints a table of medians and ratios and records it; a word after
-//! `--` runs the parts whose names hold it.
+//! `--` runs the parts whose names hold it, and a second word the contestants whose names hold that.
 
 mod ground;
 mod kernels;
@@ -17,6 +17,7 @@ use cognate::kernels::simd;
 use cognate::kernels::simd::Width;
 use cognate::model::format::Dtype;
 use serde_json::json;
+use support::{Clock, Contestant};
 
 /// Rounds of every contest.
 const ROUNDS: usize = 9;
@@ -24,6 +25,7 @@ const ROUNDS: usize = 9;
 /// Contests, and what came of them.
 pub struct Contests {
     only: Option<String>,
+    contestant: Option<String>,
     figures: Vec<serde_json::Value>,
 }
 
@@ -35,13 +37,22 @@ impl Contests {
 
     /// Lets contestants take turns, each doing `items` items a turn, and tells the nanoseconds an
     /// item and how many times as long as the first each takes.
-    pub fn hold(
+    pub fn hold(&mut self, name: &str, items: usize, contestants: Vec<Contestant<'_>>) {
+        self.hold_by(Clock::Thread, name, items, contestants);
+    }
+
+    /// [`Contests::hold`] by a clock of choice.
+    pub fn hold_by(
         &mut self,
+        clock: Clock,
         name: &str,
         items: usize,
-        mut contestants: Vec<support::Contestant<'_>>,
+        mut contestants: Vec<Contestant<'_>>,
     ) {
-        let seconds = support::interleaved(&mut contestants, ROUNDS);
+        if let Some(wanted) = &self.contestant {
+            contestants.retain(|(name, _)| name.contains(wanted.as_str()));
+        }
+        let seconds = support::interleaved_by(clock, &mut contestants, ROUNDS);
         println!("\n{name}");
         for ((contestant, _), taken) in contestants.iter().zip(&seconds) {
             let nanos = taken / items as f64 * 1e9;
@@ -75,8 +86,9 @@ pub fn widths() -> impl Iterator<Item = (Width, &'static str)> {
 
 fn main() {
     // Cargo hands `--bench` on.
-    let only = std::env::args().skip(1).find(|word| !word.starts_with('-'));
-    let mut contests = Contests { only, figures: Vec::new() };
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with('-'));
+    let (only, contestant) = (words.next(), words.next());
+    let mut contests = Contests { only, contestant, figures: Vec::new() };
     let folder = tempfile::tempdir().expect("room for models");
     let vectors = ground::vectors();
     let pairs = ground::pairs();

@@ -11,7 +11,7 @@ use ndarray::Array2;
 
 use crate::Contests;
 use crate::ground::Vectors;
-use crate::support::Contestant;
+use crate::support::{Clock, Contestant};
 
 /// Queries of a round.
 const QUERIES: usize = 3;
@@ -72,11 +72,8 @@ fn contest(
         queries.iter().map(both).sum()
     };
     let products = Products::of(engine, queries[0], candidates);
-    let mut contestants: Vec<Contestant<'_>> = vec![
-        ("the list at once", Box::new(together)),
-        ("pair by pair", Box::new(by_pair)),
-        ("the list on two threads", Box::new(on_two)),
-    ];
+    let mut contestants: Vec<Contestant<'_>> =
+        vec![("the list at once", Box::new(together)), ("pair by pair", Box::new(by_pair))];
     if method == Method::DynamaxJaccard {
         let one = || queries.iter().map(|_| products.cross()).sum();
         contestants.push(("matrix product of query and candidates", Box::new(one)));
@@ -85,6 +82,10 @@ fn contest(
     }
     let name = format!("rank, {} of 300 dimensions, a candidate", method.name());
     contests.hold(&name, candidates.len() * queries.len(), contestants);
+    let on_one = || queries.iter().map(|text| ranked(candidates, text).results.len() as u64).sum();
+    let threads: Vec<Contestant<'_>> =
+        vec![("two threads", Box::new(on_two)), ("one thread", Box::new(on_one))];
+    contests.hold_by(Clock::Wall, &format!("{name}, by the clock"), candidates.len(), threads);
 }
 
 /// The matrices behind a ranking, gathered beforehand: the library's product has no look-ups.

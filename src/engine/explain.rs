@@ -1,18 +1,15 @@
 //! Why two texts scored as they did: their words, the products between them, and what each adds.
 
 use crate::engine::Engine;
-use crate::engine::Measure;
 use crate::engine::Place;
 use crate::engine::Query;
 use crate::engine::QueryError;
-use crate::engine::Work;
 use crate::engine::scorable;
+use crate::engine::work::Work;
 use crate::kernels::vector;
 use crate::methods::Kind;
 use crate::methods::Reads;
-use crate::methods::Scorer;
 use crate::methods::Shares;
-use crate::methods::cosine;
 use crate::model::Phrase;
 use crate::model::phrase::Found;
 use crate::model::phrase::Word;
@@ -106,24 +103,6 @@ impl Engine {
             other_unknown: unknown(&other, info.reads, of_other),
             shares,
         })
-    }
-}
-
-impl Work<'_> {
-    /// What each word adds to the score.
-    fn shares(&mut self, one: &Phrase<'_>, other: &Phrase<'_>) -> Option<Shares> {
-        match self.scorer {
-            Scorer::Compare(method) => method.shares(one, other, &mut self.scratch),
-            Scorer::RankList(_) => None,
-            Scorer::Embed(embedder) => {
-                if self.measure != Measure::Cosine {
-                    return None;
-                }
-                self.other.fill(0.0);
-                embedder.embed(other, &mut self.other);
-                cosine::shares(embedder.as_ref(), [one, other], [&self.one, &self.other])
-            }
-        }
     }
 }
 

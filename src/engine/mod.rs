@@ -11,6 +11,7 @@ mod explain;
 mod parts;
 mod questions;
 mod ranking;
+mod work;
 
 pub use answers::Embeddings;
 pub use answers::Ranked;
@@ -33,13 +34,12 @@ pub use crate::methods::Measure;
 
 use std::path::Path;
 
-use crate::methods::Embed;
+use crate::engine::work::Work;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Method;
 use crate::methods::Reads;
 use crate::methods::Scorer;
-use crate::methods::Scratch;
 use crate::methods::Unavailable;
 use crate::model::Frequency;
 use crate::model::Model;
@@ -161,10 +161,12 @@ impl Engine {
         query: &Query,
     ) -> Result<Embeddings, QueryError> {
         let info = query.method.info();
-        let Scorer::Embed(embedder) = self.scorer(query.method)? else {
+        let scorer = self.scorer(query.method)?;
+        let Scorer::Embed(embedder) = scorer else {
             return Err(QueryError::CannotEmbed { method: info.name });
         };
-        let mut phrase = Phrase::new(&self.model);
+        let mut work = Work::new(scorer, Measure::Cosine, &self.model);
+        let mut phrase = work.phrase();
         let dims = embedder.dims(self.model.vectors().dims());
         let mut answer = Embeddings { dims, ..Embeddings::default() };
         for (index, text) in texts.iter().enumerate() {
@@ -188,6 +190,7 @@ impl Engine {
             }
             answer.vectors.push(Some(vector));
         }
+        work.take_back([phrase]);
         Ok(answer)
     }
 
@@ -214,10 +217,11 @@ impl Engine {
         query: &Query,
     ) -> Result<Scores, QueryError> {
         let measure = self.measure(scorer, info, query)?;
-        let mut one = Phrase::new(&self.model);
-        let mut other = [Phrase::new(&self.model)];
         let mut work = Work::new(scorer, measure, &self.model);
+        let mut one = work.phrase();
+        let mut other = [work.phrase()];
         let mut answer = Scores { measure, ..Scores::default() };
+        answer.scores.reserve(pairs.len());
         for (index, (a, b)) in pairs.iter().enumerate() {
             let truncated = self.read(&mut one, a.as_ref(), query, Place::Pair(index, 0))?
                 | self.read(&mut other[0], b.as_ref(), query, Place::Pair(index, 1))?;
@@ -241,6 +245,7 @@ impl Engine {
             work.score(&one, &other, &mut score);
             answer.scores.push(finite(score[0], info)?);
         }
+        work.take_back([one].into_iter().chain(other));
         Ok(answer)
     }
 
@@ -288,61 +293,4 @@ fn scorable(phrase: &Phrase<'_>, info: &Info) -> bool {
 
 fn finite(score: f32, info: &Info) -> Result<f32, QueryError> {
     if score.is_finite() { Ok(score) } else { Err(QueryError::NonFinite { method: info.name }) }
-}
-
-/// A scorer at work: the one text's vector, and memory that is used again.
-struct Work<'s> {
-    scorer: &'s Scorer,
-    measure: Measure,
-    one: Vec<f32>,
-    other: Vec<f32>,
-    scratch: Scratch,
-}
-
-impl<'s> Work<'s> {
-    fn new(scorer: &'s Scorer, measure: Measure, model: &Model) -> Self {
-        let dims = match scorer {
-            Scorer::Embed(embedder) => embedder.dims(model.vectors().dims()),
-            Scorer::Compare(_) | Scorer::RankList(_) => 0,
-        };
-        let (one, other) = (vec![0.0; dims], vec![0.0; dims]);
-        Self { scorer, measure, one, other, scratch: Scratch::default() }
-    }
-
-    /// Prepares the one text, before any number of calls to [`Work::score`] with it.
-    fn prepare(&mut self, one: &Phrase<'_>) {
-        if let Scorer::Embed(embedder) = self.scorer {
-            embed_into(embedder.as_ref(), one, &mut self.one);
-        }
-    }
-
-    /// Writes what scores cannot be above, if that is cheaper to know than the scores.
-    fn bounds(&mut self, one: &Phrase<'_>, many: &[Phrase<'_>], out: &mut [f32]) -> bool {
-        match self.scorer {
-            Scorer::Compare(method) => method.bounds(one, many, out, &mut self.scratch),
-            Scorer::Embed(_) | Scorer::RankList(_) => false,
-        }
-    }
-
-    fn score(&mut self, one: &Phrase<'_>, many: &[Phrase<'_>], out: &mut [f32]) {
-        match self.scorer {
-            Scorer::Embed(embedder) => {
-                for (other, score) in many.iter().zip(out) {
-                    if one.same_bag(other) {
-                        *score = 1.0;
-                        continue;
-                    }
-                    embed_into(embedder.as_ref(), other, &mut self.other);
-                    *score = self.measure.score(&self.one, &self.other);
-                }
-            }
-            Scorer::Compare(method) => method.compare(one, many, out, &mut self.scratch),
-            Scorer::RankList(method) => method.rank(one, many, out, &mut self.scratch),
-        }
-    }
-}
-
-fn embed_into(embedder: &dyn Embed, phrase: &Phrase<'_>, out: &mut [f32]) {
-    out.fill(0.0);
-    embedder.embed(phrase, out);
 }

@@ -15,9 +15,9 @@ use crate::engine::QueryError;
 use crate::engine::RankOptions;
 use crate::engine::Ranked;
 use crate::engine::Ranking;
-use crate::engine::Work;
 use crate::engine::finite;
 use crate::engine::scorable;
+use crate::engine::work::Work;
 use crate::methods::Info;
 use crate::methods::Scorer;
 use crate::model::Phrase;
@@ -50,14 +50,14 @@ impl Engine {
         let info = query.method.info();
         let scorer = self.scorer(query.method)?;
         let measure = self.measure(scorer, info, query)?;
-        let mut one = Phrase::new(&self.model);
+        let mut work = Work::new(scorer, measure, &self.model);
+        let mut one = work.phrase();
         let mut answer = Ranking { measure, ..Ranking::default() };
         answer.query_truncated = self.read(&mut one, text, query, Place::Query)?;
         let query_known = scorable(&one, info);
         if !query_known {
             query.accepts_unknown(Place::Query)?;
         }
-        let mut work = Work::new(scorer, measure, &self.model);
         if query_known {
             work.prepare(&one);
         }
@@ -70,9 +70,11 @@ impl Engine {
             Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
         };
         let reading = Reading { engine: self, query, info, query_known, block };
-        let mut results = Vec::new();
+        let mut results = Vec::with_capacity(candidates.len());
         let mut scores = Vec::new();
-        reading.each_block(candidates, &mut answer, |indexes, phrases| {
+        let mut phrases: Vec<_> =
+            (0..block.min(candidates.len()).min(BLOCK)).map(|_| work.phrase()).collect();
+        reading.each_block(candidates, &mut phrases, &mut answer, |indexes, phrases| {
             scores.clear();
             scores.resize(indexes.len(), 0.0);
             bounded = selective && work.bounds(&one, phrases, &mut scores);
@@ -87,7 +89,7 @@ impl Engine {
         answer.scored = results.len();
         if bounded {
             results.sort_unstable_by(Ranked::order);
-            let mut phrase = Phrase::new(&self.model);
+            let mut phrase = work.phrase();
             (results, answer.scored) = best_of_bounded(&results, options, |index| {
                 let mut score = [0.0];
                 if let Some(candidate) = candidates.get(index) {
@@ -97,6 +99,7 @@ impl Engine {
                 finite(score[0], info)
             })?;
         }
+        work.take_back(phrases.into_iter().chain([one]));
         answer.results = results;
         answer.order(options);
         Ok(answer)
@@ -112,16 +115,16 @@ struct Reading<'e> {
     block: usize,
 }
 
-impl Reading<'_> {
+impl<'e> Reading<'e> {
     /// Looks up candidates a block at a time, notes those that were cut short or cannot be
     /// scored, and shows the others with their indexes. The phrases are used again.
     fn each_block<T: AsRef<str>>(
         &self,
         candidates: &[T],
+        phrases: &mut Vec<Phrase<'e>>,
         answer: &mut Ranking,
         mut visit: impl FnMut(&[usize], &[Phrase<'_>]) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        let mut phrases: Vec<Phrase<'_>> = Vec::new();
         let mut indexes = Vec::new();
         for (number, chunk) in candidates.chunks(self.block).enumerate() {
             indexes.clear();

@@ -3,18 +3,25 @@
 //! Rows lie one after another, `dims` numbers each.
 
 use crate::kernels::simd;
+use crate::kernels::simd::Packed;
 
 /// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`.
 pub fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {
     out.resize((a.len() / dims) * (b.len() / dims), 0.0);
-    simd::products(a, b, dims, out);
+    simd::products(Packed { values: a, dims }, Packed { values: b, dims }, dims, out);
 }
 
 /// Writes `a_i · a_j` for all rows, each product computed once.
 pub fn gram(a: &[f32], dims: usize, out: &mut Vec<f32>) {
     let rows = a.len() / dims;
     out.resize(rows * rows, 0.0);
-    simd::gram(a, dims, out);
+    simd::gram(Packed { values: a, dims }, dims, out);
+}
+
+/// [`gram`] of rows that lie anywhere.
+pub fn gram_of(rows: &[&[f32]], dims: usize, out: &mut Vec<f32>) {
+    out.resize(rows.len() * rows.len(), 0.0);
+    simd::gram(rows, dims, out);
 }
 
 /// The largest number of each row, or 0 if all are below.

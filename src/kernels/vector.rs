@@ -32,16 +32,20 @@ impl<'m> Row<'m> {
 
     /// Writes the row's values into `out`, as many as fit.
     pub fn copy_to(self, out: &mut [f32]) {
-        match self {
-            Self::F32(values) if values.len() == out.len() => out.copy_from_slice(values),
-            _ => self.scale_to(1.0, out),
-        }
+        self.scale_to(1.0, out);
     }
 
     /// Writes the row's values times `weight` into `out`, as many as fit.
     pub fn scale_to(self, weight: f32, out: &mut [f32]) {
-        out.fill(0.0);
-        add_scaled(out, weight, self);
+        match self {
+            Self::F32(values) if weight == 1.0 && values.len() == out.len() => {
+                out.copy_from_slice(values);
+            }
+            _ => {
+                out.fill(0.0);
+                add_scaled(out, weight, self);
+            }
+        }
     }
 }
 

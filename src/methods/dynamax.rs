@@ -28,6 +28,7 @@ use crate::methods::words_met;
 use crate::methods::words_met::WordsMet;
 use crate::model::Model;
 use crate::model::Phrase;
+use crate::model::phrase::Word;
 
 /// A ratio of intersection and union, and how words are weighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +107,8 @@ pub(crate) struct Memory {
     one: Vec<f32>,
     /// Rows of the other, or of both one after the other.
     rows: Vec<f32>,
+    /// Rows of both where they lie. Always empty: only its memory is kept.
+    borrowed: Vec<&'static [f32]>,
     products: Vec<f32>,
     /// Memberships of the one's words in themselves and in the other.
     of_one: [Vec<f32>; 2],
@@ -116,23 +119,39 @@ pub(crate) struct Memory {
     met: WordsMet,
 }
 
-impl Dynamax {
-    fn fill(&self, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-        if self.sif {
-            rows::weighted(phrase, |word| rows::sif_weight(phrase, word), out);
-        } else {
-            rows::plain(phrase, out);
+impl Memory {
+    /// Forgets the words met, and gives back their memory.
+    pub(crate) fn forget(&mut self) {
+        if !self.met.is_empty() {
+            self.met = WordsMet::default();
         }
+    }
+}
+
+impl Dynamax {
+    fn weight(&self, phrase: &Phrase<'_>, word: &Word) -> f32 {
+        if self.sif { rows::sif_weight(phrase, word) } else { 1.0 }
+    }
+
+    fn fill(&self, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
+        rows::weighted(phrase, |word| self.weight(phrase, word), out);
     }
 
     /// The memberships of the words of both texts, those of the one first, in either text.
     fn memberships(&self, one: &Phrase<'_>, other: &Phrase<'_>, memory: &mut Memory) {
         let dims = one.model().vectors().dims();
         let words = one.words().len() + other.words().len();
-        self.fill(one, &mut memory.one);
-        self.fill(other, &mut memory.rows);
-        memory.one.append(&mut memory.rows);
-        pairwise::gram(&memory.one, dims, &mut memory.products);
+        let mut borrowed: Vec<&[f32]> = std::mem::take(&mut memory.borrowed);
+        if !self.sif && rows::borrowed(one, &mut borrowed) && rows::borrowed(other, &mut borrowed) {
+            pairwise::gram_of(&borrowed, dims, &mut memory.products);
+        } else {
+            memory.rows.clear();
+            for phrase in [one, other] {
+                rows::append(phrase, |word| self.weight(phrase, word), &mut memory.rows);
+            }
+            pairwise::gram(&memory.rows, dims, &mut memory.products);
+        }
+        memory.borrowed = emptied(borrowed);
         let (of_one, of_other) = memory.products.split_at(one.words().len() * words);
         pairwise::column_maxima(of_one, words, &mut memory.both[0]);
         pairwise::column_maxima(of_other, words, &mut memory.both[1]);
@@ -166,8 +185,7 @@ impl Dynamax {
                     let start = memory.rows.len();
                     memory.rows.resize(start + dims, 0.0);
                     let row = memory.rows.get_mut(start..).unwrap_or_default();
-                    let weight = if self.sif { rows::sif_weight(other, word) } else { 1.0 };
-                    other.row(word).scale_to(weight, row);
+                    other.row(word).scale_to(self.weight(other, word), row);
                 }
             }
         }
@@ -185,6 +203,13 @@ impl Dynamax {
             .map(|[own, other]| Side { own: own.as_slice(), other: other.as_slice() });
         self.ratio.of(one, other)
     }
+}
+
+/// The list's memory, which is kept from one pair to the next, without what it held.
+fn emptied(mut rows: Vec<&[f32]>) -> Vec<&'static [f32]> {
+    rows.clear();
+    // Collecting nothing in place is what hands the memory on to a list of another lifetime.
+    rows.into_iter().map(|_| -> &'static [f32] { &[] }).collect()
 }
 
 /// The memberships of the words of both texts in either, seen from the words of the one, which are

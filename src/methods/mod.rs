@@ -151,6 +151,14 @@ pub struct Scratch {
     pub transport: Transport,
 }
 
+impl Scratch {
+    /// Forgets what was learnt of texts, which the next question may not know, and gives back what
+    /// only a long question needed. Memory for texts stays.
+    pub(crate) fn forget(&mut self) {
+        self.dynamax.forget();
+    }
+}
+
 /// What a method is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,7 @@
 //! The words of a text as a matrix of f32 rows, in the order of its bag.
 
 use crate::kernels::vector;
+use crate::kernels::vector::Row;
 use crate::model::Phrase;
 use crate::model::phrase::Word;
 
@@ -22,13 +23,31 @@ pub(crate) fn plain(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
     }
 }
 
-/// Writes the rows of a text one after another, each times its weight.
-pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
-    let dims = phrase.model().vectors().dims();
-    out.resize(phrase.words().len() * dims, 0.0);
-    for (word, row) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
+/// Lists the rows of a text where they lie, if they are all of f32; `false` if one is not.
+pub(crate) fn borrowed<'p>(phrase: &'p Phrase<'_>, out: &mut Vec<&'p [f32]>) -> bool {
+    phrase.bag().all(|word| match phrase.row(word) {
+        Row::F32(row) => {
+            out.push(row);
+            true
+        }
+        Row::F16(_) | Row::I8(..) => false,
+    })
+}
+
+/// Adds the rows of a text to others, one after another, each times its weight.
+pub(crate) fn append(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
+    let (start, dims) = (out.len(), phrase.model().vectors().dims());
+    out.resize(start + phrase.words().len() * dims, 0.0);
+    let rows = out.get_mut(start..).unwrap_or_default();
+    for (word, row) in phrase.bag().zip(rows.chunks_exact_mut(dims)) {
         phrase.row(word).scale_to(weight(word), row);
     }
+}
+
+/// Writes the rows of a text one after another, each times its weight.
+pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
+    out.clear();
+    append(phrase, weight, out);
 }
 
 /// Writes the rows of a text one after another, each brought to length 1. A row without length

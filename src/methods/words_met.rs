@@ -48,6 +48,11 @@ impl WordsMet {
         self.forget();
     }
 
+    /// Whether nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// Makes room if too much is known.
     pub(crate) fn tidy(&mut self) {
         if self.products.len() > MOST_NUMBERS {

@@ -23,9 +23,11 @@ use crate::text::Tokens;
 /// Tokens longer than this are not looked up by their parts: nobody means them as words.
 pub const TOKEN_BYTES: usize = subword::LONGEST_WORD_BYTES;
 
-/// Up to so many words are put in order by counting, for each, those that come before it: more
-/// comparisons than a sort makes, but none that the processor has to guess the outcome of.
+/// Up to so many listed words are put in order by counting, for each, those that come before it:
+/// more comparisons than a sort makes, but many at once and none whose outcome has to be guessed.
 const COUNTED_WORDS: usize = 32;
+/// Ids below this leave room for a place beside them in 31 bits.
+const COUNTED_IDS: u64 = (1 << 31) / COUNTED_WORDS as u64;
 
 /// How a word of a phrase was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -60,12 +62,10 @@ pub struct Word {
     made: u32,
 }
 
-/// A text looked up. Reading another text into it reuses its memory.
-#[derive(Debug)]
-pub struct Phrase<'m> {
-    model: &'m Model,
-    vocabulary: Vocabulary<'m>,
-    vectors: Vectors<'m>,
+/// What a phrase is made of, apart from the model it was looked up in: memory that one phrase can
+/// hand to the next.
+#[derive(Debug, Default)]
+pub struct PhraseMemory {
     tokens: Tokens,
     words: Vec<Word>,
     bag: Vec<u32>,
@@ -75,27 +75,32 @@ pub struct Phrase<'m> {
     buffer: String,
     pieces: Vec<u32>,
     places: Vec<Place>,
-    keys: Vec<u64>,
+}
+
+/// A text looked up. Reading another text into it reuses its memory.
+#[derive(Debug)]
+pub struct Phrase<'m> {
+    model: &'m Model,
+    vocabulary: Vocabulary<'m>,
+    vectors: Vectors<'m>,
+    memory: PhraseMemory,
 }
 
 impl<'m> Phrase<'m> {
     /// An empty phrase.
     pub fn new(model: &'m Model) -> Self {
-        Self {
-            model,
-            vocabulary: model.vocabulary(),
-            vectors: model.vectors(),
-            tokens: Tokens::new(),
-            words: Vec::new(),
-            bag: Vec::new(),
-            token_keys: Vec::new(),
-            unknown: Vec::new(),
-            made: Vec::new(),
-            buffer: String::new(),
-            pieces: Vec::new(),
-            places: Vec::new(),
-            keys: Vec::new(),
-        }
+        Self::with(model, PhraseMemory::default())
+    }
+
+    /// A phrase in memory that another one left; it holds nothing that makes sense before a text
+    /// is read into it.
+    pub fn with(model: &'m Model, memory: PhraseMemory) -> Self {
+        Self { model, vocabulary: model.vocabulary(), vectors: model.vectors(), memory }
+    }
+
+    /// The memory, for another phrase.
+    pub fn into_memory(self) -> PhraseMemory {
+        self.memory
     }
 
     /// Replaces the phrase by another text.
@@ -106,12 +111,12 @@ impl<'m> Phrase<'m> {
     /// Replaces the phrase by the first `most` tokens of another text, and gives back how many
     /// tokens there were.
     pub fn read_up_to(&mut self, text: &str, most: usize) -> usize {
-        self.words.clear();
-        self.token_keys.clear();
-        self.unknown.clear();
-        self.made.clear();
-        let mut tokens = std::mem::take(&mut self.tokens);
-        let mut places = std::mem::take(&mut self.places);
+        self.memory.words.clear();
+        self.memory.token_keys.clear();
+        self.memory.unknown.clear();
+        self.memory.made.clear();
+        let mut tokens = std::mem::take(&mut self.memory.tokens);
+        let mut places = std::mem::take(&mut self.memory.places);
         text::tokenise(self.model.normalisation(), text, &mut tokens);
         let vectors = self.vectors;
         let read = tokens.texts().take(most);
@@ -120,87 +125,85 @@ impl<'m> Phrase<'m> {
             let position = position as u32;
             match place.id() {
                 Some(id) => {
-                    self.token_keys.push(u64::from(id));
+                    self.memory.token_keys.push(u64::from(id));
                     self.push(position, id, Found::Listed);
                 }
                 None => {
-                    let before = self.words.len();
+                    let before = self.memory.words.len();
                     self.resolve_unlisted(position, token);
-                    if self.words.len() == before {
-                        self.unknown.push(position);
+                    if self.memory.words.len() == before {
+                        self.memory.unknown.push(position);
                     }
                 }
             }
         }
-        (self.tokens, self.places) = (tokens, places);
+        (self.memory.tokens, self.memory.places) = (tokens, places);
         self.sort_bag();
-        self.tokens.len()
+        self.memory.tokens.len()
     }
 
     /// Keeps the first `most` words.
     pub fn cut_words(&mut self, most: usize) {
-        if self.words.len() > most {
-            self.words.truncate(most);
+        if self.memory.words.len() > most {
+            self.memory.words.truncate(most);
             self.sort_bag();
         }
     }
 
     fn sort_bag(&mut self) {
-        self.bag.clear();
-        self.bag.resize(self.words.len(), 0);
-        self.keys.clear();
-        self.keys.extend(self.words.iter().map(|word| word.key));
-        if self.keys.len() > COUNTED_WORDS {
-            self.bag.iter_mut().zip(0..).for_each(|(at, place)| *at = place);
-            let keys = &self.keys;
-            self.bag.sort_by_key(|&at| keys.get(at as usize).copied().unwrap_or(u64::MAX));
+        let memory = &mut self.memory;
+        memory.bag.clear();
+        let few = memory.words.len() <= COUNTED_WORDS;
+        if few && memory.words.iter().all(|word| word.key < COUNTED_IDS) {
+            memory.bag.resize(memory.words.len(), 0);
+            if memory.words.len() <= COUNTED_WORDS / 2 {
+                count_into::<{ COUNTED_WORDS / 2 }>(&memory.words, &mut memory.bag);
+            } else {
+                count_into::<COUNTED_WORDS>(&memory.words, &mut memory.bag);
+            }
             return;
         }
-        for (place, key) in self.keys.iter().enumerate() {
-            let before = self.keys.iter().take(place).filter(|&other| other <= key).count();
-            let after = self.keys.iter().skip(place + 1).filter(|&other| other < key).count();
-            if let Some(at) = self.bag.get_mut(before + after) {
-                *at = place as u32;
-            }
-        }
+        memory.bag.extend(0..memory.words.len() as u32);
+        let words = &memory.words;
+        memory.bag.sort_by_key(|&at| words.get(at as usize).map_or(u64::MAX, |word| word.key));
     }
 
     /// The tokens of the text.
     pub fn tokens(&self) -> &Tokens {
-        &self.tokens
+        &self.memory.tokens
     }
 
     /// The words found, in the order of the text.
     pub fn words(&self) -> &[Word] {
-        &self.words
+        &self.memory.words
     }
 
     /// The words found, sorted by their keys: the same order for every order of the text, so that
     /// sums over it do not depend on where a word stands.
     pub fn bag(&self) -> impl ExactSizeIterator<Item = &Word> + Clone {
-        self.bag.iter().map(|&at| &self.words[at as usize])
+        self.memory.bag.iter().map(|&at| &self.memory.words[at as usize])
     }
 
     /// For each word of the bag, its place in the text.
     pub fn bag_order(&self) -> impl ExactSizeIterator<Item = usize> + Clone {
-        self.bag.iter().map(|&at| at as usize)
+        self.memory.bag.iter().map(|&at| at as usize)
     }
 
     /// Whether both texts consist of the same words, each as often.
     pub fn same_bag(&self, other: &Self) -> bool {
-        self.bag.len() == other.bag.len()
+        self.memory.bag.len() == other.memory.bag.len()
             && self.bag().zip(other.bag()).all(|(a, b)| a.key == b.key)
     }
 
     /// What tells the tokens that were read apart, in the order of the text: the id of a listed
     /// one, else its hash with the highest bit set. Unlike words these are not stemmed.
     pub fn token_keys(&self) -> &[u64] {
-        &self.token_keys
+        &self.memory.token_keys
     }
 
     /// Tokens that no word was found for.
     pub fn unknown(&self) -> &[u32] {
-        &self.unknown
+        &self.memory.unknown
     }
 
     /// The vector of one of this phrase's words.
@@ -208,7 +211,7 @@ impl<'m> Phrase<'m> {
         let listed = word.id.and_then(|id| self.vectors.row(id));
         listed.unwrap_or_else(|| {
             let start = word.made as usize;
-            Row::F32(self.made.get(start..start + self.vectors.dims()).unwrap_or(&[]))
+            Row::F32(self.memory.made.get(start..start + self.vectors.dims()).unwrap_or(&[]))
         })
     }
 
@@ -228,14 +231,14 @@ impl<'m> Phrase<'m> {
     }
 
     fn resolve_unlisted(&mut self, position: u32, token: &str) {
-        self.token_keys.push(key_of_unlisted(token));
+        self.memory.token_keys.push(key_of_unlisted(token));
         if token.len() > TOKEN_BYTES {
             return;
         }
         if self.model.normalisation().elongations == Elongations::Shorten {
             for run in [2, 1] {
-                if text::shortened(token, run, &mut self.buffer)
-                    && let Some(id) = self.vocabulary.lookup(&self.buffer)
+                if text::shortened(token, run, &mut self.memory.buffer)
+                    && let Some(id) = self.vocabulary.lookup(&self.memory.buffer)
                 {
                     return self.push(position, id, Found::Shortened);
                 }
@@ -252,14 +255,14 @@ impl<'m> Phrase<'m> {
             }
             UnlistedWords::WordPiece { prefix } => {
                 let vocabulary = self.vocabulary;
-                let mut pieces = std::mem::take(&mut self.pieces);
+                let mut pieces = std::mem::take(&mut self.memory.pieces);
                 pieces.clear();
                 if subword::wordpieces(token, prefix, |p| vocabulary.lookup(p), &mut pieces) {
                     for &id in &pieces {
                         self.push(position, id, Found::Part);
                     }
                 }
-                self.pieces = pieces;
+                self.memory.pieces = pieces;
             }
         }
     }
@@ -267,15 +270,15 @@ impl<'m> Phrase<'m> {
     fn fall_back(&mut self, rules: &Fallback, position: u32, token: &str) {
         let vocabulary = self.vocabulary;
         let known = |word: &str| vocabulary.lookup(word);
-        if let Some(id) = rules.stem(token, &mut self.buffer, known) {
+        if let Some(id) = rules.stem(token, &mut self.memory.buffer, known) {
             return self.push(position, id, Found::Stem);
         }
         if rules.parts && token.contains('\'') {
-            let before = self.words.len();
+            let before = self.memory.words.len();
             for id in token.split('\'').filter_map(|part| vocabulary.lookup(part)) {
                 self.push(position, id, Found::Part);
             }
-            if self.words.len() > before {
+            if self.memory.words.len() > before {
                 return;
             }
         }
@@ -302,16 +305,36 @@ impl<'m> Phrase<'m> {
     }
 
     fn push(&mut self, token: u32, id: WordId, found: Found) {
-        self.words.push(Word { token, id: Some(id), found, key: u64::from(id), made: 0 });
+        self.memory.words.push(Word { token, id: Some(id), found, key: u64::from(id), made: 0 });
     }
 
     /// Adds a word whose vector is made for this text, and gives back the row to fill.
     fn make(&mut self, position: u32, token: &str, found: Found) -> &mut [f32] {
-        let made = self.made.len();
+        let made = self.memory.made.len();
         let key = key_of_unlisted(token);
-        self.words.push(Word { token: position, id: None, found, key, made: made as u32 });
-        self.made.resize(made + self.vectors.dims(), 0.0);
-        self.made.get_mut(made..).unwrap_or_default()
+        self.memory.words.push(Word { token: position, id: None, found, key, made: made as u32 });
+        self.memory.made.resize(made + self.vectors.dims(), 0.0);
+        self.memory.made.get_mut(made..).unwrap_or_default()
+    }
+}
+
+/// Writes the places of at most `N` words into `bag` in the order of their keys: each word's rank
+/// is the number of words before it.
+fn count_into<const N: usize>(words: &[Word], bag: &mut [u32]) {
+    let mut keys = [i32::MAX; N];
+    for (place, (key, word)) in keys.iter_mut().zip(words).enumerate() {
+        *key = word.key as i32 * COUNTED_WORDS as i32 + place as i32;
+    }
+    let mut ranks = [0_i32; N];
+    for other in keys.iter().take(words.len()) {
+        for (rank, key) in ranks.iter_mut().zip(&keys) {
+            *rank = rank.wrapping_add(i32::from(other < key));
+        }
+    }
+    for ((place, _), rank) in (0..).zip(words).zip(ranks) {
+        if let Some(at) = bag.get_mut(rank as usize) {
+            *at = place;
+        }
     }
 }
 

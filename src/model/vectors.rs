@@ -97,15 +97,15 @@ impl<'m> Vectors<'m> {
         self.len() == 0
     }
 
-    /// Asks for the beginning of a row, which will be read soon.
+    /// Asks for a row, which will be read soon.
     #[inline]
     pub fn prefetch(&self, id: WordId) {
-        let start = (id as usize).wrapping_mul(self.dims);
-        match self.data {
-            Data::F32(values) => values.get(start).map(simd::prefetch),
-            Data::F16(values) => values.get(start).map(simd::prefetch),
-            Data::I8(values, _) => values.get(start).map(simd::prefetch),
-        };
+        match self.row(id) {
+            Some(Row::F32(row)) => simd::prefetch(row),
+            Some(Row::F16(row)) => simd::prefetch(row),
+            Some(Row::I8(row, _)) => simd::prefetch(row),
+            None => {}
+        }
     }
 
     /// The row of a word. `None` for an id that is not in the vocabulary.

@@ -139,21 +139,23 @@ impl<'m> Vocabulary<'m> {
         found.clear();
         found.extend(words.clone().map(|word| {
             let (slot, tag) = place(word.as_bytes(), self.bits);
-            if let Some(home) = self.index.get(slot) {
+            if let Some(home) = self.index.get(slot..=slot) {
                 simd::prefetch(home);
             }
             Place { slot: slot as u32, tag, id: EMPTY }
         }));
         for place in found.iter_mut() {
             place.id = self.first_of_tag(place);
-            if let Some(offset) = self.offsets.get(place.id as usize) {
+            let at = place.id as usize;
+            if let Some(offset) = self.offsets.get(at..=at) {
                 simd::prefetch(offset);
                 likely(place.id);
             }
         }
         for place in found.iter() {
             let start = self.offsets.get(place.id as usize);
-            if let Some(byte) = start.and_then(|&start| self.bytes.get(start as usize)) {
+            let start = start.map_or(usize::MAX, |&start| start as usize);
+            if let Some(byte) = self.bytes.get(start..=start) {
                 simd::prefetch(byte);
             }
         }

@@ -22,6 +22,7 @@ use unicode_normalization::char::decompose_canonical;
 use unicode_normalization::char::decompose_compatible;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::is_nfc_quick;
+use wide::u8x16;
 
 /// Further marks on one letter are dropped; no orthography needs as many.
 const MARKS_PER_BASE: usize = 8;
@@ -53,14 +54,33 @@ pub(super) struct Clean {
     marks: usize,
 }
 
+/// Bytes that are looked at together.
+const CHUNK: usize = 16;
+
 /// Whether text is clean as it is: plain ASCII without entities or controls.
 pub(super) fn is_clean(rules: &Normalisation, input: &str) -> bool {
     let ampersand = if rules.entities == Entities::Decode { b'&' } else { 0xFF };
     let control = if rules.controls == Controls::Remove { b' ' } else { 0 };
-    // Without early exit the compiler makes vector code of it.
-    input
-        .bytes()
-        .fold(true, |clean, byte| clean & (byte < 0x7F) & (byte != ampersand) & (byte >= control))
+    let unclean = |bytes: [u8; CHUNK]| {
+        let bytes = u8x16::new(bytes);
+        let beyond = bytes.max(u8x16::splat(0x7F)).simd_eq(bytes);
+        let below = bytes.max(u8x16::splat(control)).simd_ne(bytes);
+        beyond | below | bytes.simd_eq(u8x16::splat(ampersand))
+    };
+    let (chunks, rest) = input.as_bytes().as_chunks::<CHUNK>();
+    let mut found = u8x16::ZERO;
+    for chunk in chunks {
+        found |= unclean(*chunk);
+    }
+    if let Some(last) = input.as_bytes().last_chunk::<CHUNK>() {
+        // Bytes that are looked at twice are as clean as before.
+        found |= unclean(*last);
+    } else {
+        let mut last = [b' '; CHUNK];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        found |= unclean(last);
+    }
+    found.to_bitmask() == 0
 }
 
 impl Clean {

@@ -16,6 +16,7 @@ mod cues;
 mod emoji;
 mod entities;
 mod normalisation;
+mod plain;
 mod presets;
 mod scan;
 mod spelling;

@@ -28,6 +28,7 @@ use super::spelling;
 use super::tokens::Kind;
 use super::tokens::Tokens;
 use super::tokens::position;
+use super::window::Plain;
 use super::window::Window;
 use std::ops::Range;
 
@@ -37,10 +38,14 @@ pub(super) struct Scanner<'a> {
     pub(super) text: &'a str,
     pub(super) bytes: &'a [u8],
     /// Where the clean text came from; empty when it is the input itself.
-    origin: &'a [Origin],
+    pub(super) origin: &'a [Origin],
     /// The origin of the last token's beginning.
     cursor: usize,
     pub(super) tokens: &'a mut Tokens,
+    /// Whether some rule writes tags.
+    pub(super) tags: bool,
+    /// What the rules say of single bytes.
+    pub(super) plain: Plain,
 }
 
 impl<'a> Scanner<'a> {
@@ -50,7 +55,8 @@ impl<'a> Scanner<'a> {
         origin: &'a [Origin],
         tokens: &'a mut Tokens,
     ) -> Self {
-        Self { rules, text, bytes: text.as_bytes(), origin, cursor: 0, tokens }
+        let (tags, plain) = (rules.writes_tags(), Plain::of(rules));
+        Self { rules, text, bytes: text.as_bytes(), origin, cursor: 0, tokens, tags, plain }
     }
 
     /// Cuts the whole text.
@@ -60,11 +66,15 @@ impl<'a> Scanner<'a> {
         if self.rules.case == Case::Lower {
             self.tokens.arena.make_ascii_lowercase();
         }
-        let mut window = Window::new(self.bytes, 0);
+        let mut window = Window::new(self.plain, self.bytes, 0);
         let mut at = 0;
-        while let Some(&byte) = self.bytes.get(at) {
+        loop {
+            at = self.plain_words(at, &mut window);
+            let Some(&byte) = self.bytes.get(at) else {
+                break;
+            };
             at = match byte_class(byte) {
-                Byte::Gap => at + 1 + window.spaces(at + 1),
+                Byte::Gap => at + 1,
                 Byte::Letter => self.letters(at, &mut window).unwrap_or_else(|| self.word(at)),
                 Byte::Digit => self.keycap(at).unwrap_or_else(|| self.word(at)),
                 Byte::Apostrophe => self.apostrophe(at),
@@ -74,49 +84,6 @@ impl<'a> Scanner<'a> {
                 Byte::Wide => self.wide(at),
             };
         }
-    }
-
-    /// The word from `at` on if nothing has to be decided about it: ASCII letters and then
-    /// something that no word goes on with. Gives back its end.
-    fn letters(&mut self, at: usize, window: &mut Window) -> Option<usize> {
-        let run = window.letters(at).or_else(|| {
-            *window = Window::new(self.bytes, at);
-            window.letters(at)
-        })?;
-        let end = at + run;
-        if self.bytes.get(end).is_some_and(|&next| self.may_join(end, next)) {
-            return None;
-        }
-        if self.rules.writes_tags() && self.may_earn_tags(at, end) {
-            return None;
-        }
-        let span = self.span(at, end);
-        self.tokens.push_range(position(at)..position(end), span, Kind::Word);
-        Some(end)
-    }
-
-    /// Whether the word that ended in letters before the byte at `at` may be part of more: of a
-    /// longer word, a contraction, an address.
-    fn may_join(&self, at: usize, byte: u8) -> bool {
-        match byte_class(byte) {
-            Byte::Gap | Byte::At | Byte::Letter => false,
-            Byte::Digit | Byte::Apostrophe | Byte::Hash | Byte::Wide => true,
-            Byte::Mark => match byte {
-                b'.' => self.bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric),
-                b':' => self.bytes.get(at + 1) == Some(&b'/'),
-                _ => false,
-            },
-        }
-    }
-
-    /// Whether the letters `start..end` may be all in capitals, or drawn out at the end.
-    fn may_earn_tags(&self, start: usize, end: usize) -> bool {
-        let word = &self.bytes[start..end];
-        let drawn_out = || match word {
-            [.., a, b, c] => a.eq_ignore_ascii_case(b) && b.eq_ignore_ascii_case(c),
-            _ => false,
-        };
-        word.iter().take(2).all(u8::is_ascii_uppercase) || drawn_out()
     }
 
     /// A word from `at` on, or the address that it turns out to begin.

@@ -133,6 +133,12 @@ pub(super) fn end_sigma(arena: &mut String, from: usize) {
 /// ```
 pub fn shortened(word: &str, run: usize, out: &mut String) -> bool {
     out.clear();
+    let bytes = word.as_bytes();
+    if word.is_ascii()
+        && !bytes.windows(3).any(|three| three[0] == three[1] && three[1] == three[2])
+    {
+        return false;
+    }
     let mut rest = word;
     while let Some(c) = rest.chars().next() {
         let after = rest.trim_start_matches(c);

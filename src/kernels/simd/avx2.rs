@@ -8,12 +8,15 @@ use std::arch::x86_64::*;
 use half::f16;
 
 use crate::kernels::simd::LANES;
+use crate::kernels::simd::Rows;
+use crate::kernels::simd::four;
+use crate::kernels::simd::tiles::SIDE;
+use crate::kernels::simd::tiles::Tile;
+use crate::kernels::simd::tiles::put;
 use crate::kernels::simd::tiles::tiles;
 
 /// Lanes of a register.
 const HALF: usize = LANES / 2;
-/// Rows and columns of a tile.
-const SIDE: usize = 4;
 
 /// Numbers that registers are filled from.
 pub(in crate::kernels::simd) trait Load: Copy {
@@ -180,13 +183,13 @@ fn mask(from: usize, count: usize) -> __m256i {
     _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32 - from as i32), places)
 }
 
-/// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
+/// The products of four rows with four.
 ///
 /// Sixteen registers hold eight sums, so two columns are multiplied at a time, and first the lower
 /// halves of the lanes, then the upper: lanes do not meet before the end.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> [f32; SIDE * SIDE] {
+fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     let [left, right] = [strip(a, [b[0], b[1]], dims), strip(a, [b[2], b[3]], dims)];
     // Two lanes with two, then one with one, within every quarter.
     let mut out = [0.0; SIDE * SIDE];
@@ -225,34 +228,59 @@ fn strip(a: [&[f32]; SIDE], b: [&[f32]; 2], dims: usize) -> [[__m256; 2]; 2] {
 #[target_feature(enable = "avx2,fma,f16c")]
 fn half_strip(a: [&[f32]; SIDE], b: [&[f32]; 2], dims: usize, from: usize) -> [[__m256; 2]; SIDE] {
     let chunks = dims / LANES;
-    let whole_a = a.map(|row| &row.as_chunks::<LANES>().0[..chunks]);
-    let whole_b = b.map(|row| &row.as_chunks::<LANES>().0[..chunks]);
+    let [a0, a1, a2, a3] =
+        [whole(a[0], chunks), whole(a[1], chunks), whole(a[2], chunks), whole(a[3], chunks)];
+    let [b0, b1] = [whole(b[0], chunks), whole(b[1], chunks)];
     let mut sums = [[_mm256_setzero_ps(); 2]; SIDE];
     for at in 0..chunks {
-        let columns = [half(&whole_b[0][at], from), half(&whole_b[1][at], from)];
-        for i in 0..SIDE {
-            let row = half(&whole_a[i][at], from);
-            sums[i][0] = _mm256_fmadd_ps(row, columns[0], sums[i][0]);
-            sums[i][1] = _mm256_fmadd_ps(row, columns[1], sums[i][1]);
-        }
+        let columns = [half(&b0[at], from), half(&b1[at], from)];
+        add_row(&mut sums[0], half(&a0[at], from), columns);
+        add_row(&mut sums[1], half(&a1[at], from), columns);
+        add_row(&mut sums[2], half(&a2[at], from), columns);
+        add_row(&mut sums[3], half(&a3[at], from), columns);
     }
     let rest = dims % LANES;
     if rest > from {
         let mask = mask(from, rest);
-        let start = chunks * LANES + from;
-        let load = |row: &[f32]| -> __m256 {
-            let row = &row[start..dims];
-            // SAFETY: lanes past the end of the row are masked out and not read.
-            unsafe { _mm256_maskload_ps(row.as_ptr(), mask) }
-        };
-        let columns = [load(b[0]), load(b[1])];
-        for i in 0..SIDE {
-            let row = load(a[i]);
-            sums[i][0] = _mm256_fmadd_ps(row, columns[0], sums[i][0]);
-            sums[i][1] = _mm256_fmadd_ps(row, columns[1], sums[i][1]);
+        let rest = chunks * LANES + from..dims;
+        // SAFETY: lanes past the end of a row are masked out and not read.
+        unsafe {
+            let columns = [
+                _mm256_maskload_ps(b[0][rest.clone()].as_ptr(), mask),
+                _mm256_maskload_ps(b[1][rest.clone()].as_ptr(), mask),
+            ];
+            for i in 0..SIDE {
+                let row = _mm256_maskload_ps(a[i][rest.clone()].as_ptr(), mask);
+                add_row(&mut sums[i], row, columns);
+            }
         }
     }
     sums
+}
+
+/// The whole chunks of a row.
+#[inline(always)]
+fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
+    &row.as_chunks().0[..chunks]
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn add_row(sums: &mut [__m256; 2], row: __m256, columns: [__m256; 2]) {
+    sums[0] = _mm256_fmadd_ps(row, columns[0], sums[0]);
+    sums[1] = _mm256_fmadd_ps(row, columns[1], sums[1]);
+}
+
+/// The tile with rows and columns exchanged.
+#[inline(always)]
+fn turned(tile: Tile) -> Tile {
+    let mut turned = [0.0; SIDE * SIDE];
+    for i in 0..SIDE {
+        for j in 0..SIDE {
+            turned[SIDE * j + i] = tile[SIDE * i + j];
+        }
+    }
+    turned
 }
 
 #[inline]
@@ -269,4 +297,4 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m256, b: __m256) -> __m256 {
     _mm256_add_ps(_mm256_shuffle_ps::<LOW>(a, b), _mm256_shuffle_ps::<HIGH>(a, b))
 }
 
-tiles!("avx2,fma,f16c", SIDE, SIDE);
+tiles!("avx2,fma,f16c");

@@ -7,10 +7,12 @@ use std::arch::x86_64::*;
 use half::f16;
 
 use crate::kernels::simd::LANES;
+use crate::kernels::simd::Rows;
+use crate::kernels::simd::four;
+use crate::kernels::simd::tiles::SIDE;
+use crate::kernels::simd::tiles::Tile;
+use crate::kernels::simd::tiles::put;
 use crate::kernels::simd::tiles::tiles;
-
-/// Rows of a tile: sixteen sums, and the rows they are made of, fit into the registers.
-const SIDE: usize = 4;
 
 /// Numbers that a register is filled from.
 pub(in crate::kernels::simd) trait Load: Copy {
@@ -170,50 +172,80 @@ pub(super) fn add_scaled<A: Load, const N: usize>(
     }
 }
 
-/// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
+/// The products of four rows with four. Their sums, and the rows that they are made of, fit into
+/// the registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> [f32; SIDE * SIDE] {
+fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     let chunks = dims / LANES;
+    let [a0, a1, a2, a3] =
+        [whole(a[0], chunks), whole(a[1], chunks), whole(a[2], chunks), whole(a[3], chunks)];
+    let [b0, b1, b2, b3] =
+        [whole(b[0], chunks), whole(b[1], chunks), whole(b[2], chunks), whole(b[3], chunks)];
     let mut sums = [[_mm512_setzero_ps(); SIDE]; SIDE];
-    let whole_a = a.map(|row| &row.as_chunks::<LANES>().0[..chunks]);
-    let whole_b = b.map(|row| &row.as_chunks::<LANES>().0[..chunks]);
     // SAFETY: this function needs what `load` and `load_rest` need.
     unsafe {
         for at in 0..chunks {
-            let mut columns = [_mm512_setzero_ps(); SIDE];
-            for j in 0..SIDE {
-                columns[j] = f32::load(&whole_b[j][at]);
-            }
-            for i in 0..SIDE {
-                let row = f32::load(&whole_a[i][at]);
-                for j in 0..SIDE {
-                    sums[i][j] = _mm512_fmadd_ps(row, columns[j], sums[i][j]);
-                }
-            }
+            let columns =
+                [f32::load(&b0[at]), f32::load(&b1[at]), f32::load(&b2[at]), f32::load(&b3[at])];
+            add_row(&mut sums[0], f32::load(&a0[at]), columns);
+            add_row(&mut sums[1], f32::load(&a1[at]), columns);
+            add_row(&mut sums[2], f32::load(&a2[at]), columns);
+            add_row(&mut sums[3], f32::load(&a3[at]), columns);
         }
         if !dims.is_multiple_of(LANES) {
-            let from = chunks * LANES;
+            let rest = chunks * LANES..dims;
             let mut columns = [_mm512_setzero_ps(); SIDE];
             for j in 0..SIDE {
-                columns[j] = f32::load_rest(&b[j][from..dims]);
+                columns[j] = f32::load_rest(&b[j][rest.clone()]);
             }
             for i in 0..SIDE {
-                let row = f32::load_rest(&a[i][from..dims]);
-                for j in 0..SIDE {
-                    sums[i][j] = _mm512_fmadd_ps(row, columns[j], sums[i][j]);
-                }
+                add_row(&mut sums[i], f32::load_rest(&a[i][rest.clone()]), columns);
             }
         }
     }
     folded(&sums)
 }
 
+/// The whole chunks of a row.
+#[inline(always)]
+fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
+    &row.as_chunks().0[..chunks]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn add_row(sums: &mut [__m512; SIDE], row: __m512, columns: [__m512; SIDE]) {
+    sums[0] = _mm512_fmadd_ps(row, columns[0], sums[0]);
+    sums[1] = _mm512_fmadd_ps(row, columns[1], sums[1]);
+    sums[2] = _mm512_fmadd_ps(row, columns[2], sums[2]);
+    sums[3] = _mm512_fmadd_ps(row, columns[3], sums[3]);
+}
+
+/// The tile with rows and columns exchanged.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn turned(tile: Tile) -> Tile {
+    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    // SAFETY: this function needs what `load` needs.
+    let tile = unsafe { f32::load(&tile) };
+    stored(_mm512_permutexvar_ps(order, tile))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn stored(lanes: __m512) -> [f32; LANES] {
+    let mut out = [0.0; LANES];
+    // SAFETY: there is room for sixteen numbers.
+    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), lanes) };
+    out
+}
+
 /// The canonical tree over sixteen registers at once: at each step two registers give their halves
 /// to one, so that sixteen sums cost thirty shuffles.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn folded(sums: &[[__m512; SIDE]; SIDE]) -> [f32; SIDE * SIDE] {
+fn folded(sums: &[[__m512; SIDE]; SIDE]) -> Tile {
     let mut rows = [_mm512_setzero_ps(); SIDE];
     for j in 0..SIDE {
         // Lanes 0..8 with 8..16: quarters (row 0: 0 1, row 1: 0 1) and (row 2, row 3).
@@ -226,10 +258,7 @@ fn folded(sums: &[[__m512; SIDE]; SIDE]) -> [f32; SIDE * SIDE] {
     let left = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[0], rows[1]);
     let right = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[2], rows[3]);
     let all = lane_sums::<0b10_00_10_00, 0b11_01_11_01>(left, right);
-    let mut out = [0.0; SIDE * SIDE];
-    // SAFETY: there is room for sixteen numbers.
-    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), all) };
-    out
+    stored(all)
 }
 
 #[inline]
@@ -244,4 +273,4 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
     _mm512_add_ps(_mm512_shuffle_ps::<LOW>(a, b), _mm512_shuffle_ps::<HIGH>(a, b))
 }
 
-tiles!("avx512f,avx2,fma", SIDE, SIDE);
+tiles!("avx512f,avx2,fma");

@@ -156,42 +156,106 @@ pub fn add_scaled<A: Element, const N: usize>(sum: &mut [f32], weights: [f32; N]
     dispatch!(add_scaled(sum, weights, rows));
 }
 
-/// Writes `a_i · b_j` for all rows of `dims` numbers, a row of `out` for each row of `a`.
+/// Rows of the same number of numbers, wherever they lie.
+pub trait Rows: Copy {
+    /// How many there are.
+    fn count(self) -> usize;
+
+    /// One of them.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such row.
+    fn row(&self, at: usize) -> &[f32];
+}
+
+/// Rows that lie one after another.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'r> {
+    /// Their numbers.
+    pub values: &'r [f32],
+    /// How many each of them has.
+    pub dims: usize,
+}
+
+impl Rows for Packed<'_> {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.values.len() / self.dims
+    }
+
+    #[inline(always)]
+    fn row(&self, at: usize) -> &[f32] {
+        &self.values[at * self.dims..(at + 1) * self.dims]
+    }
+}
+
+/// Rows that lie anywhere.
+impl Rows for &[&[f32]] {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn row(&self, at: usize) -> &[f32] {
+        self[at]
+    }
+}
+
+/// Four rows from number `at` on, the last one again where there are no more.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn four<R: Rows>(rows: &R, at: usize, dims: usize) -> [&[f32]; 4] {
+    let last = rows.count() - 1;
+    [
+        &rows.row(at)[..dims],
+        &rows.row((at + 1).min(last))[..dims],
+        &rows.row((at + 2).min(last))[..dims],
+        &rows.row((at + 3).min(last))[..dims],
+    ]
+}
+
+/// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`.
 ///
 /// # Panics
 ///
-/// Where `dims` is 0, or `out` is not as long as there are products.
-pub fn products(a: &[f32], b: &[f32], dims: usize, out: &mut [f32]) {
-    let (height, width) = (a.len() / dims, b.len() / dims);
-    assert_eq!(out.len(), height * width, "a number a product");
+/// Where a row is shorter than `dims`, or `out` is not as long as there are products.
+pub fn products<A: Rows, B: Rows>(a: A, b: B, dims: usize, out: &mut [f32]) {
+    assert_eq!(out.len(), a.count() * b.count(), "a number a product");
     if !out.is_empty() {
-        dispatch!(products(&a[..height * dims], &b[..width * dims], dims, out));
+        dispatch!(products(a, b, dims, out));
     }
 }
 
-/// Writes `a_i · a_j` for all rows of `dims` numbers, each product computed once.
+/// Writes `a_i · a_j` for all rows, each product computed once.
 ///
 /// # Panics
 ///
-/// Where `dims` is 0, or `out` is not as long as there are products.
-pub fn gram(a: &[f32], dims: usize, out: &mut [f32]) {
-    let side = a.len() / dims;
-    assert_eq!(out.len(), side * side, "a number a product");
-    if side > 0 {
-        dispatch!(gram(&a[..side * dims], dims, out));
+/// Where a row is shorter than `dims`, or `out` is not as long as there are products.
+pub fn gram<A: Rows>(a: A, dims: usize, out: &mut [f32]) {
+    assert_eq!(out.len(), a.count() * a.count(), "a number a product");
+    if !out.is_empty() {
+        dispatch!(gram(a, dims, out));
     }
 }
 
-/// Asks for the memory that a value lies in, so that it is there when it is read.
+/// Bytes that memory is fetched in.
+const LINE: usize = 64;
+
+/// Asks for the memory that values lie in, so that it is there when they are read.
 #[inline]
-pub fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::_MM_HINT_T0;
         use std::arch::x86_64::_mm_prefetch;
-        // SAFETY: a prefetch reads nothing and cannot fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+        let start = values.as_ptr().cast::<i8>();
+        for at in (0..size_of_val(values)).step_by(LINE) {
+            // SAFETY: a prefetch reads nothing and cannot fault.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at)) };
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = (values, LINE);
 }

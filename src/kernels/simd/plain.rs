@@ -4,6 +4,7 @@
 
 use crate::kernels::simd::Element;
 use crate::kernels::simd::LANES;
+use crate::kernels::simd::Rows;
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
@@ -60,22 +61,21 @@ pub(super) fn add_scaled<A: Element, const N: usize>(
     }
 }
 
-pub(super) fn products(a: &[f32], b: &[f32], dims: usize, out: &mut [f32]) {
-    let columns = b.len() / dims;
-    for (row, out) in a.chunks_exact(dims).zip(out.chunks_exact_mut(columns.max(1))) {
-        for (other, out) in b.chunks_exact(dims).zip(out) {
-            *out = dot(row, other);
+pub(super) fn products<A: Rows, B: Rows>(a: A, b: B, _dims: usize, out: &mut [f32]) {
+    for i in 0..a.count() {
+        for j in 0..b.count() {
+            out[i * b.count() + j] = dot(a.row(i), b.row(j));
         }
     }
 }
 
-pub(super) fn gram(a: &[f32], dims: usize, out: &mut [f32]) {
-    let rows = a.len() / dims;
-    for (i, row) in a.chunks_exact(dims).enumerate() {
-        for (j, other) in a.chunks_exact(dims).enumerate().skip(i) {
-            let product = dot(row, other);
-            out[i * rows + j] = product;
-            out[j * rows + i] = product;
+pub(super) fn gram<A: Rows>(a: A, _dims: usize, out: &mut [f32]) {
+    let side = a.count();
+    for i in 0..side {
+        for j in i..side {
+            let product = dot(a.row(i), a.row(j));
+            out[i * side + j] = product;
+            out[j * side + i] = product;
         }
     }
 }

@@ -38,7 +38,9 @@ macro_rules! matrices {
         let (a, b, dims): (&[f32], &[f32], usize) = ($a, $b, $dims);
         let (height, width) = (a.len() / dims, b.len() / dims);
         let (mut products, mut gram) = (vec![9.0; height * width], vec![9.0; height * height]);
-        $from::products(a, b, dims, &mut products);
+        let (a, b) = (Packed { values: a, dims }, Packed { values: b, dims });
+        let apart: Vec<&[f32]> = (0..width).map(|at| b.row(at)).collect();
+        $from::products(a, apart.as_slice(), dims, &mut products);
         $from::gram(a, dims, &mut gram);
         products.extend(gram);
         Outcome(products.into_iter().map(f32::to_bits).collect())
