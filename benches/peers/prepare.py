@@ -4,8 +4,8 @@ prepare.py SHARED_DATA FOLDER
 
 From GloVe 6B 100d (half precision, widened once) and the first 10,000 STS pairs where the folder of
 shared data has them; otherwise from made-up vectors and texts of the same sizes, whose scores mean
-nothing. Files in FOLDER: `vectors.npy` (float32), `vocabulary.txt`,
-`pairs.tsv`, and two model2vec folders.
+nothing. Files in FOLDER: `vectors.npy` (float32), `vocabulary.txt`, `pairs.tsv`, and two model2vec
+folders.
 """
 
 import json
