@@ -1,0 +1,37 @@
+//! cognate through its public library: `ours MODEL PAIRS`.
+
+use cognate::engine::Engine;
+use cognate::engine::Query;
+use cognate_peers::Pair;
+use cognate_peers::Turn;
+use cognate_peers::arguments;
+use cognate_peers::cosine;
+use cognate_peers::take_turns;
+
+fn main() {
+    let [model, pairs] = arguments(["MODEL", "PAIRS"]);
+    let engine = Engine::open(model.as_ref(), &Default::default()).expect("the model opens");
+    take_turns(&pairs, |method, pairs| match method {
+        "embed" => Some(embed(&engine, pairs)),
+        name => {
+            let query = Query::new(engine.method(name).ok()?);
+            let score = || engine.similarity(pairs, &query).expect("the texts are proper");
+            Some(Turn::scoring(|| score().scores))
+        }
+    });
+}
+
+fn embed(engine: &Engine, pairs: &[Pair]) -> Turn {
+    let query = Query::new(engine.method("avg-cos").expect("it is a method"));
+    let texts: Vec<&str> = pairs.iter().flat_map(|(a, b)| [a.as_str(), b.as_str()]).collect();
+    Turn::making(
+        || engine.embed(&texts, &query).expect("the texts are proper").vectors,
+        |vectors| {
+            let score = |two: &[Option<Vec<f32>>]| match two {
+                [Some(one), Some(other)] => cosine(one, other),
+                _ => 0.0,
+            };
+            vectors.chunks_exact(2).map(score).collect()
+        },
+    )
+}
