@@ -88,22 +88,28 @@ fn plain(routes: Routes) -> Router<Arc<App>> {
 impl App {
     /// The routes of the public address.
     pub fn router(self: &Arc<Self>) -> Router {
-        let mut routes = guarded(self, questions()).merge(plain(life())).merge(people());
+        self.router_with(Router::new())
+    }
+
+    /// The routes of the public address and more questions, behind the same frame and keys.
+    pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
+        let questions = guarded(self, plain(questions()).merge(more));
+        let mut routes = questions.merge(plain(life())).merge(people());
         if self.settings.admin_listen.is_none() {
-            routes = routes.merge(plain(state())).merge(guarded(self, orders()));
+            routes = routes.merge(plain(state())).merge(guarded(self, plain(orders())));
         }
         surround(self, routes)
     }
 
     /// The routes of the operators' own address.
     pub fn admin_router(self: &Arc<Self>) -> Router {
-        let routes = plain(life()).merge(plain(state())).merge(guarded(self, orders()));
+        let routes = plain(life()).merge(plain(state())).merge(guarded(self, plain(orders())));
         surround(self, routes)
     }
 }
 
-fn guarded(app: &Arc<App>, routes: Routes) -> Router<Arc<App>> {
-    plain(routes).route_layer(from_fn_with_state(Arc::clone(app), authorise))
+fn guarded(app: &Arc<App>, routes: Router<Arc<App>>) -> Router<Arc<App>> {
+    routes.route_layer(from_fn_with_state(Arc::clone(app), authorise))
 }
 
 fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
