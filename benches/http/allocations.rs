@@ -2,6 +2,7 @@
 //!
 //! The contestants of `--bench http` under an allocator that counts, which would spoil the times.
 
+#[allow(dead_code)]
 #[path = "../load/chance.rs"]
 mod chance;
 mod contest;

@@ -48,16 +48,19 @@ struct Counted {
 
 impl Row {
     /// Microseconds of processor time a request.
+    #[allow(dead_code)]
     pub fn micros(&self) -> f64 {
         self.taken.nanos / 1e3 / self.requests as f64
     }
 
     /// Allocations a request.
+    #[allow(dead_code)]
     pub fn allocations(&self) -> f64 {
         self.taken.allocations / self.requests as f64
     }
 
     /// Bytes allocated a request.
+    #[allow(dead_code)]
     pub fn bytes(&self) -> f64 {
         self.taken.bytes / self.requests as f64
     }

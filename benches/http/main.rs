@@ -5,6 +5,7 @@
 //! processor time of the server's own process is what a request takes from the machine. Contestants
 //! take turns, and the figures are medians of rounds. `--bench http_allocations` counts allocations.
 
+#[allow(dead_code)]
 #[path = "../load/chance.rs"]
 mod chance;
 mod contest;

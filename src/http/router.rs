@@ -1,5 +1,5 @@
-//! Which path leads where, and what stands around the handlers, from the outside in: the frame, a
-//! net under panics, CORS, and for questions the keys.
+//! Which path leads where, and what stands around the handlers, from the outside in: the frame
+//! with a net under panics, CORS, and for questions the keys.
 
 use std::sync::Arc;
 
@@ -7,11 +7,7 @@ use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::Method as Verb;
 use axum::http::header;
-use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
-use axum::response::Response;
 use axum::routing::get;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::AllowOrigin;
 use tower_http::cors::CorsLayer;
 use utoipa::openapi::OpenApi;
@@ -23,8 +19,8 @@ use crate::http::embed;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::explain;
-use crate::http::frame::frame;
-use crate::http::guard::authorise;
+use crate::http::frame::Frame;
+use crate::http::guard::Guard;
 use crate::http::listing;
 use crate::http::openapi;
 use crate::http::pages;
@@ -109,15 +105,10 @@ impl App {
 }
 
 fn guarded(app: &Arc<App>, routes: Router<Arc<App>>) -> Router<Arc<App>> {
-    routes.route_layer(from_fn_with_state(Arc::clone(app), authorise))
+    routes.route_layer(Guard::new(Arc::clone(app)))
 }
 
 fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
-    let panics = app.metrics.panics.clone();
-    let caught = move |payload: Box<dyn std::any::Any + Send>| -> Response {
-        panics.increment(1);
-        ApiError::panicked(&*payload).into_response()
-    };
     let mut routes = routes.fallback(not_found).method_not_allowed_fallback(not_allowed);
     if !app.settings.cors_origins.is_empty() {
         let origins = app.settings.cors_origins.iter();
@@ -132,10 +123,7 @@ fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
             .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION]);
         routes = routes.layer(cors);
     }
-    routes
-        .layer(CatchPanicLayer::custom(caught))
-        .layer(from_fn_with_state(Arc::clone(app), frame))
-        .with_state(Arc::clone(app))
+    routes.layer(Frame::new(Arc::clone(app))).with_state(Arc::clone(app))
 }
 
 async fn not_found() -> ApiError {
