@@ -26,13 +26,7 @@ pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
 
 /// Reads JSON.
 pub fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
-    // Looked at as a whole, bytes are known to be text in a tenth of the time that it takes string
-    // by string. Where they are not, the parser says where.
-    let read = match std::str::from_utf8(body) {
-        Ok(text) => serde_json::from_str(text),
-        Err(_) => serde_json::from_slice(body),
-    };
-    read.map_err(|error| {
+    serde_json::from_slice(body).map_err(|error| {
         // Following the path costs time, so only a body that is known to be faulty is followed.
         let mut reader = serde_json::Deserializer::from_slice(body);
         let at = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
