@@ -2,27 +2,36 @@
 //! crossing the hand-over costs more than it gives; above it, a second core pays.
 //!
 //! `cargo bench --bench handover` prints both for questions of growing length, on the default model,
-//! and where `cognate::http::compute::INLINE_NANOS` lies between them.
+//! beside what `cognate::http::endpoint::estimate` takes them for: where its constants and
+//! `cognate::http::compute::INLINE_NANOS` come from. Wall time includes waiting for the pool's
+//! threads; processor time does not, and is the figure to go by on a shared machine.
 
 mod support;
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cognate::engine::{Engine, Query};
+use cognate::http::Shelf;
+use cognate::http::asked::Asked;
 use cognate::http::compute::{Compute, INLINE_NANOS, Work};
+use cognate::http::endpoint::estimate;
 use cognate::http::metrics::Metrics;
 use cognate::http::openapi::routes;
 use cognate::methods::Method;
-use support::Contestant;
+use rustix::time::{ClockId, clock_gettime};
 
 /// A part of a long question, as the service cuts it.
 const PART: usize = 128;
+/// Rounds after the first, which warms up.
+const ROUNDS: usize = 9;
 
 fn main() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
-    let engine: &'static Engine =
-        Box::leak(Box::new(Engine::open(&path, &Default::default()).expect("the model opens")));
+    let engine = Engine::open(&path, &Default::default()).expect("the model opens");
+    let shelf: &'static Shelf = Box::leak(Box::new(Shelf::of("default", engine)));
+    let served = shelf.choose(None).expect("there is a model");
     let lines = support::running_text();
     let short = |line: &String| line.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
     let texts: Vec<String> = lines.iter().take(8192).map(short).collect();
@@ -39,20 +48,26 @@ fn main() {
     let mut rows = Vec::new();
     println!("{threads} threads; inline up to an estimate of {} us", INLINE_NANOS / 1000);
     println!(
-        "{:>16} {:>6} {:>11} {:>11} {:>7}",
-        "method", "pairs", "inline us", "pool us", "ratio"
+        "{:>16} {:>6} {:>9} {:>9} | {:>9} {:>9} | {:>9} {:>9}  us",
+        "method", "pairs", "bytes", "estimate", "CPU here", "on pool", "wall here", "on pool"
     );
     for method in [Method::AvgCos, Method::DynamaxJaccard, Method::Blend] {
+        let query = Query::new(method);
+        let asked = Asked { served: served.clone(), query };
         for length in [1, 4, 16, 64, 256, 1024, 4000] {
-            let (query, repeats) = (Query::new(method), 4096 / length);
+            let bytes: usize = pairs[..length].iter().map(|(a, b)| a.len() + b.len()).sum();
+            let multiplications: u64 =
+                pairs[..length].iter().map(|(a, b)| asked.multiplications(a, b)).sum();
+            let estimate = estimate(bytes, multiplications) as f64 / 1e3;
+            let repeats = (4096 / length).min(512);
             let deadline = || Instant::now() + Duration::from_secs(60);
             let score = move |work: &Work| {
-                let part = |range: std::ops::Range<usize>| engine.similarity(&pairs[range], &query);
-                work.in_parts(length, PART, part).map(|scores| scores.scores.len() as u64)
+                let part = |range: Range<usize>| served.engine.similarity(&pairs[range], &query);
+                work.in_parts(length, PART, part).map(|scores| scores.scores.len())
             };
-            let inline =
+            let here =
                 || (0..repeats).map(|_| score(&Work::inline(deadline())).expect("scored")).sum();
-            let pooled = || {
+            let on_pool = || {
                 runtime.block_on(async {
                     let mut sum = 0;
                     for _ in 0..repeats {
@@ -62,16 +77,39 @@ fn main() {
                     sum
                 })
             };
-            let mut contestants: [Contestant<'_>; 2] =
-                [("inline", Box::new(inline)), ("pool", Box::new(pooled))];
-            let times = support::interleaved(&mut contestants, 9);
-            let [inline, pool] = [0, 1].map(|place| times[place] / repeats as f64 * 1e6);
-            let ratio = pool / inline;
-            println!("{:>16} {length:>6} {inline:>11.1} {pool:>11.1} {ratio:>7.2}", method.name());
+            let mut times: [Vec<f64>; 4] = Default::default();
+            for round in 0..=ROUNDS {
+                let turns = [taken(&here), taken(&on_pool)];
+                if round > 0 {
+                    for (place, seconds) in turns.into_iter().flatten().enumerate() {
+                        times[place].push(seconds / repeats as f64 * 1e6);
+                    }
+                }
+            }
+            let [cpu_here, wall_here, cpu_pool, wall_pool] = times.map(support::median);
+            println!(
+                "{:>16} {length:>6} {bytes:>9} {estimate:>9.1} | {cpu_here:>9.1} {cpu_pool:>9.1} \
+                 | {wall_here:>9.1} {wall_pool:>9.1}",
+                method.name()
+            );
             rows.push(serde_json::json!({
-                "method": method.name(), "pairs": length, "inline_us": inline, "pool_us": pool,
+                "method": method.name(), "pairs": length, "bytes": bytes,
+                "multiplications": multiplications, "estimate_us": estimate,
+                "cpu_us": {"here": cpu_here, "pool": cpu_pool},
+                "wall_us": {"here": wall_here, "pool": wall_pool},
             }));
         }
     }
     support::record("handover", &serde_json::json!({"threads": threads, "rows": rows}));
+}
+
+/// Seconds of processor time, all threads together, and of wall time that work takes.
+fn taken(work: &dyn Fn() -> usize) -> [f64; 2] {
+    let cpu = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    let (start, before) = (Instant::now(), cpu());
+    std::hint::black_box(work());
+    [cpu() - before, start.elapsed().as_secs_f64()]
 }

@@ -57,8 +57,13 @@ impl Admission {
         Arc::clone(&self.units).try_acquire_many_owned(units).map_err(|_| self.overloaded())
     }
 
+    /// The refusal of work that was admitted and then finds no place to wait.
+    pub fn queue_full(&self) -> ApiError {
+        ApiError { full_queue: true, ..self.overloaded() }
+    }
+
     /// The refusal, with one of two times to wait so that the refused do not all come back at once.
-    pub fn overloaded(&self) -> ApiError {
+    fn overloaded(&self) -> ApiError {
         let turn = self.refusals.fetch_add(1, Ordering::Relaxed);
         let detail = "more work is in progress than this server takes on; ask again, or another";
         ApiError { retry_after_s: Some(1 + turn % 2), ..ApiError::new(Code::Overloaded, detail) }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
 
 use arc_swap::ArcSwap;
+use arc_swap::Guard;
 
 use crate::http::admission::Admission;
 use crate::http::compute::Compute;
@@ -81,8 +82,8 @@ impl App {
     }
 
     /// The keys that are let in; none if everybody is.
-    pub fn access(&self) -> Arc<Option<Access>> {
-        self.access.load_full()
+    pub fn access(&self) -> Guard<Arc<Option<Access>>> {
+        self.access.load()
     }
 
     /// Opens the key file and the model files again, checks them, and takes them into use; what is

@@ -20,25 +20,7 @@ use crate::http::models::Served;
 use crate::http::models::Shelf;
 use crate::http::settings::Settings;
 use crate::methods::Kind;
-
-/// What two vectors are compared by: the cosine of their angle, or 1 / (1 + their distance).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MeasureName {
-    /// The cosine of their angle.
-    Cosine,
-    /// 1 / (1 + distance), so that larger is always more alike.
-    Euclidean,
-}
-
-impl From<MeasureName> for Measure {
-    fn from(name: MeasureName) -> Self {
-        match name {
-            MeasureName::Cosine => Self::Cosine,
-            MeasureName::Euclidean => Self::Euclidean,
-        }
-    }
-}
+use crate::methods::Method;
 
 /// What to do with a text of which no word is known: list it as unscored, or refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -59,7 +41,7 @@ pub struct Choice<'r, 'b> {
     /// The method's name.
     pub method: Option<&'r Text<'b>>,
     /// The measure.
-    pub measure: Option<MeasureName>,
+    pub measure: Option<Measure>,
     /// What to do with unknown texts.
     pub oov: Option<Oov>,
     /// Whether a text with too many tokens is cut.
@@ -78,10 +60,13 @@ impl Choice<'_, '_> {
     /// Finds the model and the method.
     pub fn resolve(&self, shelf: &Shelf) -> Result<Asked, ApiError> {
         let served = shelf.choose(self.model.map(AsRef::as_ref))?;
-        let method = served.engine.method(self.method.map_or("auto", AsRef::as_ref))?;
+        let name = self.method.map_or("auto", AsRef::as_ref);
+        // Mostly a name is as listings have it, and need not be folded to be known.
+        let listed = Method::ALL.iter().copied().find(|method| method.name() == name);
+        let method = listed.map_or_else(|| served.engine.method(name), Ok)?;
         let query = Query {
             method,
-            measure: self.measure.map(Measure::from),
+            measure: self.measure,
             refuse_unknown: self.oov == Some(Oov::Error),
             truncate: self.truncate.unwrap_or(false),
         };

@@ -21,6 +21,9 @@ use crate::http::settings::Settings;
 /// Bodies up to this size are read to their end after a refusal, so that the connection lives on.
 const CHEAP_TO_SKIP: u64 = 64 << 10;
 
+/// Most bytes that room is made for before they came: who announces a long body need not send it.
+const ROOM: usize = 64 << 10;
+
 /// Refuses a body that is not plain JSON, by its headers.
 pub fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
     check_encoding(headers)?;
@@ -123,6 +126,10 @@ pub async fn read(request: Request, settings: &Settings) -> Result<Bytes, ApiErr
         }
         if whole.len() + data.len() > limit {
             return Err(too_large(limit, whole.len() + data.len()));
+        }
+        if whole.is_empty() {
+            let expected = declared.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+            whole.reserve(expected.min(ROOM));
         }
         whole.extend_from_slice(&data);
     }

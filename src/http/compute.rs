@@ -25,12 +25,10 @@ use crate::http::error::Code;
 use crate::http::metrics::Metrics;
 
 /// Estimated nanoseconds up to which an answer is computed where its request was read. A hand-over
-/// costs 5 to 10 µs of processor time and the runtime's own threads must not be held much longer
-/// than a hundred; `cargo bench --bench handover` measures where the two lines cross.
+/// costs about 4 µs of processor time and parses the body a second time, so for less work it does not
+/// pay; and the runtime's own threads must not be held much longer. `cargo bench --bench handover`
+/// measures it.
 pub const INLINE_NANOS: u64 = 100_000;
-
-/// Bytes of a body up to which it is parsed where it was read: 32 KiB take about 30 µs.
-pub const INLINE_BYTES: usize = 32 << 10;
 
 /// Estimated nanoseconds of one part of a large answer.
 pub const PART_NANOS: u64 = 1_000_000;
@@ -38,7 +36,8 @@ pub const PART_NANOS: u64 = 1_000_000;
 /// A computation's conditions.
 pub struct Work {
     deadline: Instant,
-    cancelled: Arc<AtomicBool>,
+    /// Set when nobody waits for the answer any more; what is answered at once cannot be told.
+    cancelled: Option<Arc<AtomicBool>>,
     /// Whether parts may go to other threads.
     spread: bool,
 }
@@ -46,12 +45,12 @@ pub struct Work {
 impl Work {
     /// Work that is done on the thread it is on.
     pub fn inline(deadline: Instant) -> Self {
-        Self { deadline, cancelled: Arc::default(), spread: false }
+        Self { deadline, cancelled: None, spread: false }
     }
 
     /// Whether the answer is still wanted and in time.
     pub fn go_on(&self) -> Result<(), ApiError> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.cancelled.as_ref().is_some_and(|told| told.load(Ordering::Relaxed)) {
             return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
         }
         if Instant::now() > self.deadline {
@@ -158,7 +157,7 @@ impl Compute {
         let cancelled = Arc::new(AtomicBool::new(false));
         let (house, panics) = (Arc::clone(&self.house), metrics.panics.clone());
         let (answer, answered) = oneshot::channel();
-        let mut work = Work { deadline, cancelled: Arc::clone(&cancelled), spread: false };
+        let mut work = Work { deadline, cancelled: Some(Arc::clone(&cancelled)), spread: false };
         self.pool.spawn(move || {
             let running = Running::begin(&house);
             // Sharing threads pays only while no other job could have them.

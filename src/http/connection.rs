@@ -22,6 +22,7 @@ use hyper::body::Frame;
 use hyper::body::Incoming;
 use hyper::body::SizeHint;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
 use tokio::net::TcpStream;
@@ -106,7 +107,7 @@ pub async fn converse(
 ) -> Ending {
     let exchange = Arc::new(Exchange::default());
     let socket = Socket::new(stream, exchange.clone(), terms.write_timeout);
-    let service = Conversation {
+    let conversation = Conversation {
         router,
         peer: Peer(peer),
         exchange: exchange.clone(),
@@ -114,6 +115,8 @@ pub async fn converse(
         served: AtomicU64::new(0),
         most: terms.requests,
     };
+    // A type that implements the trait of services would have to box each answer to name it.
+    let service = service_fn(move |request| conversation.answer(request));
     let served = terms.protocol.serve_connection(TokioIo::new(socket), service);
     let mut served = std::pin::pin!(served);
     let ended = tokio::select! {
@@ -150,25 +153,24 @@ struct Conversation {
     most: u64,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Conversation {
-    type Response = Response<Reply>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Reply>, Infallible>> + Send>>;
-
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+impl Conversation {
+    fn answer(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Reply>, Infallible>> + use<> {
         let last = self.served.fetch_add(1, Relaxed).saturating_add(1) >= self.most;
         let answering = self.exchange.begin();
         let stop = self.stop.clone();
         request.extensions_mut().insert(self.peer);
         let request = request.map(|body| Received::new(body, self.exchange.clone()));
         let answer = self.router.clone().call(request);
-        Box::pin(async move {
+        async move {
             let Ok(mut response) = answer.await;
             if last || stop.is_leaving() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(response.map(|body| Reply { body, _answering: answering }))
-        })
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::http::endpoint;
 use crate::http::endpoint::Endpoint;
 use crate::http::endpoint::Plan;
 use crate::http::endpoint::Question;
+use crate::http::endpoint::WRITING;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::fields::OneOrMore;
@@ -156,8 +157,7 @@ impl<'b> Question<'b> for EmbedRequest<'b> {
         let bytes = self.texts().iter().map(|text| text.as_ref().len()).sum();
         let of_text = |text: &Text<'_>| asked.multiplications(text.as_ref(), "");
         let scoring = self.texts().iter().map(of_text).fold(0, u64::saturating_add);
-        // Writing a number as text takes as long as some hundred multiplications.
-        let writing = (length as u64).saturating_mul(dims as u64).saturating_mul(100);
+        let writing = (length as u64).saturating_mul(dims as u64).saturating_mul(WRITING);
         Plan::new(asked, length, bytes, scoring.saturating_add(writing), app)
     }
 

@@ -180,6 +180,8 @@ pub struct ApiError {
     pub retry_after_s: Option<u32>,
     /// Whether the connection is closed, because not all of the body was read.
     pub close: bool,
+    /// Whether there was no place left to wait for the compute threads, which is counted apart.
+    pub full_queue: bool,
     /// One more header that the refusal owes.
     pub header: Option<Box<(HeaderName, HeaderValue)>>,
     /// What the log is told beyond the detail; never sent.
@@ -196,7 +198,16 @@ impl ApiError {
         };
         let detail = detail.into();
         let close = matches!(code, Code::Draining | Code::RequestTimeout | Code::BodyTooLarge);
-        Self { code, detail, faults: Vec::new(), retry_after_s, close, header: None, cause: None }
+        Self {
+            code,
+            detail,
+            faults: Vec::new(),
+            retry_after_s,
+            close,
+            full_queue: false,
+            header: None,
+            cause: None,
+        }
     }
 
     /// A refusal of one place in the body.

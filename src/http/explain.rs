@@ -12,25 +12,23 @@ use utoipa::ToSchema;
 use crate::engine::Counts;
 use crate::engine::ExplainedWord;
 use crate::engine::Explanation;
+use crate::engine::Measure;
 use crate::engine::Place;
 use crate::engine::QueryError;
 use crate::engine::UnknownToken;
 use crate::http::app::App;
 use crate::http::asked::Choice;
-use crate::http::asked::MeasureName;
 use crate::http::asked::Oov;
 use crate::http::compute::Work;
 use crate::http::endpoint;
 use crate::http::endpoint::Endpoint;
 use crate::http::endpoint::Plan;
 use crate::http::endpoint::Question;
+use crate::http::endpoint::WRITING;
 use crate::http::error::ApiError;
 use crate::http::fields::Text;
 use crate::http::models::Shelf;
 use crate::http::schema;
-
-/// Bytes that one cosine of the matrix takes as JSON.
-const BYTES_PER_COSINE: usize = 13;
 
 /// The body of `POST /explain`.
 #[derive(Debug, Deserialize)]
@@ -44,7 +42,7 @@ pub struct ExplainRequest<'b> {
     model: Option<Text<'b>>,
     #[serde(borrow)]
     method: Option<Text<'b>>,
-    measure: Option<MeasureName>,
+    measure: Option<Measure>,
     oov: Option<Oov>,
     truncate: Option<bool>,
 }
@@ -128,7 +126,7 @@ impl<'b> Question<'b> for ExplainRequest<'b> {
         let dims = asked.served.engine.model().vectors().dims() as u64;
         let cells = (a.len() as u64 / 6 + 1) * (b.len() as u64 / 6 + 1);
         // The matrix is computed and written whatever the method.
-        let matrix = cells * (dims + 8 * BYTES_PER_COSINE as u64);
+        let matrix = cells * (dims + WRITING);
         let scoring = asked.multiplications(a, b);
         Plan::new(asked, 1, a.len() + b.len(), scoring.saturating_add(matrix), app)
     }

@@ -2,22 +2,35 @@
 //! has, and the document of a refusal.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
+use std::io::Write;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+use std::task::Context;
+use std::task::Poll;
+use std::task::ready;
 use std::time::Duration;
 use std::time::Instant;
 
 use axum::extract::MatchedPath;
 use axum::extract::Request;
-use axum::extract::State;
 use axum::http::HeaderName;
 use axum::http::HeaderValue;
 use axum::http::Method as Verb;
 use axum::http::StatusCode;
 use axum::http::header;
-use axum::middleware::Next;
+use axum::response::IntoResponse;
 use axum::response::Response;
+use axum::routing::Route;
+use axum::routing::future::RouteFuture;
+use futures_util::FutureExt;
+use futures_util::future::CatchUnwind;
+use pin_project_lite::pin_project;
+use tower::Layer;
+use tower::Service;
 
 use crate::http::app::App;
 use crate::http::error::ApiError;
@@ -25,62 +38,152 @@ use crate::http::error::Code;
 use crate::http::metrics::UNMATCHED;
 use crate::http::trace::Answered;
 use crate::http::trace::Parent;
+use crate::http::trace::Span;
 use crate::http::trace::TraceId;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a client.
 const ID_BYTES: usize = 64;
 
-/// Frames one request.
-pub async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
-    let verb = request.method().clone();
-    let matched = request.extensions().get::<MatchedPath>().cloned();
-    let page = matched.as_ref().is_some_and(|path| is_page(path.as_str()));
-    let parent = Parent::of(request.headers());
-    let span = app.tracer.begin(&verb, matched.as_ref().map(MatchedPath::as_str), parent);
-    let in_flight = InFlight::begin(&app);
-    let mut response = next.run(request).await;
-    drop(in_flight);
-    let refusal = response.extensions_mut().remove::<ApiError>();
-    if let Some(error) = &refusal {
-        app.metrics.refused(error.code);
-        let written = error.respond(id.to_str().unwrap_or_default());
-        let inner = std::mem::replace(&mut response, written);
-        // Headers that the refusal met on its way out, such as `allow`, stay.
-        for (name, value) in inner.headers() {
-            if name != header::CONTENT_LENGTH && !response.headers().contains_key(name) {
-                response.headers_mut().append(name, value.clone());
-            }
-        }
-    }
-    if verb == Verb::OPTIONS && response.status() == StatusCode::OK {
-        *response.status_mut() = StatusCode::NO_CONTENT;
-    }
-    let took = started.elapsed();
-    let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
-    app.metrics.answered(route, &verb, response.status(), took);
-    let status = response.status();
-    let line = Line { id: &id, trace: span.trace(), route, verb: &verb, status, took };
-    log(&line, refusal.as_ref());
-    let code = refusal.map(|error| error.code.name());
-    span.end(&Answered { id: id.to_str().unwrap_or_default(), status, code });
-    decorate(&mut response, id, page);
-    response
-}
+/// Frames every request of the routes it is laid around, and catches their panics. One layer for
+/// all of it: each layer costs a request several allocations, whatever it does.
+#[derive(Clone)]
+pub struct Frame(Arc<App>);
 
-/// Counts a request as in flight until it is dropped, also when the client went away.
-struct InFlight<'a>(&'a App);
-
-impl<'a> InFlight<'a> {
-    fn begin(app: &'a App) -> Self {
-        app.metrics.in_flight.increment(1.0);
+impl Frame {
+    /// A frame that counts and logs for this service.
+    pub fn new(app: Arc<App>) -> Self {
         Self(app)
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Layer<Route> for Frame {
+    type Service = Framed;
+
+    fn layer(&self, route: Route) -> Framed {
+        Framed { app: Arc::clone(&self.0), route }
+    }
+}
+
+/// A route in its frame.
+#[derive(Clone)]
+pub struct Framed {
+    app: Arc<App>,
+    route: Route,
+}
+
+impl Service<Request> for Framed {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Framing;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<Request>::poll_ready(&mut self.route, context)
+    }
+
+    fn call(&mut self, request: Request) -> Framing {
+        let begun = Begun::of(&self.app, &request);
+        // A route begins its work when it is polled, so no panic gets past the net here.
+        let answer = AssertUnwindSafe(self.route.call(request)).catch_unwind();
+        Framing { answer, begun: Some(begun) }
+    }
+}
+
+pin_project! {
+    /// The answer to a framed request.
+    pub struct Framing {
+        #[pin]
+        answer: CatchUnwind<AssertUnwindSafe<RouteFuture<Infallible>>>,
+        begun: Option<Begun>,
+    }
+}
+
+impl Future for Framing {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let answer = ready!(this.answer.poll(context));
+        let begun = this.begun.take().expect("a future is not polled after its end");
+        let response = match answer {
+            Ok(Ok(response)) => response,
+            Err(payload) => {
+                begun.in_flight.0.metrics.panics.increment(1);
+                ApiError::panicked(&*payload).into_response()
+            }
+        };
+        Poll::Ready(Ok(begun.finish(response)))
+    }
+}
+
+/// What is known of a request before it is answered.
+struct Begun {
+    in_flight: InFlight,
+    started: Instant,
+    id: HeaderValue,
+    verb: Verb,
+    matched: Option<MatchedPath>,
+    span: Span,
+}
+
+impl Begun {
+    fn of(app: &Arc<App>, request: &Request) -> Self {
+        let started = Instant::now();
+        let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
+        let verb = request.method().clone();
+        let matched = request.extensions().get::<MatchedPath>().cloned();
+        let parent = Parent::of(request.headers());
+        let span = app.tracer.begin(&verb, matched.as_ref().map(MatchedPath::as_str), parent);
+        Self { in_flight: InFlight::begin(app), started, id, verb, matched, span }
+    }
+
+    fn finish(self, mut response: Response) -> Response {
+        let Self { in_flight, started, id, verb, matched, span } = self;
+        let app = in_flight.end();
+        let refusal = response.extensions_mut().remove::<ApiError>();
+        if let Some(error) = &refusal {
+            app.metrics.refused(error);
+            let written = error.respond(id.to_str().unwrap_or_default());
+            let inner = std::mem::replace(&mut response, written);
+            // Headers that the refusal met on its way out, such as `allow`, stay.
+            for (name, value) in inner.headers() {
+                if name != header::CONTENT_LENGTH && !response.headers().contains_key(name) {
+                    response.headers_mut().append(name, value.clone());
+                }
+            }
+        }
+        if verb == Verb::OPTIONS && response.status() == StatusCode::OK {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        let took = started.elapsed();
+        let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
+        let status = response.status();
+        app.metrics.answered(route, &verb, status, took);
+        let line = Line { id: &id, trace: span.trace(), route, verb: &verb, status, took };
+        log(&line, refusal.as_ref());
+        let code = refusal.map(|error| error.code.name());
+        span.end(&Answered { id: id.to_str().unwrap_or_default(), status, code });
+        decorate(&mut response, id, is_page(route));
+        response
+    }
+}
+
+/// Counts a request as in flight until it is dropped, also when the client went away.
+struct InFlight(Arc<App>);
+
+impl InFlight {
+    fn begin(app: &Arc<App>) -> Self {
+        app.metrics.in_flight.increment(1.0);
+        Self(Arc::clone(app))
+    }
+
+    /// Ends it, before anything that need not count.
+    fn end(self) -> Arc<App> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.metrics.in_flight.decrement(1.0);
     }
@@ -137,9 +240,14 @@ fn request_id(offered: Option<&HeaderValue>, ids: &Ids) -> HeaderValue {
         return id.clone();
     }
     let number = ids.next.fetch_add(1, Ordering::Relaxed);
-    let id = format!("{:016x}{number:08x}", ids.process);
+    // Room for the digits of two of the largest numbers.
+    let mut digits = [0; 32];
+    let mut left = &mut digits[..];
+    let written = write!(left, "{:016x}{number:08x}", ids.process);
+    let length = 32 - left.len();
     // Hexadecimal digits are fit for a header.
-    HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("unknown"))
+    let id = written.ok().and_then(|()| HeaderValue::from_bytes(digits.get(..length)?).ok());
+    id.unwrap_or(HeaderValue::from_static("unknown"))
 }
 
 /// What the log says of a request. Neither texts nor headers nor paths that match no route.

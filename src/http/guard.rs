@@ -1,14 +1,23 @@
 //! Who may ask: keys and their quotas, looked at before a byte of the body is read.
 
+use std::convert::Infallible;
+use std::future::Ready;
+use std::future::ready;
 use std::sync::Arc;
+use std::task::Context;
+use std::task::Poll;
 
 use axum::extract::Request;
-use axum::extract::State;
 use axum::http::HeaderName;
 use axum::http::HeaderValue;
 use axum::http::header;
-use axum::middleware::Next;
+use axum::response::IntoResponse;
 use axum::response::Response;
+use axum::routing::Route;
+use axum::routing::future::RouteFuture;
+use futures_util::future::Either;
+use tower::Layer;
+use tower::Service;
 
 use crate::http::app::App;
 use crate::http::body;
@@ -60,19 +69,58 @@ impl Access {
     }
 }
 
-/// Lets a request through that may ask.
-pub async fn authorise(
-    State(app): State<Arc<App>>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
+/// Lets requests through to the routes it is laid around, if they may ask.
+#[derive(Clone)]
+pub struct Guard(Arc<App>);
+
+impl Guard {
+    /// A guard that knows this service's keys.
+    pub fn new(app: Arc<App>) -> Self {
+        Self(app)
+    }
+}
+
+impl Layer<Route> for Guard {
+    type Service = Guarded;
+
+    fn layer(&self, route: Route) -> Guarded {
+        Guarded { app: Arc::clone(&self.0), route }
+    }
+}
+
+/// A route behind its guard.
+#[derive(Clone)]
+pub struct Guarded {
+    app: Arc<App>,
+    route: Route,
+}
+
+impl Service<Request> for Guarded {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<Request>::poll_ready(&mut self.route, context)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        match authorise(&self.app, &mut request) {
+            Ok(()) => Either::Right(self.route.call(request)),
+            Err(error) => Either::Left(ready(Ok(error.into_response()))),
+        }
+    }
+}
+
+/// Looks whether a request may ask, and notes what else its caller may do.
+fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
     if let Some(access) = app.access().as_ref() {
         let scope = access
             .admit(request.headers().get(header::AUTHORIZATION))
-            .map_err(|error| body::left_unread(error, &request))?;
+            .map_err(|error| body::left_unread(error, request))?;
         request.extensions_mut().insert(Caller(scope));
     }
-    Ok(next.run(request).await)
+    Ok(())
 }
 
 /// What an authorised caller may do.

@@ -22,6 +22,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use metrics_exporter_prometheus::PrometheusRecorder;
 
 use crate::engine::Counts;
+use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::process;
 use crate::methods::Method;
@@ -48,6 +49,7 @@ pub struct Metrics {
     recorder: PrometheusRecorder,
     routes: HashMap<&'static str, Route>,
     shed: Vec<(Code, Counter)>,
+    shed_by_queue: Counter,
     methods: Vec<Counter>,
     texts: Counter,
     tokens: Counter,
@@ -59,8 +61,6 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Moments in which no more connections were accepted.
     pub connections_refused: Counter,
-    /// Requests for which the compute queue had no place.
-    pub shed_by_queue: Counter,
     /// Jobs that panicked, and handlers.
     pub panics: Counter,
     /// Reloads that worked.
@@ -156,11 +156,14 @@ impl Metrics {
     }
 
     /// Counts a refusal by its reason.
-    pub fn refused(&self, code: Code) {
-        if let Some((_, counter)) = self.shed.iter().find(|(reason, _)| *reason == code) {
+    pub fn refused(&self, error: &ApiError) {
+        let by_code = || self.shed.iter().find(|(reason, _)| *reason == error.code);
+        if error.full_queue {
+            self.shed_by_queue.increment(1);
+        } else if let Some((_, counter)) = by_code() {
             counter.increment(1);
         }
-        if code == Code::NonFiniteScore {
+        if error.code == Code::NonFiniteScore {
             self.non_finite.increment(1);
         }
     }

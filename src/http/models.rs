@@ -8,6 +8,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::http::HeaderValue;
 use rustix::fs::Access;
 
 use crate::engine::Engine;
@@ -36,6 +37,17 @@ pub struct Served {
     pub name: String,
     /// The model with its methods.
     pub engine: Engine,
+    /// The model's fingerprint as answers carry it.
+    pub fingerprint: HeaderValue,
+}
+
+impl Served {
+    fn new(name: &str, engine: Engine) -> Self {
+        // Hexadecimal digits are fit for a header.
+        let fingerprint = HeaderValue::from_str(engine.model().fingerprint());
+        let fingerprint = fingerprint.unwrap_or(HeaderValue::from_static("unknown"));
+        Self { name: name.to_owned(), engine, fingerprint }
+    }
 }
 
 /// All models, the default first.
@@ -125,14 +137,14 @@ impl Shelf {
         for (place, named) in settings.model.iter().enumerate() {
             let digest = settings.model_digest.as_deref().filter(|_| place == 0);
             let engine = open(&named.name, &named.path, digest, settings)?;
-            models.push(Arc::new(Served { name: named.name.clone(), engine }));
+            models.push(Arc::new(Served::new(&named.name, engine)));
         }
         Ok(Self { models })
     }
 
     /// A shelf of one model that is already open, for programs that bring their own.
     pub fn of(name: &str, engine: Engine) -> Self {
-        Self { models: vec![Arc::new(Served { name: name.to_owned(), engine })] }
+        Self { models: vec![Arc::new(Served::new(name, engine))] }
     }
 
     /// The models, the default first.

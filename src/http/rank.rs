@@ -10,12 +10,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::Counts;
+use crate::engine::Measure;
 use crate::engine::Place;
 use crate::engine::RankOptions;
 use crate::engine::Ranking;
 use crate::http::app::App;
 use crate::http::asked::Choice;
-use crate::http::asked::MeasureName;
 use crate::http::asked::Oov;
 use crate::http::compute::Work;
 use crate::http::endpoint;
@@ -44,7 +44,7 @@ pub struct RankRequest<'b> {
     model: Option<Text<'b>>,
     #[serde(borrow)]
     method: Option<Text<'b>>,
-    measure: Option<MeasureName>,
+    measure: Option<Measure>,
     top_k: Option<Count>,
     min_score: Option<Real>,
     return_text: Option<bool>,

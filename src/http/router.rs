@@ -1,5 +1,5 @@
-//! Which path leads where, and what stands around the handlers, from the outside in: the frame, a
-//! net under panics, CORS, and for questions the keys.
+//! Which path leads where, and what stands around the handlers, from the outside in: the frame
+//! with a net under panics, CORS, and for questions the keys.
 
 use std::sync::Arc;
 
@@ -7,11 +7,7 @@ use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::Method as Verb;
 use axum::http::header;
-use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
-use axum::response::Response;
 use axum::routing::get;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::AllowOrigin;
 use tower_http::cors::CorsLayer;
 use utoipa::openapi::OpenApi;
@@ -23,8 +19,8 @@ use crate::http::embed;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::explain;
-use crate::http::frame::frame;
-use crate::http::guard::authorise;
+use crate::http::frame::Frame;
+use crate::http::guard::Guard;
 use crate::http::listing;
 use crate::http::openapi;
 use crate::http::pages;
@@ -88,30 +84,31 @@ fn plain(routes: Routes) -> Router<Arc<App>> {
 impl App {
     /// The routes of the public address.
     pub fn router(self: &Arc<Self>) -> Router {
-        let mut routes = guarded(self, questions()).merge(plain(life())).merge(people());
+        self.router_with(Router::new())
+    }
+
+    /// The routes of the public address and more questions, behind the same frame and keys.
+    pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
+        let questions = guarded(self, plain(questions()).merge(more));
+        let mut routes = questions.merge(plain(life())).merge(people());
         if self.settings.admin_listen.is_none() {
-            routes = routes.merge(plain(state())).merge(guarded(self, orders()));
+            routes = routes.merge(plain(state())).merge(guarded(self, plain(orders())));
         }
         surround(self, routes)
     }
 
     /// The routes of the operators' own address.
     pub fn admin_router(self: &Arc<Self>) -> Router {
-        let routes = plain(life()).merge(plain(state())).merge(guarded(self, orders()));
+        let routes = plain(life()).merge(plain(state())).merge(guarded(self, plain(orders())));
         surround(self, routes)
     }
 }
 
-fn guarded(app: &Arc<App>, routes: Routes) -> Router<Arc<App>> {
-    plain(routes).route_layer(from_fn_with_state(Arc::clone(app), authorise))
+fn guarded(app: &Arc<App>, routes: Router<Arc<App>>) -> Router<Arc<App>> {
+    routes.route_layer(Guard::new(Arc::clone(app)))
 }
 
 fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
-    let panics = app.metrics.panics.clone();
-    let caught = move |payload: Box<dyn std::any::Any + Send>| -> Response {
-        panics.increment(1);
-        ApiError::panicked(&*payload).into_response()
-    };
     let mut routes = routes.fallback(not_found).method_not_allowed_fallback(not_allowed);
     if !app.settings.cors_origins.is_empty() {
         let origins = app.settings.cors_origins.iter();
@@ -126,10 +123,7 @@ fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
             .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION]);
         routes = routes.layer(cors);
     }
-    routes
-        .layer(CatchPanicLayer::custom(caught))
-        .layer(from_fn_with_state(Arc::clone(app), frame))
-        .with_state(Arc::clone(app))
+    routes.layer(Frame::new(Arc::clone(app))).with_state(Arc::clone(app))
 }
 
 async fn not_found() -> ApiError {

@@ -8,7 +8,6 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::Schema;
 use utoipa::openapi::Type;
 
-use crate::http::asked::MeasureName;
 use crate::http::asked::Oov;
 use crate::http::embed::Encoding;
 use crate::methods::Info;
@@ -60,6 +59,17 @@ method_names!(
     "Any method. `auto` is the model's choice; case and `_` for `-` do not matter.",
     |_| true
 );
+
+/// What two vectors are compared by: the cosine of their angle, or 1 / (1 + their distance).
+#[derive(ToSchema, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(dead_code)]
+pub enum MeasureName {
+    /// The cosine of their angle.
+    Cosine,
+    /// 1 / (1 + distance), so that larger is always more alike.
+    Euclidean,
+}
 
 /// The score from which a pair counts as related.
 #[derive(ToSchema)]

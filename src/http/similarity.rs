@@ -12,11 +12,11 @@ use serde::de::Error;
 use utoipa::ToSchema;
 
 use crate::engine::Counts;
+use crate::engine::Measure;
 use crate::engine::Place;
 use crate::http::app::App;
 use crate::http::asked::Asked;
 use crate::http::asked::Choice;
-use crate::http::asked::MeasureName;
 use crate::http::asked::Oov;
 use crate::http::compute::Work;
 use crate::http::endpoint;
@@ -47,7 +47,7 @@ pub struct SimilarityRequest<'b> {
     model: Option<Text<'b>>,
     #[serde(borrow)]
     method: Option<Text<'b>>,
-    measure: Option<MeasureName>,
+    measure: Option<Measure>,
     oov: Option<Oov>,
     truncate: Option<bool>,
     threshold: Option<Threshold>,

@@ -29,11 +29,11 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::engine::Counts;
+use crate::engine::Measure;
 use crate::http::admission::Permit;
 use crate::http::app::App;
 use crate::http::asked::Asked;
 use crate::http::asked::Choice;
-use crate::http::asked::MeasureName;
 use crate::http::asked::Oov;
 use crate::http::body;
 use crate::http::compute::Work;
@@ -64,7 +64,7 @@ const RETRY: Duration = Duration::from_millis(2);
 struct StreamSettings {
     model: Option<String>,
     method: Option<String>,
-    measure: Option<MeasureName>,
+    measure: Option<Measure>,
     oov: Option<Oov>,
     truncate: Option<bool>,
     threshold: Option<String>,
@@ -255,7 +255,7 @@ impl Stream {
                         match app.compute.run(deadline, &app.metrics, job).await {
                             Some(Ok(answer)) => return Ok(answer),
                             Some(Err(error)) => break error,
-                            None => app.admission.overloaded(),
+                            None => app.admission.queue_full(),
                         }
                     }
                     Err(error) => error,
@@ -267,7 +267,7 @@ impl Stream {
             }
             tokio::time::sleep(RETRY).await;
         };
-        app.metrics.refused(refused.code);
+        app.metrics.refused(&refused);
         let mut answer = Vec::new();
         for line in chunk.iter() {
             fail(&mut answer, line.number, &refused);

@@ -149,7 +149,7 @@ async fn answers_and_work_beyond_any_deadline_are_refused_at_once() {
         settings.compute_threads = Some(1);
     });
     let long = "quake city ".repeat(250);
-    let pairs = json!({"pairs": vec![json!([long, long]); 5], "method": "dynamax"}).to_string();
+    let pairs = json!({"pairs": vec![json!([long, long]); 20], "method": "dynamax"}).to_string();
     let problem = app.post("/similarity", pairs).await.refusal(422, "too_much_work");
     assert!(problem["detail"].as_str().unwrap().contains("largest batch"), "{problem}");
 }

@@ -1,5 +1,9 @@
 //! What Prometheus reads: everything is there from the start, and clients cannot make it grow.
 
+use std::sync::mpsc;
+use std::time::Duration;
+use std::time::Instant;
+
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
@@ -73,6 +77,41 @@ async fn answers_are_counted_by_what_was_read() {
         "cognate_requests_total{route=\"/similarity\",method=\"POST\",status=\"200\"} 1",
         "cognate_request_duration_seconds_count{route=\"/rank\"} 1",
     ] {
+        assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
+    }
+}
+
+/// Work that finds no place to wait was admitted before: it counts as shed by the queue alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_is_counted_once() {
+    let app = TestApp::with(|settings| {
+        settings.compute_threads = Some(1);
+        settings.compute_queue = 0;
+    });
+    let (finish, finished) = mpsc::channel::<()>();
+    let held = {
+        let app = app.app.clone();
+        tokio::spawn(async move {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let wait = move |_: &_| {
+                let _ = finished.recv();
+                Ok(())
+            };
+            app.compute.run(deadline, &app.metrics, wait).await
+        })
+    };
+    while app.app.compute.census().0 == 0 {
+        tokio::task::yield_now().await;
+    }
+    let pairs = vec![["the quake hits the city", "new york"]; 5000];
+    let question = json!({ "pairs": pairs }).to_string();
+    app.post("/similarity", question).await.refusal(503, "overloaded");
+    drop(finish);
+    held.await.unwrap().unwrap().unwrap();
+    let page = app.get("/metrics").await.text();
+    for line in
+        ["cognate_shed_total{reason=\"queue\"} 1", "cognate_shed_total{reason=\"admission\"} 0"]
+    {
         assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
     }
 }
