@@ -17,7 +17,8 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use memmap2::Mmap;
-use memmap2::MmapOptions;
+use rustix::fs::MemfdFlags;
+use rustix::fs::SealFlags;
 
 use crate::model::error::ModelError;
 use crate::model::sigbus::Known;
@@ -32,7 +33,7 @@ compile_error!(
 pub enum Storage {
     /// Mapped: shared between processes, loaded as touched, at the mercy of other writers.
     Map,
-    /// Copied once into memory of our own: nothing outside can change it any more.
+    /// Copied once into sealed memory: nothing outside can change it any more.
     Copy,
     /// Copied up to [`AUTO_COPY_BYTES`], mapped above.
     #[default]
@@ -221,17 +222,35 @@ fn kind(found: &std::fs::Metadata) -> &'static str {
     }
 }
 
-/// Copies the file into memory of our own, which nobody else can change. It is asked for in huge
-/// pages: words lie anywhere, and looking up where a small page is costs as much as reading it.
+/// Copies the file into memory that the kernel will let nobody change, or into our own where there
+/// is no such thing.
 fn copied(file: &File, size: u64) -> std::io::Result<Bytes> {
-    let length = usize::try_from(size).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
-    let mut memory = MmapOptions::new().len(length).map_anon()?;
-    #[cfg(target_os = "linux")]
-    // Where there are none, small pages serve as well, only slower.
-    let _ = memory.advise(memmap2::Advice::HugePage);
+    match sealed(file, size) {
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+            let mut bytes = Vec::new();
+            file.take(size).read_to_end(&mut bytes)?;
+            Ok(Mapping::from_bytes(&bytes).bytes)
+        }
+        other => other,
+    }
+}
+
+fn sealed(file: &File, size: u64) -> std::io::Result<Bytes> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let memory = match rustix::fs::memfd_create("cognate-model", flags) {
+        Ok(memory) => File::from(memory),
+        Err(rustix::io::Errno::NOSYS) => return Err(std::io::ErrorKind::Unsupported.into()),
+        Err(error) => return Err(error.into()),
+    };
     // Past the noted size nothing is read, so a file that grows meanwhile cannot fill the memory.
-    (&*file).read_exact(&mut memory)?;
-    Ok(Bytes::Mapped { known: None, map: memory.make_read_only()? })
+    let copied = std::io::copy(&mut file.take(size), &mut &memory)?;
+    if copied != size {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&memory, seals)?;
+    // SAFETY: the memory file is sealed: nobody, this process included, can shrink or write it.
+    Ok(Bytes::Mapped { known: None, map: unsafe { Mmap::map(&memory) }? })
 }
 
 /// The bytes seen as numbers; `None` unless length and address fit.
