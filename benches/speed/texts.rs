@@ -15,6 +15,8 @@ use crate::widths;
 
 /// Pairs a call, as a service would ask.
 const BATCH: usize = 100;
+/// So few pairs that all they touch stays in the cache: what is left is work, not waiting.
+const FEW: usize = 200;
 
 fn scores(engine: &Engine, method: Method, pairs: &[(String, String)]) -> u64 {
     let query = Query::new(method);
@@ -50,6 +52,28 @@ pub fn all(
         };
         contestants.push(("straightforward port", Box::new(straight)));
         contests.hold(&name, pairs.len(), contestants);
+    }
+    if contests.wants("few pairs again and again") {
+        let few: Vec<(String, String)> =
+            pairs.iter().take(FEW).cycle().take(pairs.len()).cloned().collect();
+        let (few, port) = (&few, &port);
+        for method in [Method::AvgCos, Method::DynamaxJaccard] {
+            let straight = move || {
+                let score = |(a, b): &(String, String)| match method {
+                    Method::AvgCos => port.avg_cos(a, b),
+                    _ => port.dynamax(a, b),
+                };
+                few.iter().map(score).sum::<f32>() as u64
+            };
+            contests.hold(
+                &format!("few pairs again and again, {}", method.name()),
+                pairs.len(),
+                vec![
+                    ("widest", Box::new(move || scores(engine, method, few))),
+                    ("straightforward port", Box::new(straight)),
+                ],
+            );
+        }
     }
     if contests.wants("rows of each type") {
         let half = vectors.engine(folder, Dtype::F16);

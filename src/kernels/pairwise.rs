@@ -3,7 +3,9 @@
 //! Rows lie one after another, `dims` numbers each.
 
 use crate::kernels::simd;
+use crate::kernels::simd::Columns;
 use crate::kernels::simd::Packed;
+use crate::kernels::simd::Rows;
 
 /// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`.
 pub fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {
@@ -18,10 +20,18 @@ pub fn gram(a: &[f32], dims: usize, out: &mut Vec<f32>) {
     simd::gram(Packed { values: a, dims }, dims, out);
 }
 
-/// [`gram`] of rows that lie anywhere.
-pub fn gram_of(rows: &[&[f32]], dims: usize, out: &mut Vec<f32>) {
-    out.resize(rows.len() * rows.len(), 0.0);
-    simd::gram(rows, dims, out);
+/// For every row its largest product with the first `split` rows, and that with the others; 0 where
+/// all are below.
+pub fn memberships(
+    rows: impl Rows,
+    split: usize,
+    dims: usize,
+    columns: &mut Columns,
+    [first, second]: &mut [Vec<f32>; 2],
+) {
+    first.resize(rows.count(), 0.0);
+    second.resize(rows.count(), 0.0);
+    simd::memberships(rows, split, dims, columns, [first, second]);
 }
 
 /// The largest number of each row, or 0 if all are below.

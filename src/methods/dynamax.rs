@@ -12,6 +12,9 @@
 //! score symmetric bit for bit.
 
 use crate::kernels::pairwise;
+use crate::kernels::simd::Columns;
+use crate::kernels::simd::Packed;
+use crate::kernels::simd::Rows;
 use crate::methods::Compare;
 use crate::methods::Info;
 use crate::methods::Kind;
@@ -110,6 +113,7 @@ pub(crate) struct Memory {
     /// Rows of both where they lie. Always empty: only its memory is kept.
     borrowed: Vec<&'static [f32]>,
     products: Vec<f32>,
+    columns: Columns,
     /// Memberships of the one's words in themselves and in the other.
     of_one: [Vec<f32>; 2],
     /// Memberships of the other's words in themselves and in the one.
@@ -139,22 +143,20 @@ impl Dynamax {
 
     /// The memberships of the words of both texts, those of the one first, in either text.
     fn memberships(&self, one: &Phrase<'_>, other: &Phrase<'_>, memory: &mut Memory) {
-        let dims = one.model().vectors().dims();
-        let words = one.words().len() + other.words().len();
+        let (dims, split) = (one.model().vectors().dims(), one.words().len());
+        let (columns, both) = (&mut memory.columns, &mut memory.both);
         let mut borrowed: Vec<&[f32]> = std::mem::take(&mut memory.borrowed);
         if !self.sif && rows::borrowed(one, &mut borrowed) && rows::borrowed(other, &mut borrowed) {
-            pairwise::gram_of(&borrowed, dims, &mut memory.products);
+            pairwise::memberships(borrowed.as_slice(), split, dims, columns, both);
         } else {
             memory.rows.clear();
             for phrase in [one, other] {
                 rows::append(phrase, |word| self.weight(phrase, word), &mut memory.rows);
             }
-            pairwise::gram(&memory.rows, dims, &mut memory.products);
+            let rows = Packed { values: &memory.rows, dims };
+            pairwise::memberships(rows, split, dims, columns, both);
         }
         memory.borrowed = emptied(borrowed);
-        let (of_one, of_other) = memory.products.split_at(one.words().len() * words);
-        pairwise::column_maxima(of_one, words, &mut memory.both[0]);
-        pairwise::column_maxima(of_other, words, &mut memory.both[1]);
     }
 
     /// One text against one: all products of the words of both at once.
@@ -170,8 +172,8 @@ impl Dynamax {
             return memory.met.tidy();
         }
         self.fill(one, &mut memory.one);
-        pairwise::gram(&memory.one, one.model().vectors().dims(), &mut memory.products);
-        pairwise::row_maxima(&memory.products, one.words().len(), &mut memory.of_one[0]);
+        let rows = Packed { values: &memory.one, dims: one.model().vectors().dims() };
+        within(rows, &mut memory.columns, &mut memory.both, &mut memory.of_one[0]);
         memory.met.begin(one, self.sif);
     }
 
@@ -196,13 +198,19 @@ impl Dynamax {
     /// One text against another of which all words were met.
     fn met(&self, other: &Phrase<'_>, memory: &mut Memory) -> f32 {
         self.fill(other, &mut memory.rows);
-        pairwise::gram(&memory.rows, other.model().vectors().dims(), &mut memory.products);
-        pairwise::row_maxima(&memory.products, other.words().len(), &mut memory.of_other[0]);
+        let rows = Packed { values: &memory.rows, dims: other.model().vectors().dims() };
+        within(rows, &mut memory.columns, &mut memory.both, &mut memory.of_other[0]);
         memory.met.memberships(other.bag(), [&mut memory.of_one[1], &mut memory.of_other[1]]);
         let [one, other] = [&memory.of_one, &memory.of_other]
             .map(|[own, other]| Side { own: own.as_slice(), other: other.as_slice() });
         self.ratio.of(one, other)
     }
+}
+
+/// The memberships of a text's words in the text itself.
+fn within(rows: Packed<'_>, columns: &mut Columns, both: &mut [Vec<f32>; 2], own: &mut Vec<f32>) {
+    pairwise::memberships(rows, rows.count(), rows.dims, columns, both);
+    std::mem::swap(own, &mut both[0]);
 }
 
 /// The list's memory, which is kept from one pair to the next, without what it held.

@@ -4,6 +4,7 @@
 //! serving cannot disagree about what a text consists of. What words weigh and how texts compare
 //! is the methods' part.
 
+use crate::kernels::simd;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::model::Model;
@@ -15,7 +16,6 @@ use crate::model::subword::NGrams;
 use crate::model::unknown;
 use crate::model::unknown::Fallback;
 use crate::model::unlisted::UnlistedWords;
-use crate::model::vocabulary::Place;
 use crate::text;
 use crate::text::Elongations;
 use crate::text::Tokens;
@@ -74,7 +74,6 @@ pub struct PhraseMemory {
     made: Vec<f32>,
     buffer: String,
     pieces: Vec<u32>,
-    places: Vec<Place>,
 }
 
 /// A text looked up. Reading another text into it reuses its memory.
@@ -116,28 +115,22 @@ impl<'m> Phrase<'m> {
         self.memory.unknown.clear();
         self.memory.made.clear();
         let mut tokens = std::mem::take(&mut self.memory.tokens);
-        let mut places = std::mem::take(&mut self.memory.places);
         text::tokenise(self.model.normalisation(), text, &mut tokens);
-        let vectors = self.vectors;
-        let read = tokens.texts().take(most);
-        self.vocabulary.lookup_all(read.clone(), &mut places, |id| vectors.prefetch(id));
-        for (position, (token, place)) in read.zip(&places).enumerate() {
-            let position = position as u32;
-            match place.id() {
-                Some(id) => {
-                    self.memory.token_keys.push(u64::from(id));
-                    self.push(position, id, Found::Listed);
-                }
-                None => {
-                    let before = self.memory.words.len();
-                    self.resolve_unlisted(position, token);
-                    if self.memory.words.len() == before {
-                        self.memory.unknown.push(position);
-                    }
-                }
+        for (position, token) in (0..).zip(tokens.bytes().take(most)) {
+            if let Some(id) = self.vocabulary.lookup_bytes(token) {
+                // The row will be read when all words are known; until then it can come near.
+                self.vectors.prefetch(id);
+                self.memory.token_keys.push(u64::from(id));
+                self.push(position, id, Found::Listed);
+                continue;
+            }
+            let before = self.memory.words.len();
+            self.resolve_unlisted(position, tokens.text(position as usize));
+            if self.memory.words.len() == before {
+                self.memory.unknown.push(position);
             }
         }
-        (self.memory.tokens, self.memory.places) = (tokens, places);
+        self.memory.tokens = tokens;
         self.sort_bag();
         self.memory.tokens.len()
     }
@@ -325,12 +318,7 @@ fn count_into<const N: usize>(words: &[Word], bag: &mut [u32]) {
     for (place, (key, word)) in keys.iter_mut().zip(words).enumerate() {
         *key = word.key as i32 * COUNTED_WORDS as i32 + place as i32;
     }
-    let mut ranks = [0_i32; N];
-    for other in keys.iter().take(words.len()) {
-        for (rank, key) in ranks.iter_mut().zip(&keys) {
-            *rank = rank.wrapping_add(i32::from(other < key));
-        }
-    }
+    let ranks = simd::ranks(&keys, words.len());
     for ((place, _), rank) in (0..).zip(words).zip(ranks) {
         if let Some(at) = bag.get_mut(rank as usize) {
             *at = place;

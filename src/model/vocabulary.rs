@@ -6,7 +6,6 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::kernels::simd;
 use crate::model::format::Limits;
 
 /// Number of a word: its row in `vectors`.
@@ -17,32 +16,18 @@ pub const EMPTY: u32 = u32::MAX;
 
 /// The hash that places words in the index: XXH3 (64 bit, seed 0) of the word's UTF-8, a published
 /// function that gives the same value on every machine and in every release.
+#[inline]
 pub fn hash(word: &[u8]) -> u64 {
     xxh3_64(word)
 }
 
 /// Slot and tag of a word in an index of `2^bits` slots: the high bits say where, the low 32 are
 /// kept beside the id so that a mismatch is seen without looking at the word.
+#[inline]
 fn place(word: &[u8], bits: u32) -> (usize, u32) {
     let hash = hash(word);
     let slot = if bits == 0 { 0 } else { hash >> (u64::BITS - bits) };
     (slot as usize, hash as u32)
-}
-
-/// Where a word is looked for, and what was found there.
-#[derive(Debug, Clone, Copy)]
-pub struct Place {
-    slot: u32,
-    tag: u32,
-    id: WordId,
-}
-
-impl Place {
-    /// The id, if the word is listed.
-    #[inline]
-    pub fn id(&self) -> Option<WordId> {
-        (self.id != EMPTY).then_some(self.id)
-    }
 }
 
 /// A view of a model's vocabulary, borrowed from the mapping.
@@ -125,60 +110,6 @@ impl<'m> Vocabulary<'m> {
             slot = slot.wrapping_add(1);
         }
         None
-    }
-
-    /// Looks many words up at once, into `found`, a place for each word: the memory that each of the
-    /// three steps of a look-up reads is asked for before the first of them needs it, so that the
-    /// waits fall together. `likely` hears of each id as soon as it is probably the answer.
-    pub fn lookup_all<'t>(
-        &self,
-        words: impl Iterator<Item = &'t str> + Clone,
-        found: &mut Vec<Place>,
-        mut likely: impl FnMut(WordId),
-    ) {
-        found.clear();
-        found.extend(words.clone().map(|word| {
-            let (slot, tag) = place(word.as_bytes(), self.bits);
-            if let Some(home) = self.index.get(slot..=slot) {
-                simd::prefetch(home);
-            }
-            Place { slot: slot as u32, tag, id: EMPTY }
-        }));
-        for place in found.iter_mut() {
-            place.id = self.first_of_tag(place);
-            let at = place.id as usize;
-            if let Some(offset) = self.offsets.get(at..=at) {
-                simd::prefetch(offset);
-                likely(place.id);
-            }
-        }
-        for place in found.iter() {
-            let start = self.offsets.get(place.id as usize);
-            let start = start.map_or(usize::MAX, |&start| start as usize);
-            if let Some(byte) = self.bytes.get(start..=start) {
-                simd::prefetch(byte);
-            }
-        }
-        for (place, word) in found.iter_mut().zip(words) {
-            if place.id != EMPTY && self.word_bytes(place.id) != Some(word.as_bytes()) {
-                // Another word with the same tag stands before it, or it is not listed.
-                place.id = self.lookup(word).unwrap_or(EMPTY);
-            }
-        }
-    }
-
-    /// The first id under this tag, from the slot on.
-    #[inline]
-    fn first_of_tag(&self, place: &Place) -> WordId {
-        let mask = self.index.len().wrapping_sub(1);
-        for step in 0..=self.max_probe as usize {
-            match self.index.get((place.slot as usize).wrapping_add(step) & mask) {
-                Some(&[tag, id]) if tag == place.tag || id == EMPTY => return id,
-                Some(_) => {}
-                None => break,
-            }
-        }
-        EMPTY
     }
 
     /// The bytes of a word.
@@ -301,11 +232,6 @@ mod tests {
             assert_eq!(vocabulary.word(id as u32), word);
             assert_eq!(vocabulary.lookup(&format!("{word}x")), None);
         }
-        let mixed = words.iter().step_by(7).map(String::as_str).chain(["", "w", "no such word"]);
-        let (mut found, mut likely) = (Vec::new(), Vec::new());
-        vocabulary.lookup_all(mixed.clone(), &mut found, |id| likely.push(id));
-        assert!(found.iter().map(Place::id).eq(mixed.map(|word| vocabulary.lookup(word))));
-        assert!(likely.len() >= found.iter().filter_map(Place::id).count());
         assert_eq!(vocabulary.lookup(""), None);
     }
 }

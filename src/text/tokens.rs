@@ -85,8 +85,16 @@ impl Tokens {
     }
 
     /// The texts of the tokens in order.
-    pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator + Clone {
+    pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator {
         self.tokens.iter().map(|token| self.text_of(token))
+    }
+
+    /// The texts of the tokens in order, as bytes.
+    pub fn bytes(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        let arena = self.arena.as_bytes();
+        self.tokens
+            .iter()
+            .map(move |token| &arena[token.text.start as usize..token.text.end as usize])
     }
 
     fn text_of(&self, token: &Token) -> &str {

@@ -147,6 +147,10 @@ impl Window {
         if from >= BYTES {
             return None;
         }
+        // What stands before an apostrophe may have been taken for a hashtag.
+        if (self.letters | self.digits) >> from & 1 == 0 {
+            return Some((0, false));
+        }
         let run = (self.words >> from).trailing_ones() as usize;
         let gap = self.gaps.checked_shr((from + run) as u32)?;
         let digits = (self.digits >> from).trailing_ones() as usize >= run;
@@ -207,7 +211,7 @@ mod tests {
     fn only_what_cannot_go_on_is_a_gap() {
         let gaps = |text: &str| {
             let window = Window::new(PLAIN, text.as_bytes(), 0);
-            (0..text.len())
+            (0..text.len().min(BYTES))
                 .map(|at| if window.gaps >> at & 1 == 1 { '_' } else { 'x' })
                 .collect::<String>()
         };
@@ -216,6 +220,8 @@ mod tests {
         assert_eq!(gaps("#a @b it's 'so'"), "xx_xx_xxxx_xxxx");
         let long = format!("{}.", "x".repeat(63));
         assert_eq!(gaps(&long).chars().last(), Some('_'), "the text ends with the window");
+        let tag = Window::new(PLAIN, b"#it's so", 0);
+        assert_eq!(tag.word(3), Some((0, false)), "no word begins with an apostrophe");
         assert_eq!(gaps(&format!("{long}com")).get(63..64), Some("x"), "it goes on behind it");
     }
 }

@@ -1,16 +1,19 @@
 //! The table of refusals, a row a test or a line of one: what comes in, which status and code go
 //! out. Rows about connections themselves are in `connections`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use cognate::http::error::Code;
 use cognate::http::openapi::{ROUTES, document};
+use cognate::model::Model;
 use futures_util::stream;
 use serde_json::{Value, json};
 
 use crate::http::{TestApp, post};
+use crate::support;
 
 /// Bodies of `/similarity` and what they are refused with, and where.
 #[tokio::test]
@@ -144,11 +147,15 @@ async fn answers_and_work_beyond_any_deadline_are_refused_at_once() {
     let app = TestApp::with(|settings| settings.response_bytes = 1 << 10);
     let texts = json!({"texts": vec!["quake"; 100], "method": "avg-cos"}).to_string();
     app.post("/embed", texts).await.refusal(422, "response_too_large");
-    let app = TestApp::with(|settings| {
-        settings.compute_deadline_ms = 1;
+    // Vectors of many dimensions, so that a short body is work enough for a deadline that reading it
+    // cannot miss.
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
+    let model = Model::open(&default, &support::structure()).unwrap();
+    let app = TestApp::of(model, |settings| {
+        settings.compute_deadline_ms = 20;
         settings.compute_threads = Some(1);
     });
-    let long = "quake city ".repeat(250);
+    let long = "quake city ".repeat(280);
     let pairs = json!({"pairs": vec![json!([long, long]); 20], "method": "dynamax"}).to_string();
     let problem = app.post("/similarity", pairs).await.refusal(422, "too_much_work");
     assert!(problem["detail"].as_str().unwrap().contains("largest batch"), "{problem}");

@@ -58,4 +58,5 @@ mod support;
 mod trace;
 mod transport;
 mod watching;
+mod widths;
 mod word_table;

@@ -10,9 +10,13 @@ use half::f16;
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
 use crate::kernels::simd::four;
+use crate::kernels::simd::ranks_by_counting;
+use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
 use crate::kernels::simd::tiles::Tile;
 use crate::kernels::simd::tiles::put;
+use crate::kernels::simd::tiles::raise;
+use crate::kernels::simd::tiles::tallest;
 use crate::kernels::simd::tiles::tiles;
 
 /// Lanes of a register.
@@ -298,3 +302,8 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m256, b: __m256) -> __m256 {
 }
 
 tiles!("avx2,fma,f16c");
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    ranks_by_counting(keys, count)
+}

@@ -9,9 +9,13 @@ use half::f16;
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
 use crate::kernels::simd::four;
+use crate::kernels::simd::ranks_by_counting;
+use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
 use crate::kernels::simd::tiles::Tile;
 use crate::kernels::simd::tiles::put;
+use crate::kernels::simd::tiles::raise;
+use crate::kernels::simd::tiles::tallest;
 use crate::kernels::simd::tiles::tiles;
 
 /// Numbers that a register is filled from.
@@ -274,3 +278,8 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
 }
 
 tiles!("avx512f,avx2,fma");
+
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    ranks_by_counting(keys, count)
+}

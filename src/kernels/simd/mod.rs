@@ -203,11 +203,11 @@ impl Rows for &[&[f32]] {
     }
 }
 
-/// Four rows from number `at` on, the last one again where there are no more.
+/// Four rows from number `at` on, the last one before `end` again where there are no more.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn four<R: Rows>(rows: &R, at: usize, dims: usize) -> [&[f32]; 4] {
-    let last = rows.count() - 1;
+fn four<R: Rows>(rows: &R, at: usize, end: usize, dims: usize) -> [&[f32]; 4] {
+    let last = end - 1;
     [
         &rows.row(at)[..dims],
         &rows.row((at + 1).min(last))[..dims],
@@ -238,6 +238,50 @@ pub fn gram<A: Rows>(a: A, dims: usize, out: &mut [f32]) {
     if !out.is_empty() {
         dispatch!(gram(a, dims, out));
     }
+}
+
+/// Products of four rows with four, or the largest of several such.
+type Tile = [f32; 16];
+
+/// What [`memberships`] works in.
+#[derive(Debug, Default)]
+pub struct Columns(Vec<[Tile; 2]>);
+
+/// For every row its largest product with the first `split` rows, and that with the others, itself
+/// included where it belongs; 0 where all are below.
+///
+/// # Panics
+///
+/// Where a row is shorter than `dims`, `split` is beyond the rows, or a list of `out` is not as long
+/// as there are rows.
+pub fn memberships<R: Rows>(
+    rows: R,
+    split: usize,
+    dims: usize,
+    columns: &mut Columns,
+    out: [&mut [f32]; 2],
+) {
+    let count = rows.count();
+    assert!(split <= count && out.iter().all(|out| out.len() == count), "a number a row");
+    dispatch!(memberships(rows, split, dims, &mut columns.0, out));
+}
+
+/// For each of the first `count` keys, how many of them are smaller. The others are `i32::MAX`.
+#[inline]
+pub fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    dispatch!(ranks(keys, count))
+}
+
+/// Many comparisons at once, and none whose outcome the processor has to guess.
+#[inline(always)]
+fn ranks_by_counting<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    let mut ranks = [0_i32; N];
+    for other in keys.iter().take(count) {
+        for (rank, key) in ranks.iter_mut().zip(keys) {
+            *rank = rank.wrapping_add(i32::from(other < key));
+        }
+    }
+    ranks
 }
 
 /// Bytes that memory is fetched in.

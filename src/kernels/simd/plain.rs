@@ -2,9 +2,13 @@
 //! Where fused multiply-add is part of every processor of a family, as on 64-bit ARM, the compiler
 //! makes vector code of them.
 
+use std::ops::Range;
+
 use crate::kernels::simd::Element;
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
+use crate::kernels::simd::Tile;
+use crate::kernels::simd::ranks_by_counting;
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
@@ -78,4 +82,24 @@ pub(super) fn gram<A: Rows>(a: A, _dims: usize, out: &mut [f32]) {
             out[j * side + i] = product;
         }
     }
+}
+
+pub(super) fn memberships<R: Rows>(
+    rows: R,
+    split: usize,
+    _dims: usize,
+    _columns: &mut Vec<[Tile; 2]>,
+    [first, second]: [&mut [f32]; 2],
+) {
+    for (at, (first, second)) in first.iter_mut().zip(second).enumerate() {
+        let best = |others: Range<usize>| {
+            let products = others.map(|other| dot(rows.row(at), rows.row(other)));
+            products.fold(0.0, |best, product| if best > product { best } else { product })
+        };
+        (*first, *second) = (best(0..split), best(split..rows.count()));
+    }
+}
+
+pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    ranks_by_counting(keys, count)
 }

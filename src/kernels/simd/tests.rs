@@ -43,6 +43,12 @@ macro_rules! matrices {
         $from::products(a, apart.as_slice(), dims, &mut products);
         $from::gram(a, dims, &mut gram);
         products.extend(gram);
+        for split in [0, height / 2, height] {
+            let (mut first, mut second) = (vec![9.0; height], vec![9.0; height]);
+            let out = [first.as_mut_slice(), second.as_mut_slice()];
+            $from::memberships(a, split, dims, &mut Vec::new(), out);
+            products.extend(first.into_iter().chain(second));
+        }
         Outcome(products.into_iter().map(f32::to_bits).collect())
     }};
 }

@@ -5,7 +5,7 @@
 pub(super) const SIDE: usize = 4;
 
 /// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
-pub(super) type Tile = [f32; SIDE * SIDE];
+pub(super) use crate::kernels::simd::Tile;
 
 /// Writes a tile into a matrix of so many rows and columns, as much of it as lies inside.
 #[inline(always)]
@@ -28,7 +28,53 @@ pub(super) fn put(
     }
 }
 
-/// Defines `products` and `gram` over `tile`.
+/// Raises each number of a tile to that of another.
+#[inline(always)]
+pub(super) fn raise(tile: &mut Tile, other: &Tile) {
+    for (number, &other) in tile.iter_mut().zip(other) {
+        *number = if *number > other { *number } else { other };
+    }
+}
+
+/// The largest number of each column of a tile.
+#[inline(always)]
+pub(super) fn tallest(tile: &Tile) -> [f32; SIDE] {
+    let mut best = [0.0; SIDE];
+    for row in tile.as_chunks::<SIDE>().0 {
+        for (best, &number) in best.iter_mut().zip(row) {
+            *best = if *best > number { *best } else { number };
+        }
+    }
+    best
+}
+
+/// Where the tiles of two sets of rows begin: no tile holds rows of both.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks {
+    pub(super) split: usize,
+    pub(super) count: usize,
+}
+
+impl Blocks {
+    fn of_first(self) -> usize {
+        self.split.div_ceil(SIDE)
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.of_first() + (self.count - self.split).div_ceil(SIDE)
+    }
+
+    /// The first row of a block, the end of its set, and which set that is.
+    #[inline(always)]
+    pub(super) fn block(self, at: usize) -> (usize, usize, usize) {
+        match at.checked_sub(self.of_first()) {
+            None => (at * SIDE, self.split, 0),
+            Some(at) => (self.split + at * SIDE, self.count, 1),
+        }
+    }
+}
+
+/// Defines `products`, `gram` and `memberships` over `tile`.
 ///
 /// At the edges a tile repeats the last row, and what comes of it is left out.
 macro_rules! tiles {
@@ -37,9 +83,46 @@ macro_rules! tiles {
         pub(super) fn products<A: Rows, B: Rows>(a: A, b: B, dims: usize, out: &mut [f32]) {
             let (height, width) = (a.count(), b.count());
             for j in (0..width).step_by(SIDE) {
-                let columns = four(&b, j, dims);
+                let columns = four(&b, j, width, dims);
                 for i in (0..height).step_by(SIDE) {
-                    put(&tile(four(&a, i, dims), columns, dims), out, (i, j), (height, width));
+                    put(
+                        &tile(four(&a, i, height, dims), columns, dims),
+                        out,
+                        (i, j),
+                        (height, width),
+                    );
+                }
+            }
+        }
+
+        /// Each tile raises what is known of its columns and of its rows, so that no product is kept.
+        #[target_feature(enable = $features)]
+        pub(super) fn memberships<R: Rows>(
+            rows: R,
+            split: usize,
+            dims: usize,
+            columns: &mut Vec<[Tile; 2]>,
+            out: [&mut [f32]; 2],
+        ) {
+            let blocks = Blocks { split, count: rows.count() };
+            columns.clear();
+            columns.resize(blocks.len(), [[0.0; SIDE * SIDE]; 2]);
+            for i in 0..blocks.len() {
+                let (start, end, set) = blocks.block(i);
+                let of_block = four(&rows, start, end, dims);
+                let mut across = [[0.0; SIDE * SIDE]; 2];
+                for (j, column) in columns.iter_mut().enumerate().skip(i) {
+                    let (other, end, other_set) = blocks.block(j);
+                    let tile = tile(of_block, four(&rows, other, end, dims), dims);
+                    raise(&mut across[other_set], &tile);
+                    raise(&mut column[set], &tile);
+                }
+                // No later tile has anything to say of this block.
+                for set in 0..2 {
+                    let mut best = turned(across[set]);
+                    raise(&mut best, &columns[i][set]);
+                    let end = end.min(start + SIDE);
+                    out[set][start..end].copy_from_slice(&tallest(&best)[..end - start]);
                 }
             }
         }
@@ -49,9 +132,9 @@ macro_rules! tiles {
         pub(super) fn gram<A: Rows>(a: A, dims: usize, out: &mut [f32]) {
             let side = a.count();
             for i in (0..side).step_by(SIDE) {
-                let rows = four(&a, i, dims);
+                let rows = four(&a, i, side, dims);
                 for j in (i..side).step_by(SIDE) {
-                    let tile = tile(rows, four(&a, j, dims), dims);
+                    let tile = tile(rows, four(&a, j, side, dims), dims);
                     put(&tile, out, (i, j), (side, side));
                     if j > i {
                         put(&turned(tile), out, (j, i), (side, side));
