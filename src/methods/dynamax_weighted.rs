@@ -95,13 +95,19 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    fn measure(&mut self, phrase: &Phrase<'_>, exponents: Exponents) {
+    /// Takes in the words of a text, and writes their rows, each brought to length 1.
+    fn measure(&mut self, phrase: &Phrase<'_>, exponents: Exponents, rows: &mut Vec<f32>) {
+        let dims = phrase.model().vectors().dims();
         self.weights.clear();
         self.reach.clear();
-        for word in phrase.bag() {
-            let length = f64::from(vector::norm(phrase.row(word)));
-            self.weights.push(length.powf(exponents.alpha));
-            self.reach.push(length.powf(exponents.beta) as f32);
+        rows.resize(phrase.words().len() * dims, 0.0);
+        for (word, unit) in phrase.bag().zip(rows.chunks_exact_mut(dims)) {
+            let row = phrase.row(word);
+            let norm = vector::norm(row);
+            let length = f64::from(norm);
+            self.weights.push(power(length, exponents.alpha));
+            self.reach.push(power(length, exponents.beta) as f32);
+            row.scale_to(rows::inverse(norm), unit);
         }
     }
 
@@ -113,6 +119,18 @@ impl Side {
             sums[1] += weight * f64::from(own.max(other));
         }
         sums
+    }
+}
+
+/// `length^exponent`. The exponents that models are made with are computed from what every
+/// processor does exactly; `powf` differs between systems in the last bit, and takes its time.
+fn power(length: f64, exponent: f64) -> f64 {
+    match exponent {
+        0.0 => 1.0,
+        1.0 => length,
+        1.5 => length * length.sqrt(),
+        2.0 => length * length,
+        _ => length.powf(exponent),
     }
 }
 
@@ -146,8 +164,7 @@ impl Weighted {
     /// Prepares what belongs to the one text alone.
     fn prepare(&self, one: &Phrase<'_>, scratch: &mut Scratch) {
         let side = &mut scratch.sides[0];
-        side.measure(one, self.exponents);
-        rows::unit(one, &mut scratch.one);
+        side.measure(one, self.exponents, &mut scratch.one);
         pairwise::gram(&scratch.one, one.model().vectors().dims(), &mut scratch.one_gram);
         farthest_in_rows(&scratch.one_gram, &side.reach, &mut side.own);
     }
@@ -156,8 +173,7 @@ impl Weighted {
     fn complete(&self, other: &Phrase<'_>, scratch: &mut Scratch) {
         let dims = other.model().vectors().dims();
         let [one_side, side] = &mut scratch.sides;
-        side.measure(other, self.exponents);
-        rows::unit(other, &mut scratch.other);
+        side.measure(other, self.exponents, &mut scratch.other);
         pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
         farthest_in_rows(&scratch.other_gram, &side.reach, &mut side.own);
         pairwise::products(&scratch.one, &scratch.other, dims, &mut scratch.cross);
@@ -218,6 +234,14 @@ impl Compare for Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn powers_are_powers() {
+        for exponent in [0.0, 0.5, 1.0, 1.5, 2.0, 3.0] {
+            let close = (power(2.5, exponent) - 2.5_f64.powf(exponent)).abs() < 1e-12;
+            assert!(close && power(0.0, exponent) == 0.0_f64.powf(exponent), "{exponent}");
+        }
+    }
 
     #[test]
     fn reach_belongs_to_the_member_not_to_the_universe() {

@@ -72,13 +72,15 @@ proptest! {
         let plain = outcome!(plain, &a, &b);
         #[cfg(target_arch = "x86_64")]
         {
-            // SAFETY: the widths are compared with what the processor has.
             if widest() >= Width::Avx2 {
-                prop_assert_eq!(&unsafe { outcome!(avx2, &a, &b) }, &plain);
+                // SAFETY: the width was just compared with what the processor has.
+                let found = unsafe { outcome!(avx2, &a, &b) };
+                prop_assert_eq!(&found, &plain);
             }
-            // SAFETY: as above.
             if widest() >= Width::Avx512 {
-                prop_assert_eq!(&unsafe { outcome!(avx512, &a, &b) }, &plain);
+                // SAFETY: the width was just compared with what the processor has.
+                let found = unsafe { outcome!(avx512, &a, &b) };
+                prop_assert_eq!(&found, &plain);
             }
         }
         let close = 1e-5 * (1.0 + naive(&a, &a).abs() + naive(&b, &b).abs());
@@ -93,13 +95,15 @@ proptest! {
         let plain = matrices!(plain, &a, &b, dims);
         #[cfg(target_arch = "x86_64")]
         {
-            // SAFETY: the widths are compared with what the processor has.
             if widest() >= Width::Avx2 {
-                prop_assert_eq!(&unsafe { matrices!(avx2, &a, &b, dims) }, &plain);
+                // SAFETY: the width was just compared with what the processor has.
+                let found = unsafe { matrices!(avx2, &a, &b, dims) };
+                prop_assert_eq!(&found, &plain);
             }
-            // SAFETY: as above.
             if widest() >= Width::Avx512 {
-                prop_assert_eq!(&unsafe { matrices!(avx512, &a, &b, dims) }, &plain);
+                // SAFETY: the width was just compared with what the processor has.
+                let found = unsafe { matrices!(avx512, &a, &b, dims) };
+                prop_assert_eq!(&found, &plain);
             }
         }
         let of_rows = a.chunks(dims).flat_map(|a| b.chunks(dims).map(move |b| plain::dot(a, b)));
