@@ -171,7 +171,7 @@ fn last_figures(out: &mut String, panel: &Panel, x: f64, up: &dyn Fn(f64) -> f64
 /// A colour a method; where a method has two lines the second is dashed.
 fn style(panel: &Panel, number: usize) -> (&'static str, &'static str) {
     let each = panel.lines.len().div_ceil(COLOURS.len());
-    let dashes = if number % each == 0 { "" } else { " stroke-dasharray=\"4 3\"" };
+    let dashes = if number.is_multiple_of(each) { "" } else { " stroke-dasharray=\"4 3\"" };
     (COLOURS[(number / each).min(COLOURS.len() - 1)], dashes)
 }
 

@@ -82,7 +82,7 @@ impl Vectors {
         for row in self.rows.chunks_exact(self.dims) {
             for third in 0..3 {
                 let turned = |d: usize| {
-                    let sign = if (d * (third + 1)) % (third + 2) == 0 { 1.0 } else { -1.0 };
+                    let sign = if (d * (third + 1)).is_multiple_of(third + 2) { 1.0 } else { -1.0 };
                     sign * row[(d + 37 * third) % self.dims]
                 };
                 rows.extend((0..self.dims).map(turned));
