@@ -16,18 +16,23 @@ impl Scanner<'_> {
             return at;
         }
         while at < self.bytes.len() {
-            at += window.gap(at);
-            let word = window.word(at).or_else(|| {
+            let Some(mut words) = window.words(at) else {
                 *window = Window::new(self.plain, self.bytes, at);
-                window.word(at)
-            });
-            let Some((run @ 1.., digits)) = word else {
-                break;
+                continue;
             };
-            let place = position(at)..position(at + run);
-            let kind = if digits { Kind::Number } else { Kind::Word };
-            self.tokens.push_range(place.clone(), place, kind);
-            at += run;
+            for (start, end, digits) in words.by_ref() {
+                let place = position(at + start)..position(at + end);
+                let kind = if digits { Kind::Number } else { Kind::Word };
+                self.tokens.push_range(place.clone(), place, kind);
+            }
+            let stopped = at + words.stopped();
+            // What stopped it is a byte to be decided about, a word longer than the window, or the
+            // window's end, behind which the text may go on as plainly.
+            if !words.reached_end() || stopped == window.start() || stopped >= self.bytes.len() {
+                return stopped;
+            }
+            at = stopped;
+            *window = Window::new(self.plain, self.bytes, at);
         }
         at
     }

@@ -126,12 +126,6 @@ impl Window {
         Self { start, letters, digits, words, gaps }
     }
 
-    /// How many bytes follow each other from `at` on that mean nothing, as far as the window shows.
-    #[inline]
-    pub(super) fn gap(&self, at: usize) -> usize {
-        self.run(self.gaps, at)
-    }
-
     /// How many letters follow each other from `at` on. `None` if they may go on behind the window.
     #[inline]
     pub(super) fn letters(&self, at: usize) -> Option<usize> {
@@ -139,22 +133,30 @@ impl Window {
         (run < (self.start + BYTES).saturating_sub(at)).then_some(run)
     }
 
-    /// The bytes of the word that begins at `at` if a gap follows it, else 0; and whether they are
-    /// all digits. `None` if the window does not show it.
+    /// Where the window begins.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The words from `at` on up to the first byte that is part neither of a word nor of a gap.
+    /// `None` where `at` lies outside.
     #[inline]
-    pub(super) fn word(&self, at: usize) -> Option<(usize, bool)> {
-        let from = at.wrapping_sub(self.start);
-        if from >= BYTES {
-            return None;
-        }
+    pub(super) fn words(&self, at: usize) -> Option<Words> {
+        let from = at.checked_sub(self.start).filter(|&from| from < BYTES)?;
+        let [mut words, gaps] = [self.words >> from, self.gaps >> from];
         // What stands before an apostrophe may have been taken for a hashtag.
-        if (self.letters | self.digits) >> from & 1 == 0 {
-            return Some((0, false));
-        }
-        let run = (self.words >> from).trailing_ones() as usize;
-        let gap = self.gaps.checked_shr((from + run) as u32)?;
-        let digits = (self.digits >> from).trailing_ones() as usize >= run;
-        Some((if gap & 1 == 1 { run } else { 0 }, digits))
+        words &= !(u64::from((self.letters | self.digits) >> from & 1 == 0));
+        // Bits that were shifted in are neither, and end it as well.
+        let plain = (words | gaps).trailing_ones();
+        let known = 1_u64.checked_shl(plain).map_or(!0, |bit| bit - 1);
+        Some(Words {
+            starts: words & !(words << 1),
+            ends: gaps & words << 1 & known,
+            digits: self.digits >> from,
+            gaps,
+            last: 0,
+            reached_end: from + plain as usize == BYTES,
+        })
     }
 
     #[inline]
@@ -162,6 +164,48 @@ impl Window {
         // Bits that are shifted in are zeros and end every run at the window's end.
         let from = at.wrapping_sub(self.start);
         if from < BYTES { (mask >> from).trailing_ones() as usize } else { 0 }
+    }
+}
+
+/// Words as the masks show them: each begins at a bit of `starts` and ends before one of `ends`.
+#[derive(Debug)]
+pub(super) struct Words {
+    starts: u64,
+    ends: u64,
+    digits: u64,
+    gaps: u64,
+    /// The end of the last word.
+    last: usize,
+    reached_end: bool,
+}
+
+impl Words {
+    /// Where no more can be told: behind the last word and the gap after it.
+    pub(super) fn stopped(&self) -> usize {
+        self.last + (self.gaps >> self.last).trailing_ones() as usize
+    }
+
+    /// Whether it was the window's end that stopped it.
+    pub(super) fn reached_end(&self) -> bool {
+        self.reached_end
+    }
+}
+
+/// Beginning, end, and whether it is all digits.
+impl Iterator for Words {
+    type Item = (usize, usize, bool);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ends == 0 {
+            return None;
+        }
+        let (start, end) = (self.starts.trailing_zeros(), self.ends.trailing_zeros());
+        self.starts &= self.starts.wrapping_sub(1);
+        self.ends &= self.ends.wrapping_sub(1);
+        self.last = end as usize;
+        let digits = (self.digits >> start).trailing_ones() >= end - start;
+        Some((start as usize, end as usize, digits))
     }
 }
 
@@ -200,9 +244,13 @@ mod tests {
                 Some(run) => prop_assert_eq!(run, letters),
                 None => prop_assert!(at + letters >= start + BYTES || at >= start + BYTES),
             }
-            if let Some((run @ 1.., digits)) = window.word(at) {
-                prop_assert_eq!(run, letters);
-                prop_assert!(!digits);
+            let mut last = 0;
+            for (from, to, digits) in window.words(at).into_iter().flatten() {
+                let letter = |byte: &u8| byte.is_ascii_alphabetic();
+                prop_assert!(from >= last && rest.as_bytes()[from..to].iter().all(letter));
+                prop_assert!(!rest[last..from].bytes().any(|byte| letter(&byte)) && !digits);
+                prop_assert!(rest.as_bytes().get(to) .is_none_or(|&byte| byte == b' '));
+                last = to;
             }
         }
     }
@@ -221,7 +269,7 @@ mod tests {
         let long = format!("{}.", "x".repeat(63));
         assert_eq!(gaps(&long).chars().last(), Some('_'), "the text ends with the window");
         let tag = Window::new(PLAIN, b"#it's so", 0);
-        assert_eq!(tag.word(3), Some((0, false)), "no word begins with an apostrophe");
+        assert_eq!(tag.words(3).unwrap().next(), None, "no word begins with an apostrophe");
         assert_eq!(gaps(&format!("{long}com")).get(63..64), Some("x"), "it goes on behind it");
     }
 }
