@@ -14,7 +14,6 @@
 use crate::kernels::pairwise;
 use crate::kernels::simd::Columns;
 use crate::kernels::simd::Packed;
-use crate::kernels::simd::Rows;
 use crate::methods::Compare;
 use crate::methods::Info;
 use crate::methods::Kind;
@@ -121,6 +120,8 @@ pub(crate) struct Memory {
     /// Memberships of the words of both in either text.
     both: [Vec<f32>; 2],
     met: WordsMet,
+    /// Where the words of the texts at hand lie among those met, one text after the other.
+    places: Vec<u32>,
 }
 
 impl Memory {
@@ -137,26 +138,9 @@ impl Dynamax {
         if self.sif { rows::sif_weight(phrase, word) } else { 1.0 }
     }
 
-    fn fill(&self, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-        rows::weighted(phrase, |word| self.weight(phrase, word), out);
-    }
-
     /// The memberships of the words of both texts, those of the one first, in either text.
     fn memberships(&self, one: &Phrase<'_>, other: &Phrase<'_>, memory: &mut Memory) {
-        let (dims, split) = (one.model().vectors().dims(), one.words().len());
-        let (columns, both) = (&mut memory.columns, &mut memory.both);
-        let mut borrowed: Vec<&[f32]> = std::mem::take(&mut memory.borrowed);
-        if !self.sif && rows::borrowed(one, &mut borrowed) && rows::borrowed(other, &mut borrowed) {
-            pairwise::memberships(borrowed.as_slice(), split, dims, columns, both);
-        } else {
-            memory.rows.clear();
-            for phrase in [one, other] {
-                rows::append(phrase, |word| self.weight(phrase, word), &mut memory.rows);
-            }
-            let rows = Packed { values: &memory.rows, dims };
-            pairwise::memberships(rows, split, dims, columns, both);
-        }
-        memory.borrowed = emptied(borrowed);
+        self.products(&[one, other], one.words().len(), memory);
     }
 
     /// One text against one: all products of the words of both at once.
@@ -171,9 +155,9 @@ impl Dynamax {
         if memory.met.belongs_to(one, self.sif) {
             return memory.met.tidy();
         }
-        self.fill(one, &mut memory.one);
-        let rows = Packed { values: &memory.one, dims: one.model().vectors().dims() };
-        within(rows, &mut memory.columns, &mut memory.both, &mut memory.of_one[0]);
+        self.within(one, memory);
+        std::mem::swap(&mut memory.of_one[0], &mut memory.both[0]);
+        rows::weighted(one, |word| self.weight(one, word), &mut memory.one);
         memory.met.begin(one, self.sif);
     }
 
@@ -181,9 +165,15 @@ impl Dynamax {
     fn meet(&self, one: &Phrase<'_>, many: &[Phrase<'_>], memory: &mut Memory) {
         let dims = one.model().vectors().dims();
         memory.rows.clear();
+        memory.places.clear();
         for other in many {
             for word in other.bag() {
-                if word.id.is_some_and(|id| memory.met.is_new(id)) {
+                let Some((place, new)) = word.id.map(|id| memory.met.place(id)) else {
+                    memory.places.push(u32::MAX);
+                    continue;
+                };
+                memory.places.push(place);
+                if new {
                     let start = memory.rows.len();
                     memory.rows.resize(start + dims, 0.0);
                     let row = memory.rows.get_mut(start..).unwrap_or_default();
@@ -195,25 +185,42 @@ impl Dynamax {
         memory.met.learn(&memory.products);
     }
 
-    /// One text against another of which all words were met.
-    fn met(&self, other: &Phrase<'_>, memory: &mut Memory) -> f32 {
-        self.fill(other, &mut memory.rows);
-        let rows = Packed { values: &memory.rows, dims: other.model().vectors().dims() };
-        within(rows, &mut memory.columns, &mut memory.both, &mut memory.of_other[0]);
-        memory.met.memberships(other.bag(), [&mut memory.of_one[1], &mut memory.of_other[1]]);
+    /// One text against another of which all words were met: they have the places from `first` on.
+    fn met(&self, other: &Phrase<'_>, first: usize, memory: &mut Memory) -> f32 {
+        self.within(other, memory);
+        std::mem::swap(&mut memory.of_other[0], &mut memory.both[0]);
+        let places = memory.places.get(first..first + other.words().len()).unwrap_or_default();
+        memory.met.memberships(places, [&mut memory.of_one[1], &mut memory.of_other[1]]);
         let [one, other] = [&memory.of_one, &memory.of_other]
             .map(|[own, other]| Side { own: own.as_slice(), other: other.as_slice() });
         self.ratio.of(one, other)
     }
+
+    /// The memberships of a text's words in the text itself, as the first of `both`.
+    fn within(&self, phrase: &Phrase<'_>, memory: &mut Memory) {
+        self.products(&[phrase], phrase.words().len(), memory);
+    }
+
+    /// Multiplies all words of all texts with each other; `split` is where the first text ends.
+    fn products(&self, texts: &[&Phrase<'_>], split: usize, memory: &mut Memory) {
+        let dims = texts.first().map_or(1, |text| text.model().vectors().dims());
+        let (columns, both) = (&mut memory.columns, &mut memory.both);
+        let mut borrowed: Vec<&[f32]> = std::mem::take(&mut memory.borrowed);
+        if !self.sif && texts.iter().all(|text| rows::borrowed(text, &mut borrowed)) {
+            pairwise::memberships(borrowed.as_slice(), split, dims, columns, both);
+        } else {
+            memory.rows.clear();
+            for text in texts {
+                rows::append(text, |word| self.weight(text, word), &mut memory.rows);
+            }
+            let rows = Packed { values: &memory.rows, dims };
+            pairwise::memberships(rows, split, dims, columns, both);
+        }
+        memory.borrowed = emptied(borrowed);
+    }
 }
 
-/// The memberships of a text's words in the text itself.
-fn within(rows: Packed<'_>, columns: &mut Columns, both: &mut [Vec<f32>; 2], own: &mut Vec<f32>) {
-    pairwise::memberships(rows, rows.count(), rows.dims, columns, both);
-    std::mem::swap(own, &mut both[0]);
-}
-
-/// The list's memory, which is kept from one pair to the next, without what it held.
+/// The list's memory, which is kept from one text to the next, without what it held.
 fn emptied(mut rows: Vec<&[f32]>) -> Vec<&'static [f32]> {
     rows.clear();
     // Collecting nothing in place is what hands the memory on to a list of another lifetime.
@@ -245,14 +252,16 @@ impl Compare for Dynamax {
             self.prepare(one, memory);
             self.meet(one, many, memory);
         }
+        let mut first = 0;
         for (other, score) in many.iter().zip(out) {
             *score = if one.same_bag(other) {
                 1.0
             } else if together && other.words().iter().all(|word| word.id.is_some()) {
-                self.met(other, memory)
+                self.met(other, first, memory)
             } else {
                 self.pair(one, other, &mut scratch.dynamax_pair)
             };
+            first += other.words().len();
         }
     }
 

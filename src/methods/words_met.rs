@@ -10,7 +10,6 @@ use std::hash::Hasher;
 use crate::kernels::pairwise;
 use crate::model::Phrase;
 use crate::model::WordId;
-use crate::model::phrase::Word;
 
 /// Numbers that are kept at most, 4 MiB of them; after that it forgets and starts anew.
 const MOST_NUMBERS: usize = 1 << 20;
@@ -66,10 +65,12 @@ impl WordsMet {
         self.memberships.clear();
     }
 
-    /// Whether the word is new, which makes it the next to be [`WordsMet::learn`]ed.
-    pub(crate) fn is_new(&mut self, id: WordId) -> bool {
+    /// The place of a word, and whether it is new, which makes it the next to be
+    /// [`WordsMet::learn`]ed.
+    pub(crate) fn place(&mut self, id: WordId) -> (u32, bool) {
         let next = self.places.len() as u32;
-        *self.places.entry(id).or_insert(next) == next
+        let place = *self.places.entry(id).or_insert(next);
+        (place, place == next)
     }
 
     /// Takes the products of new words with the text's words, a row a word.
@@ -80,24 +81,18 @@ impl WordsMet {
         self.memberships.extend(rows.map(pairwise::most));
     }
 
-    /// Memberships between the text and another, of which every word was met: those of the text's
+    /// Memberships between the text and another, whose words have these places: those of the text's
     /// words in the other, and those of the other's words in the text.
-    pub(crate) fn memberships<'w>(
-        &self,
-        other: impl Iterator<Item = &'w Word>,
-        [of_one, of_other]: [&mut Vec<f32>; 2],
-    ) {
+    pub(crate) fn memberships(&self, places: &[u32], [of_one, of_other]: [&mut Vec<f32>; 2]) {
         let words = self.one.len();
         of_one.clear();
         of_one.resize(words, 0.0);
         of_other.clear();
-        for word in other {
-            let place = word.id.and_then(|id| self.places.get(&id));
-            let place = place.map_or(usize::MAX, |&place| place as usize);
-            let start = place.saturating_mul(words);
+        for &place in places {
+            let start = (place as usize).saturating_mul(words);
             let products = self.products.get(start..start.saturating_add(words));
             pairwise::raise(of_one, products.unwrap_or_default());
-            of_other.push(self.memberships.get(place).copied().unwrap_or_default());
+            of_other.push(self.memberships.get(place as usize).copied().unwrap_or_default());
         }
     }
 }
