@@ -18,6 +18,7 @@ use crate::kernels::simd::tiles::put;
 use crate::kernels::simd::tiles::raise;
 use crate::kernels::simd::tiles::tallest;
 use crate::kernels::simd::tiles::tiles;
+use crate::kernels::simd::tiles::whole;
 
 /// Lanes of a register.
 const HALF: usize = LANES / 2;
@@ -260,12 +261,6 @@ fn half_strip(a: [&[f32]; SIDE], b: [&[f32]; 2], dims: usize, from: usize) -> [[
         }
     }
     sums
-}
-
-/// The whole chunks of a row.
-#[inline(always)]
-fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
-    &row.as_chunks().0[..chunks]
 }
 
 #[inline]

@@ -17,6 +17,7 @@ use crate::kernels::simd::tiles::put;
 use crate::kernels::simd::tiles::raise;
 use crate::kernels::simd::tiles::tallest;
 use crate::kernels::simd::tiles::tiles;
+use crate::kernels::simd::tiles::whole;
 
 /// Numbers that a register is filled from.
 pub(in crate::kernels::simd) trait Load: Copy {
@@ -209,12 +210,6 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
         }
     }
     folded(&sums)
-}
-
-/// The whole chunks of a row.
-#[inline(always)]
-fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
-    &row.as_chunks().0[..chunks]
 }
 
 #[inline]

@@ -1,11 +1,19 @@
 //! How a matrix of products is cut into tiles of four rows and four columns, the same for every
 //! width. What a tile is made of is the business of `tile`, which the file that calls this defines.
 
+use crate::kernels::simd::LANES;
+
 /// Rows and columns of a tile.
 pub(super) const SIDE: usize = 4;
 
 /// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
 pub(super) use crate::kernels::simd::Tile;
+
+/// The whole chunks of a row.
+#[inline(always)]
+pub(super) fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
+    &row.as_chunks().0[..chunks]
+}
 
 /// Writes a tile into a matrix of so many rows and columns, as much of it as lies inside.
 #[inline(always)]
