@@ -9,18 +9,21 @@
 //! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
 //! | [`kernels`] | products of rows, principal axes, optimal transport: numbers, no words, no files |
 //! | [`files`] | files of others read from front to back: unpacked, counted, with a bar |
+//! | [`page`] | one HTML page without scripts, and the frame of a plot |
 //! | [`metrics`] | the measures of evaluation and their significance tests |
 //! | [`model`] | the model file: format, mapping, vocabulary, vectors, a text looked up, the writer |
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
 //! | [`pack`] | foreign vectors and counts become a model file |
+//! | [`train`] | what methods learn from texts, and how a run goes on after a crash |
 //! | [`inspect`] | what is inside a model file |
+//! | [`pairs`] | labelled couples of texts, made from text that nobody labelled |
 //! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
 //! | [`http`] | the service: routes, limits, admission, reload; the only room with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand |
 //!
-//! `pack`, `inspect`, `eval` and `http` stand beside each other and do not use one another. A test
-//! reads the imports of every file and holds them to this order.
+//! `pack`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not use one
+//! another. A test reads the imports of every file and holds them to this order.
 //!
 //! ```no_run
 //! use cognate::model::{Model, OpenOptions};
@@ -43,4 +46,7 @@ pub mod methods;
 pub mod metrics;
 pub mod model;
 pub mod pack;
+pub mod page;
+pub mod pairs;
 pub mod text;
+pub mod train;

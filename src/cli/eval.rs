@@ -1,6 +1,5 @@
 //! Flags of `cognate eval`.
 
-use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -25,7 +24,6 @@ use crate::metrics::bootstrap::Bootstrap;
 use crate::metrics::threshold::Aim;
 use crate::model::OpenOptions;
 use crate::model::disk;
-use crate::model::disk::LocalDisk;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EvalCommand {
@@ -134,7 +132,7 @@ pub(super) struct CalibrateArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum MeasureName {
+pub(super) enum MeasureName {
     Cosine,
     Euclidean,
 }
@@ -194,11 +192,7 @@ fn measures(names: &[MeasureName]) -> Vec<Measure> {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed =
         |error| anyhow::Error::new(error).context(format!("cannot write {}", path.display()));
-    let (target, mode) = disk::resolve(path).map_err(failed)?;
-    let bytes = text.len() as u64;
-    let written: std::io::Result<()> =
-        disk::replace(&LocalDisk, &target, mode, bytes, |file| file.write_all(text.as_bytes()));
-    Ok(written.map_err(failed)?)
+    Ok(disk::replace_by(path, text.as_bytes()).map_err(failed)?)
 }
 
 fn refused(error: EvalError) -> Failure {

@@ -194,9 +194,7 @@ fn halves(labels: &[bool], seed: u64) -> Split {
     for wanted in [true, false] {
         let mut pairs: Vec<usize> =
             (0..labels.len()).filter(|&pair| labels[pair] == wanted).collect();
-        for left in (1..pairs.len()).rev() {
-            pairs.swap(left, random.below(left + 1));
-        }
+        random.shuffle(&mut pairs);
         let (first, second) = pairs.split_at(pairs.len() / 2);
         split.found_on.extend(first);
         split.judged_by.extend(second);

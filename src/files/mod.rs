@@ -1,12 +1,15 @@
 //! Files of others, read once from front to back: opened, unpacked, counted, with a bar on a
 //! terminal.
 //!
-//! What the bytes mean is known where they are asked for: vectors and counts in `pack`, labelled
-//! texts in `eval`.
+//! What the bytes mean is known where they are asked for: vectors and counts in `pack`, gold scores
+//! and judgements in `eval`. Labelled pairs are read here, because `train` and `eval` both ask for
+//! them.
 
 mod compression;
 pub mod input;
+pub mod pairs;
 pub mod progress;
+pub mod rows;
 
 use std::path::PathBuf;
 

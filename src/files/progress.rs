@@ -16,13 +16,13 @@ pub struct Progress {
 impl Progress {
     /// A bar for a step that counts bytes.
     pub fn bytes(step: &'static str) -> Self {
-        let line = "{msg:12} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
+        let line = "{prefix:12} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
         Self::new(step, line)
     }
 
     /// A bar for a step that counts things.
     pub fn count(step: &'static str) -> Self {
-        Self::new(step, "{msg:12} {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left")
+        Self::new(step, "{prefix:12} {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left")
     }
 
     /// No bar, for a step that nobody waits for.
@@ -30,14 +30,24 @@ impl Progress {
         Self { bar: ProgressBar::hidden() }
     }
 
+    /// A bar for a run that counts things and has something to say on the way.
+    pub fn run(step: &'static str) -> Self {
+        Self::new(step, "{prefix:12} {wide_bar} {percent}%  {msg}  {eta} left")
+    }
+
     fn new(step: &'static str, line: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self::hidden();
         }
         let style = ProgressStyle::with_template(line);
-        let bar = ProgressBar::new(0).with_message(step);
+        let bar = ProgressBar::new(0).with_prefix(step);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar }
+    }
+
+    /// Says something beside the bar, such as the loss.
+    pub fn say(&self, what: String) {
+        self.bar.set_message(what);
     }
 
     /// `done` of `all`.

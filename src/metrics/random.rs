@@ -53,6 +53,13 @@ impl Random {
             }
         }
     }
+
+    /// Puts a list into random order (Fisher and Yates, as Durstenfeld has it).
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            list.swap(last, self.below(last + 1));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +87,15 @@ mod tests {
         }
         // The standard deviation of each count is 93.
         assert!(seen.iter().all(|&count| count.abs_diff(10_000) < 500), "{seen:?}");
+    }
+
+    #[test]
+    fn shuffling_keeps_everything() {
+        let mut list: Vec<u32> = (0..100).collect();
+        Random::seeded(5).shuffle(&mut list);
+        assert_ne!(list, (0..100).collect::<Vec<_>>());
+        list.sort_unstable();
+        assert_eq!(list, (0..100).collect::<Vec<_>>());
     }
 
     #[test]

@@ -5,19 +5,28 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A room and the rooms it may use. A file's room is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("text", &[]),
     ("kernels", &[]),
     ("files", &[]),
+    ("page", &[]),
     ("metrics", &[]),
     ("model", &["text", "kernels"]),
     ("methods", &["kernels", "model"]),
     ("engine", &["kernels", "model", "methods"]),
     ("pack", &["text", "kernels", "files", "model", "methods"]),
+    ("train", &["text", "kernels", "files", "page", "metrics", "model", "methods"]),
     ("inspect", &["text", "kernels", "model"]),
-    ("eval", &["text", "kernels", "files", "metrics", "model", "methods", "engine"]),
+    ("pairs", &["text", "files", "metrics", "model"]),
+    ("eval", &["text", "kernels", "files", "page", "metrics", "model", "methods", "engine"]),
     ("http", &["model", "methods", "engine"]),
-    ("cli", &["text", "metrics", "model", "engine", "http", "pack", "inspect", "eval"]),
+    (
+        "cli",
+        &[
+            "text", "metrics", "model", "engine", "http", "pack", "train", "inspect", "pairs",
+            "eval",
+        ],
+    ),
     ("main", &["cli"]),
 ];
 

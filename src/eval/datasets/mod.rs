@@ -1,7 +1,4 @@
-//! Labelled texts in files: which files are meant, and their rows as fields.
-//!
-//! A row is split at tabs and nowhere else; there is no quoting, because sentences hold stray
-//! quotation marks. What the fields mean is in the file of each kind.
+//! Labelled texts in files: which files are meant. What their rows mean is in the file of each kind.
 
 pub(super) mod pairs;
 pub(super) mod ranking;
@@ -17,12 +14,6 @@ use crate::engine::Place as TextPlace;
 use crate::engine::QueryError;
 use crate::engine::TextLimits;
 use crate::eval::EvalError;
-use crate::files::Place;
-use crate::files::ReadError;
-use crate::files::input::Input;
-
-/// Longest row.
-const ROW_BYTES: usize = 1 << 20;
 
 /// What the names of files in a folder end in. A file named outright may be called anything.
 const ENDINGS: [&str; 3] = [".tsv", ".tsv.gz", ".tsv.zst"];
@@ -93,67 +84,6 @@ fn stem(path: &Path) -> String {
     if stem.is_empty() { name } else { stem.to_owned() }
 }
 
-/// A file of rows.
-pub(super) struct Rows {
-    input: Input,
-}
-
-impl Rows {
-    pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
-        Self::of(Input::open(path)?)
-    }
-
-    fn of(mut input: Input) -> Result<Self, ReadError> {
-        input.skip_byte_order_mark()?;
-        Ok(Self { input })
-    }
-
-    /// The next row's fields, handed to `take`; `None` at the end of the file. What `take` says is
-    /// wrong is told with file and line.
-    pub(super) fn next<T>(
-        &mut self,
-        take: impl FnOnce(&[&str]) -> Result<T, String>,
-    ) -> Result<Option<T>, ReadError> {
-        let outcome = match self.input.read_line_bounded(ROW_BYTES)? {
-            None => return Ok(None),
-            Some(line) => match std::str::from_utf8(line) {
-                Ok(line) => take(&line.split('\t').collect::<Vec<_>>()),
-                Err(_) => Err("the row is not UTF-8".to_owned()),
-            },
-        };
-        outcome.map(Some).map_err(|problem| self.wrong(problem))
-    }
-
-    /// The first row's fields, not taken.
-    pub(super) fn peek(&mut self) -> Result<Vec<String>, ReadError> {
-        let line = self.input.peek_line(ROW_BYTES)?.unwrap_or_default();
-        Ok(String::from_utf8_lossy(line).split('\t').map(str::to_owned).collect())
-    }
-
-    /// The error that the row last read, or the whole file before it, makes no sense.
-    pub(super) fn wrong(&self, problem: impl Into<String>) -> ReadError {
-        self.input.malformed(Place::Line(self.input.lines().max(1)), problem)
-    }
-}
-
-/// The fields of a row that must have so many.
-fn exactly<'r, const N: usize>(fields: &[&'r str], names: &str) -> Result<[&'r str; N], String> {
-    <[&str; N]>::try_from(fields)
-        .map_err(|_| format!("expected {N} columns ({names}), found {}", fields.len()))
-}
-
-/// A field that must be there.
-fn field<'r>(fields: &[&'r str], place: usize, name: &str) -> Result<&'r str, String> {
-    let missing = || format!("the row ends before column {} ({name})", place + 1);
-    fields.get(place).copied().ok_or_else(missing)
-}
-
-/// A finite number.
-fn number(field: &str, name: &str) -> Result<f64, String> {
-    let wrong = || format!("{name}: expected a number, found `{}`", short(field));
-    field.trim().parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)
-}
-
 /// A text as it may be asked of the engine. A text of white space passes: it is unscored later.
 fn text<'r>(field: &'r str, name: &str) -> Result<&'r str, String> {
     match TextLimits::DEFAULT.check_text(field, TextPlace::Query) {
@@ -167,13 +97,4 @@ fn text<'r>(field: &'r str, name: &str) -> Result<&'r str, String> {
 /// Whether a text is white space, which the engine refuses and evaluation counts as unscored.
 pub(super) fn is_blank(text: &str) -> bool {
     TextLimits::DEFAULT.check_text(text, TextPlace::Query).is_err()
-}
-
-/// The beginning of a field for a message.
-fn short(field: &str) -> String {
-    let mut shown: String = field.chars().take(30).collect();
-    if shown.len() < field.len() {
-        shown.push('…');
-    }
-    shown
 }

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::eval::datasets::Rows;
 use crate::eval::datasets::Source;
-use crate::eval::datasets::field;
-use crate::eval::datasets::number;
-use crate::eval::datasets::short;
 use crate::eval::datasets::text;
 use crate::files::ReadError;
+use crate::files::rows::Rows;
+use crate::files::rows::field;
+use crate::files::rows::number;
+use crate::files::rows::short;
 
 /// A query and its candidates.
 #[derive(Debug, Clone, PartialEq, Default)]

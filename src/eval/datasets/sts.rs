@@ -1,11 +1,11 @@
 //! Pairs of sentences with a gold score: `score`, `sentence 1`, `sentence 2`.
 
-use crate::eval::datasets::Rows;
 use crate::eval::datasets::Source;
-use crate::eval::datasets::exactly;
-use crate::eval::datasets::number;
 use crate::eval::datasets::text;
 use crate::files::ReadError;
+use crate::files::rows::Rows;
+use crate::files::rows::exactly;
+use crate::files::rows::number;
 
 /// The pairs of one file.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,5 @@
 //! What the readers take, and that each fault is told with its file and line.
 
-use super::Rows;
 use super::Source;
 use super::pairs;
 use super::ranking;
@@ -8,6 +7,7 @@ use super::ranking::Judgements;
 use super::sources;
 use super::sts;
 use crate::files::input::Input;
+use crate::files::rows::Rows;
 
 fn rows(text: &str) -> Rows {
     Rows::of(Input::from_bytes("data.tsv", text.as_bytes().to_vec()).unwrap()).unwrap()

@@ -2,9 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::eval::page::frame::Axis;
-use crate::eval::page::frame::Frame;
-use crate::eval::page::frame::escaped;
 use crate::eval::pairs::PairFile;
 use crate::eval::pairs::PairResult;
 use crate::eval::sts::Subtask;
@@ -13,6 +10,9 @@ use crate::metrics::curve::precision_recall;
 use crate::metrics::curve::roc;
 use crate::metrics::distribution::equal_edges;
 use crate::metrics::distribution::histogram;
+use crate::page::frame::Axis;
+use crate::page::frame::Frame;
+use crate::page::frame::escaped;
 
 /// Sizes of plots by how many stand in a row: two, three, four. Text is as large in each.
 const WIDE: (f64, f64) = (480.0, 330.0);

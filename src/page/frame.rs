@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 /// Text that is safe between tags and in attributes.
-pub(super) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -23,15 +23,18 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// An axis: its range and what it shows.
 #[derive(Debug, Clone)]
-pub(super) struct Axis {
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) label: &'static str,
+pub struct Axis {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// What it shows, and in which unit.
+    pub label: &'static str,
 }
 
 impl Axis {
     /// An axis over these numbers, widened a little; one without room gets some.
-    pub(super) fn over(numbers: impl Iterator<Item = f64>, label: &'static str) -> Self {
+    pub fn over(numbers: impl Iterator<Item = f64>, label: &'static str) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for number in numbers.filter(|number| number.is_finite()) {
             (low, high) = (low.min(number), high.max(number));
@@ -44,12 +47,12 @@ impl Axis {
     }
 
     /// An axis from 0 to 1.
-    pub(super) fn share(label: &'static str) -> Self {
+    pub fn share(label: &'static str) -> Self {
         Self { low: 0.0, high: 1.0, label }
     }
 
     /// Round numbers along the axis, about five, and the digits they need.
-    pub(super) fn ticks(&self) -> (Vec<f64>, usize) {
+    pub fn ticks(&self) -> (Vec<f64>, usize) {
         let rough = (self.high - self.low) / 5.0;
         let unit = 10.0_f64.powf(rough.log10().floor());
         let Some(step) = [1.0, 2.0, 2.5, 5.0, 10.0]
@@ -71,7 +74,8 @@ impl Axis {
 }
 
 /// A plot being drawn.
-pub(super) struct Frame {
+#[derive(Debug)]
+pub struct Frame {
     width: f64,
     height: f64,
     left: f64,
@@ -88,7 +92,7 @@ const RIGHT: f64 = 14.0;
 
 impl Frame {
     /// A frame with grid, ticks and the names of the axes. `what` is read to those who do not see.
-    pub(super) fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
+    pub fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
         let (width, height) = size;
         let mut frame = Self { width, height, left: 46.0, top: 10.0, x, y, svg: String::new() };
         let _ = write!(
@@ -109,12 +113,12 @@ impl Frame {
     }
 
     /// Where a number lies across; numbers outside the range are put at its end.
-    pub(super) fn across(&self, x: f64) -> f64 {
+    pub fn across(&self, x: f64) -> f64 {
         place(x, &self.x, self.left, self.right())
     }
 
     /// Where a number lies up and down.
-    pub(super) fn up(&self, y: f64) -> f64 {
+    pub fn up(&self, y: f64) -> f64 {
         place(y, &self.y, self.bottom(), self.top)
     }
 
@@ -144,7 +148,8 @@ impl Frame {
         );
     }
 
-    pub(super) fn line(&mut self, class: &str, from: [f64; 2], to: [f64; 2]) {
+    /// A line between two places on the paper.
+    pub fn line(&mut self, class: &str, from: [f64; 2], to: [f64; 2]) {
         let _ = write!(
             self.svg,
             "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
@@ -152,7 +157,8 @@ impl Frame {
         );
     }
 
-    pub(super) fn text(&mut self, class: &str, at: [f64; 2], anchor: &str, text: &str) {
+    /// Text at a place on the paper.
+    pub fn text(&mut self, class: &str, at: [f64; 2], anchor: &str, text: &str) {
         let _ = write!(
             self.svg,
             "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
@@ -163,7 +169,7 @@ impl Frame {
     }
 
     /// A line through points given in the units of the axes.
-    pub(super) fn curve(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
+    pub fn curve(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (place, (x, y)) in points.enumerate() {
             let command = if place == 0 { 'M' } else { 'L' };
@@ -173,7 +179,7 @@ impl Frame {
     }
 
     /// Dots, as one path of lines without length that round ends make visible.
-    pub(super) fn dots(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
+    pub fn dots(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (x, y) in points {
             let _ = write!(path, "M{:.1} {:.1}h0", self.across(x), self.up(y));
@@ -182,7 +188,7 @@ impl Frame {
     }
 
     /// The outline of steps standing on the axis, each from one edge to the next.
-    pub(super) fn steps(&mut self, class: &str, edges: &[f64], heights: &[f64]) {
+    pub fn steps(&mut self, class: &str, edges: &[f64], heights: &[f64]) {
         let base = self.bottom();
         let first = self.across(edges.first().copied().unwrap_or(0.0));
         let mut path = format!("M{first:.1} {base:.1}");
@@ -194,14 +200,14 @@ impl Frame {
     }
 
     /// A line from top to bottom.
-    pub(super) fn mark(&mut self, class: &str, x: f64) {
+    pub fn mark(&mut self, class: &str, x: f64) {
         let at = self.across(x);
         let (top, bottom) = (self.top, self.bottom());
         self.line(class, [at, top], [at, bottom]);
     }
 
     /// The finished drawing.
-    pub(super) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.svg.push_str("</svg>");
         self.svg
     }
