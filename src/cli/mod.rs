@@ -10,7 +10,9 @@ mod keygen;
 mod log;
 mod machine;
 mod pack;
+mod pairs;
 mod serve;
+mod train;
 
 use std::io;
 use std::io::ErrorKind;
@@ -42,6 +44,12 @@ enum Command {
     /// Measure methods on labelled texts, or find their thresholds
     #[command(subcommand)]
     Eval(eval::EvalCommand),
+    /// Learn from texts
+    #[command(subcommand)]
+    Train(train::TrainCommand),
+    /// Make labelled couples of texts from text that nobody labelled
+    #[command(subcommand)]
+    Pairs(Box<pairs::PairsCommand>),
 }
 
 /// Why the process ends with another code than 0.
@@ -82,6 +90,8 @@ pub fn run() -> Result<(), Failure> {
         Command::Keygen(args) => keygen::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Eval(command) => eval::run(command),
+        Command::Train(command) => train::run(command),
+        Command::Pairs(command) => pairs::run(*command),
     }
 }
 

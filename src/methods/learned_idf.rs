@@ -16,12 +16,14 @@ use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Measure;
 use crate::methods::Reads;
+use crate::methods::Unavailable;
 use crate::methods::counted;
 use crate::methods::linear;
 use crate::methods::means;
 use crate::methods::stored;
 use crate::methods::unavailable;
 use crate::model::Model;
+use crate::model::ModelError;
 use crate::model::Phrase;
 
 /// What is to be known of it.
@@ -41,7 +43,7 @@ pub const INFO: Info = Info {
 /// [`tensor`]`(name)`, F32 `[M]`.
 pub const SECTION: &str = "learned-idf";
 
-/// What the section says. Training may add fields of its own.
+/// What the section says.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
     /// The set in use.
@@ -55,6 +57,74 @@ pub struct Settings {
 pub struct WeightSet {
     /// The measure that it was trained for.
     pub measure: Measure,
+    /// How it was trained, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trained: Option<Trained>,
+}
+
+/// How a set of weights was trained. Nothing is computed with it, so what a file does not say is
+/// left empty.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Trained {
+    /// The loss, `median` or `contrastive`.
+    pub loss: String,
+    /// How steep the median loss is, in multiples of `1 / unit`.
+    pub kappa: Option<f64>,
+    /// What distances were measured in: the median distance under the untrained weights.
+    pub unit: f64,
+    /// What the sum of the squared weights counts in the loss.
+    pub lambda: f64,
+    /// How many weights there are, M.
+    pub max_length: usize,
+    /// What fixed random choices.
+    pub seed: u64,
+    /// The couples trained on.
+    pub couples: usize,
+    /// Couples left out because a text of theirs has no known word.
+    pub left_out: usize,
+    /// How often they were gone through.
+    pub epochs: usize,
+    /// The mean loss of the last epoch.
+    pub final_loss: f64,
+    /// What the weights are worth on couples not trained on.
+    pub validation: Option<Validation>,
+    /// The files of couples.
+    pub files: Vec<TrainedOn>,
+    /// The beginning of the digest of the word vectors.
+    pub vectors: String,
+    /// The version of the program.
+    pub version: String,
+}
+
+/// What weights are worth on couples not trained on.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Validation {
+    /// The couples.
+    pub couples: usize,
+    /// With the weights that training began with, the same for every rank: the plain mean.
+    pub before: Parting,
+    /// With the trained weights.
+    pub after: Parting,
+}
+
+/// How well distances part related couples from others.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Parting {
+    /// The share on the wrong side of the threshold that is best for the couples trained on.
+    pub split_error: f64,
+    /// Jensen-Shannon divergence of the distances of both kinds, base 2, over 100 equal bins of
+    /// their joint range.
+    pub js_divergence: f64,
+}
+
+/// A file of couples.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct TrainedOn {
+    /// Its name without folder.
+    pub name: String,
+    /// BLAKE3 of its bytes.
+    pub digest: String,
 }
 
 /// The name of the tensor of a set.
@@ -62,9 +132,19 @@ pub fn tensor(set: &str) -> String {
     format!("weights.{set}")
 }
 
+/// Why weights can be neither trained for a model nor used with it, if so.
+pub fn without_ranks(model: &Model) -> Option<Unavailable> {
+    counted::without_idf(model)
+}
+
+/// What a model's section says, if it has one.
+pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
+    stored::section(model, SECTION).map(|section| section.settings()).transpose()
+}
+
 /// Needs vectors, idf and trained weights.
 pub fn load(model: &Model) -> Loaded {
-    if let Some(reason) = counted::without_idf(model) {
+    if let Some(reason) = without_ranks(model) {
         return Ok(Err(reason));
     }
     let Some(section) = stored::section(model, SECTION) else {
@@ -86,14 +166,18 @@ pub fn load(model: &Model) -> Loaded {
 fn coefficients(phrase: &Phrase<'_>, weights: &[f32]) -> Vec<f32> {
     let words = phrase.words().len();
     let mut of_text = vec![0.0; words];
-    for (place, between) in
-        counted::places_by_idf(phrase).into_iter().zip(ranks(words, weights.len()))
-    {
+    for (place, between) in standing(phrase, weights.len()) {
         if let Some(coefficient) = of_text.get_mut(place) {
             *coefficient = between.of(weights) / words as f32;
         }
     }
     phrase.bag_order().filter_map(|place| of_text.get(place).copied()).collect()
+}
+
+/// The words of a text, the highest idf first: the place of each in the text, and where it stands
+/// among `m` weights.
+pub fn standing(phrase: &Phrase<'_>, m: usize) -> impl Iterator<Item = (usize, Between)> {
+    counted::places_by_idf(phrase).into_iter().zip(ranks(phrase.words().len(), m))
 }
 
 /// Where between two neighbouring weights a word stands.

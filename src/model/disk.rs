@@ -183,6 +183,12 @@ pub fn replace<D: Disk, T, E: From<io::Error>>(
     }
 }
 
+/// Replaces a file of this machine by `bytes`, whole or not at all.
+pub fn replace_by(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (target, mode) = resolve(path)?;
+    replace(&LocalDisk, &target, mode, bytes.len() as u64, |file| file.write_all(bytes))
+}
+
 fn fill<F: DiskFile, T, E: From<io::Error>>(
     file: &mut F,
     mode: u32,

@@ -5,6 +5,7 @@
 //! mapping. How texts are compared is not known here.
 
 mod check;
+mod counts;
 pub mod disk;
 mod error;
 pub mod format;
@@ -22,6 +23,7 @@ pub mod vocabulary;
 pub mod writer;
 
 pub use check::Verify;
+pub use counts::Counts;
 pub use error::FormatError;
 pub use error::ModelError;
 pub use mapped::Storage;

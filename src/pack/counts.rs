@@ -3,6 +3,7 @@
 //! Either way the file is streamed and memory is bound by the vocabulary, not by the file.
 
 use crate::files::progress::Progress;
+use crate::model::Counts;
 use crate::model::Vocabulary;
 use crate::pack::PackError;
 use crate::pack::readers::input::Input;
@@ -12,25 +13,6 @@ use crate::text::Tokens;
 
 /// Longest line of a corpus; a longer one is an error that names it.
 const LINE_BYTES: usize = 16 << 20;
-
-/// What a corpus says of a vocabulary.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Counts {
-    /// Occurrences of each word.
-    pub occurrences: Option<Vec<u64>>,
-    /// Documents that hold each word.
-    pub documents: Option<Vec<u32>>,
-    /// Tokens in all, unknown ones included.
-    pub tokens: Option<u64>,
-    /// Documents in all.
-    pub document_total: Option<u64>,
-    /// The idf of each word.
-    pub idf: Vec<f32>,
-    /// The idf of a word that was not seen.
-    pub idf_unknown: f32,
-    /// Lines of a table that held no count.
-    pub skipped_lines: u64,
-}
 
 /// What separates the documents of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -81,20 +63,6 @@ impl Counts {
         Some(Self::of_occurrences(occurrences, tokens, smallest as f64 / 2.0))
     }
 
-    /// Collection counts give `ln(C / c)`; a word that was not seen is taken to have half the
-    /// smallest count of the table, as it may have been cut off there.
-    fn of_occurrences(occurrences: Vec<u64>, tokens: u64, unseen: f64) -> Self {
-        let idf = |count: f64| (tokens as f64 / count).ln().max(0.0) as f32;
-        let of_count = |&count: &u64| idf(if count > 0 { count as f64 } else { unseen });
-        Self {
-            idf: occurrences.iter().map(of_count).collect(),
-            idf_unknown: idf(unseen),
-            occurrences: Some(occurrences),
-            tokens: Some(tokens),
-            ..Self::default()
-        }
-    }
-
     /// Counts words in running text, by the model's own rules. Document frequencies give the
     /// smooth idf `ln((1 + N) / (1 + df)) + 1`.
     pub fn corpus(
@@ -138,16 +106,9 @@ impl Counts {
         if tokens_total == 0 {
             return Err(PackError::NoCounts { path: input.path().to_owned() });
         }
-        let idf = |df: f64| (((1.0 + document as f64) / (1.0 + df)).ln() + 1.0) as f32;
-        Ok(Self {
-            idf: documents.iter().map(|&df| idf(f64::from(df))).collect(),
-            idf_unknown: idf(0.0),
-            occurrences: Some(occurrences),
-            documents: Some(documents),
-            tokens: Some(tokens_total),
-            document_total: Some(document),
-            skipped_lines: 0,
-        })
+        let mut counts = Self::of_documents(documents, document);
+        (counts.occurrences, counts.tokens) = (Some(occurrences), Some(tokens_total));
+        Ok(counts)
     }
 }
 

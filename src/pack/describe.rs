@@ -4,35 +4,13 @@ use std::io;
 use std::path::Path;
 
 use crate::model::Unknown;
-use crate::model::format::Dtype;
 use crate::model::unlisted::SUBWORD_SECTION;
 use crate::model::writer::Draft;
-use crate::model::writer::Table;
 use crate::pack::PackError;
 use crate::pack::PackOptions;
-use crate::pack::counts::Counts;
 use crate::pack::packaged::Packaged;
 use crate::pack::readers::ReadError;
 use crate::pack::readers::Subword;
-
-/// Adds what a corpus said of the words.
-pub(crate) fn push_counts<'a>(draft: &mut Draft<'a>, counts: &'a Counts) {
-    if let Some(occurrences) = &counts.occurrences {
-        draft.tables.push(Table::of("counts", Dtype::U64, &[occurrences.len()], occurrences));
-        draft.metadata.insert("idf_unknown".to_owned(), counts.idf_unknown.to_string());
-    }
-    if let Some(documents) = &counts.documents {
-        draft.tables.push(Table::of("df", Dtype::U32, &[documents.len()], documents));
-    }
-    if !counts.idf.is_empty() {
-        draft.tables.push(Table::of("idf", Dtype::F32, &[counts.idf.len()], &counts.idf));
-    }
-    for (key, total) in [("tokens", counts.tokens), ("documents", counts.document_total)] {
-        if let Some(total) = total {
-            draft.metadata.insert(key.to_owned(), total.to_string());
-        }
-    }
-}
 
 /// Fills in everything of the metadata that is not a size.
 pub(crate) fn describe(

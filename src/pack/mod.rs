@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use crate::files::progress::Progress;
 use crate::methods::Unfittable;
+use crate::model::Counts;
 use crate::model::Frequency;
 use crate::model::ModelError;
 use crate::model::Unknown;
@@ -30,10 +31,8 @@ use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Written;
-use crate::pack::counts::Counts;
 use crate::pack::counts::Documents;
 use crate::pack::describe::describe;
-use crate::pack::describe::push_counts;
 use crate::pack::describe::push_subword;
 use crate::pack::intake::Intake;
 use crate::pack::intake::LeftOut;
@@ -218,7 +217,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     describe(&mut draft, options, &unknown, transform.dims())?;
     draft.tables.extend(vectors.tables("vectors", "scales").map_err(&spooled)?);
     draft.push_vocabulary(&tables);
-    push_counts(&mut draft, &counts);
+    draft.push_counts(&counts);
     if let (Unknown::Subword, Some(rule)) = (&unknown, reader.subword()) {
         read_buckets(reader.as_mut(), &mut buckets, directory)?;
         push_subword(&mut draft, rule, &mut buckets).map_err(&spooled)?;

@@ -9,7 +9,9 @@ use half::f16;
 
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
+use crate::kernels::simd::exchange_loop;
 use crate::kernels::simd::four;
+use crate::kernels::simd::image_by_rows;
 use crate::kernels::simd::ranks_by_counting;
 use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
@@ -140,6 +142,12 @@ pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
         add_product(&mut lanes, difference, difference);
     }
     fold(lanes)
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    exchange_loop(slope, row, hidden, error);
 }
 
 #[inline]
@@ -301,4 +309,9 @@ tiles!("avx2,fma,f16c");
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
     ranks_by_counting(keys, count)
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    image_by_rows(matrix, weights, out);
 }

@@ -8,7 +8,9 @@ use half::f16;
 
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
+use crate::kernels::simd::exchange_loop;
 use crate::kernels::simd::four;
+use crate::kernels::simd::image_by_rows;
 use crate::kernels::simd::ranks_by_counting;
 use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
@@ -148,6 +150,12 @@ pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    exchange_loop(slope, row, hidden, error);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
 pub(super) fn add_scaled<A: Load, const N: usize>(
     sum: &mut [f32],
     weights: [f32; N],
@@ -277,4 +285,9 @@ tiles!("avx512f,avx2,fma");
 #[target_feature(enable = "avx512f,avx2,fma")]
 pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
     ranks_by_counting(keys, count)
+}
+
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    image_by_rows(matrix, weights, out);
 }

@@ -156,6 +156,24 @@ pub fn add_scaled<A: Element, const N: usize>(sum: &mut [f32], weights: [f32; N]
     dispatch!(add_scaled(sum, weights, rows));
 }
 
+/// `error_i += slope · row_i` and then `row_i += slope · hidden_i`, in one pass over rows that are all
+/// as long as the shortest: a step of gradient descent on a product, for both its sides.
+#[inline]
+pub fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    let length = row.len().min(hidden.len()).min(error.len());
+    let (row, hidden, error) = (&mut row[..length], &hidden[..length], &mut error[..length]);
+    dispatch!(exchange(slope, row, hidden, error));
+}
+
+/// Every number stands for itself, so the compiler may use whatever registers the caller has.
+#[inline(always)]
+fn exchange_loop(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    for ((row, hidden), error) in row.iter_mut().zip(hidden).zip(error) {
+        *error = row.mul_add(slope, *error);
+        *row = hidden.mul_add(slope, *row);
+    }
+}
+
 /// Rows of the same number of numbers, wherever they lie.
 pub trait Rows: Copy {
     /// How many there are.
@@ -282,6 +300,30 @@ fn ranks_by_counting<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] 
         }
     }
     ranks
+}
+
+/// The sum of a matrix's rows, each times its weight, in f64: the image of the weights under a
+/// symmetric matrix. Every sum is made row after row, whatever the width.
+///
+/// # Panics
+///
+/// Where there is not a row a weight, each as long as `out`.
+pub fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    assert_eq!(matrix.len(), weights.len() * out.len(), "a row a weight");
+    out.fill(0.0);
+    if !out.is_empty() {
+        dispatch!(image(matrix, weights, out));
+    }
+}
+
+/// No product is fused with its addition, so that all widths give the same bits.
+#[inline(always)]
+fn image_by_rows(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    for (row, weight) in matrix.chunks_exact(out.len()).zip(weights) {
+        for (sum, &number) in out.iter_mut().zip(row) {
+            *sum += weight * f64::from(number);
+        }
+    }
 }
 
 /// Bytes that memory is fetched in.

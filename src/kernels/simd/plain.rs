@@ -8,6 +8,8 @@ use crate::kernels::simd::Element;
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
 use crate::kernels::simd::Tile;
+use crate::kernels::simd::exchange_loop;
+use crate::kernels::simd::image_by_rows;
 use crate::kernels::simd::ranks_by_counting;
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
@@ -51,6 +53,10 @@ pub(super) fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 
         *lane = difference.mul_add(difference, *lane);
     }
     fold(lanes)
+}
+
+pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    exchange_loop(slope, row, hidden, error);
 }
 
 pub(super) fn add_scaled<A: Element, const N: usize>(
@@ -102,4 +108,8 @@ pub(super) fn memberships<R: Rows>(
 
 pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
     ranks_by_counting(keys, count)
+}
+
+pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    image_by_rows(matrix, weights, out);
 }

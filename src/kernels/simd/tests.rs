@@ -28,7 +28,10 @@ macro_rules! outcome {
         $from::add_scaled(&mut sum, [0.7], [&half[..]]);
         $from::add_scaled(&mut sum, [1.5, -0.3, 0.1], [b, a, b]);
         $from::add_scaled(&mut sum, [-0.01, 0.02], [&byte[..], &byte[..]]);
+        let mut error = b.to_vec();
+        $from::exchange(0.3, &mut sum, a, &mut error);
         found.extend(sum);
+        found.extend(error);
         Outcome(found.into_iter().map(f32::to_bits).collect())
     }};
 }
@@ -112,6 +115,31 @@ proptest! {
     }
 
     #[test]
+    fn images_are_the_same_at_every_width(rows in 0usize..40, width in 1usize..40, seed: u64) {
+        let matrix = numbers(seed, rows * width);
+        let weights: Vec<f64> = numbers(!seed, rows).into_iter().map(f64::from).collect();
+        let mut expected = vec![0.0; width];
+        for (at, sum) in expected.iter_mut().enumerate() {
+            for (row, weight) in weights.iter().enumerate() {
+                *sum += weight * f64::from(matrix[row * width + at]);
+            }
+        }
+        let mut found = vec![9.0; width];
+        image(&matrix, &weights, &mut found);
+        prop_assert_eq!(&found, &expected);
+        found.fill(0.0);
+        plain::image(&matrix, &weights, &mut found);
+        prop_assert_eq!(&found, &expected);
+        #[cfg(target_arch = "x86_64")]
+        if widest() >= Width::Avx2 {
+            found.fill(0.0);
+            // SAFETY: the width was just compared with what the processor has.
+            unsafe { avx2::image(&matrix, &weights, &mut found) };
+            prop_assert_eq!(&found, &expected);
+        }
+    }
+
+    #[test]
     fn half_widens_as_the_processor_does(bits: u16) {
         let half = f16::from_bits(bits);
         prop_assert_eq!(half.widen().to_bits(), half.to_f32().to_bits());
@@ -125,4 +153,7 @@ fn rows_of_different_lengths_are_read_as_far_as_both_go() {
     let mut sum = [1.0, 1.0, 1.0];
     add_scaled(&mut sum, [2.0, 1.0], [&[1.0_f32, 1.0], &[0.5, 0.5, 0.5]]);
     assert_eq!(sum, [3.5, 3.5, 1.0]);
+    let mut error = [1.0, 1.0];
+    exchange(2.0, &mut sum, &[1.0], &mut error);
+    assert_eq!((sum, error), ([5.5, 3.5, 1.0], [8.0, 1.0]));
 }

@@ -1,0 +1,163 @@
+//! Flags of `cognate pairs`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
+
+use crate::cli::Failure;
+use crate::cli::show;
+use crate::cli::usage;
+use crate::pairs;
+use crate::pairs::Columns;
+use crate::pairs::Filter;
+use crate::pairs::Lengths;
+use crate::pairs::PairsError;
+use crate::pairs::TextOptions;
+use crate::pairs::TweetOptions;
+use crate::text::Normalisation;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PairsCommand {
+    /// From running text: chunks of one paragraph against chunks of two documents
+    ///
+    /// Two chunks of a paragraph with two words between them are related, two chunks of two
+    /// documents are not; as far as documents allow, a chunk stands once under either label. Text
+    /// streams through in constant memory. Rows come in its order, some thousands of non-related
+    /// ones after the last related one, so shuffle them where order matters.
+    Text(TextArgs),
+    /// From tweets: those that share hashtags, or an event, within minutes against those that do not
+    ///
+    /// Related: a hashtag Jaccard of 0.5 or more within minutes; non-related: no common hashtag, at
+    /// any time. Either text has 5 words besides hashtags, names, addresses and a leading RT, and
+    /// word Jaccard is below 0.5. #breaking, #update, #news, tweets without a hashtag and repeated
+    /// texts are dropped; hashtags that both texts have are removed from both. All tweets that can
+    /// be used are held in memory, with their couples about 500 bytes each.
+    Tweets(TweetArgs),
+}
+
+#[derive(Debug, Args)]
+struct Shared {
+    /// File to write: a header, then label, text1, text2 a row; packed if its name ends in .gz
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Rows to write, half of them related; fewer where there are not so many [default: all]
+    #[arg(long, value_name = "N", value_parser = even)]
+    couples: Option<u64>,
+    /// What fixes random draws
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Rules that turn texts into words
+    #[arg(long, value_name = "PRESET", default_value = "deboom",
+          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
+    normalisation: String,
+    /// Say what was made as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TextArgs {
+    /// Running text, a sentence a line; an empty line ends a paragraph, two end a document; .gz and
+    /// .zst are read directly
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    shared: Shared,
+    /// Words of a chunk: a number, or the range that each chunk's is drawn from
+    #[arg(long, value_name = "WORDS", default_value = "10-30")]
+    length: Lengths,
+    /// Words between the starts of two related couples in a paragraph. Less than a couple's words
+    /// makes couples overlap, so that a text's words stand in several [default: none overlap]
+    #[arg(long, value_name = "WORDS", value_parser = clap::value_parser!(u32).range(1..))]
+    stride: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TweetArgs {
+    /// Tweets: rows split at tabs under a header, or a JSON object a line if the name ends in
+    /// .ndjson or .jsonl; .gz and .zst are read directly
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    shared: Shared,
+    /// Column of what a tweet is about: takes the place of its hashtags; non-related tweets still
+    /// have no hashtag in common
+    #[arg(long, value_name = "NAME")]
+    event_column: Option<String>,
+    /// Column of texts
+    #[arg(long, value_name = "NAME", default_value = "text")]
+    text: String,
+    /// Column of times: RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since 1970, or as
+    /// Twitter writes it [default: the first of time, time_utc, created_at, timestamp]
+    #[arg(long, value_name = "NAME")]
+    time: Option<String>,
+    /// Take only rows whose column has this value; all must hold when given again
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    filters: Vec<Filter>,
+    /// Most minutes between related tweets
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    minutes: u32,
+    /// How often a tweet may stand under a label
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    per_tweet: u32,
+}
+
+/// As many couples of either label make an even number.
+fn even(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|&rows: &u64| rows >= 2 && rows.is_multiple_of(2));
+    count.ok_or_else(|| "expected an even number above 0: half of the rows are related".to_owned())
+}
+
+impl Shared {
+    fn rules(&self) -> Result<Normalisation, Failure> {
+        Normalisation::preset(&self.normalisation)
+            .ok_or_else(|| usage("--normalisation: no such preset"))
+    }
+}
+
+pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
+    match command {
+        PairsCommand::Text(args) => {
+            let normalisation = args.shared.rules()?;
+            let options = TextOptions {
+                files: args.files,
+                output: args.shared.output,
+                couples: args.shared.couples,
+                lengths: args.length,
+                stride: args.stride.map(|words| words as usize),
+                seed: args.shared.seed,
+                normalisation,
+            };
+            show(&pairs::from_text(&options).map_err(refused)?, args.shared.json)
+        }
+        PairsCommand::Tweets(args) => {
+            let normalisation = args.shared.rules()?;
+            let options = TweetOptions {
+                files: args.files,
+                output: args.shared.output,
+                columns: Columns {
+                    text: args.text,
+                    time: args.time,
+                    event: args.event_column,
+                    filters: args.filters,
+                },
+                minutes: args.minutes,
+                per_tweet: args.per_tweet,
+                couples: args.shared.couples,
+                seed: args.shared.seed,
+                normalisation,
+            };
+            show(&pairs::from_tweets(&options).map_err(refused)?, args.shared.json)
+        }
+    }
+}
+
+fn refused(error: PairsError) -> Failure {
+    match error {
+        PairsError::Options(problem) => usage(problem),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,74 @@
+//! What a corpus says of a vocabulary: counts, and the idf made of them. How words are counted is
+//! known where texts are read.
+
+use crate::model::format::Dtype;
+use crate::model::writer::Draft;
+use crate::model::writer::Table;
+
+/// What a corpus says of a vocabulary.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counts {
+    /// Occurrences of each word.
+    pub occurrences: Option<Vec<u64>>,
+    /// Documents that hold each word.
+    pub documents: Option<Vec<u32>>,
+    /// Tokens in all, unknown ones included.
+    pub tokens: Option<u64>,
+    /// Documents in all.
+    pub document_total: Option<u64>,
+    /// The idf of each word.
+    pub idf: Vec<f32>,
+    /// The idf of a word that was not seen.
+    pub idf_unknown: f32,
+    /// Lines of a table that held no count.
+    pub skipped_lines: u64,
+}
+
+impl Counts {
+    /// Collection counts give `ln(C / c)`; a word that was not seen is taken to have half the
+    /// smallest count of the table, as it may have been cut off there.
+    pub fn of_occurrences(occurrences: Vec<u64>, tokens: u64, unseen: f64) -> Self {
+        let idf = |count: f64| (tokens as f64 / count).ln().max(0.0) as f32;
+        let of_count = |&count: &u64| idf(if count > 0 { count as f64 } else { unseen });
+        Self {
+            idf: occurrences.iter().map(of_count).collect(),
+            idf_unknown: idf(unseen),
+            occurrences: Some(occurrences),
+            tokens: Some(tokens),
+            ..Self::default()
+        }
+    }
+
+    /// Document frequencies give the smooth idf `ln((1 + N) / (1 + df)) + 1`.
+    pub fn of_documents(documents: Vec<u32>, total: u64) -> Self {
+        let idf = |df: f64| (((1.0 + total as f64) / (1.0 + df)).ln() + 1.0) as f32;
+        Self {
+            idf: documents.iter().map(|&df| idf(f64::from(df))).collect(),
+            idf_unknown: idf(0.0),
+            documents: Some(documents),
+            document_total: Some(total),
+            ..Self::default()
+        }
+    }
+}
+
+impl<'a> Draft<'a> {
+    /// Adds what a corpus said of the words; the vocabulary comes before.
+    pub fn push_counts(&mut self, counts: &'a Counts) {
+        if let Some(occurrences) = &counts.occurrences {
+            self.tables.push(Table::of("counts", Dtype::U64, &[occurrences.len()], occurrences));
+            self.metadata.insert("idf_unknown".to_owned(), counts.idf_unknown.to_string());
+        }
+        if let Some(documents) = &counts.documents {
+            self.tables.push(Table::of("df", Dtype::U32, &[documents.len()], documents));
+        }
+        if !counts.idf.is_empty() {
+            self.tables.push(Table::of("idf", Dtype::F32, &[counts.idf.len()], &counts.idf));
+        }
+        for (key, total) in [("tokens", counts.tokens), ("documents", counts.document_total)] {
+            if let Some(total) = total {
+                self.metadata.insert(key.to_owned(), total.to_string());
+            }
+        }
+    }
+}

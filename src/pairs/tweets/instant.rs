@@ -1,0 +1,99 @@
+//! Points in time as tweets carry them. Which column they stand in is not known here.
+
+use time::OffsetDateTime;
+use time::PrimitiveDateTime;
+use time::format_description::StaticFormatDescription;
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+
+/// What is read, for messages.
+pub(super) const FORMS: &str = "RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
+                                1970, or `Wed Oct 10 20:19:24 +0000 2018`";
+
+/// Numbers from here on are milliseconds: as seconds they would lie beyond the year 5000, as
+/// milliseconds they begin in 1973.
+const MILLISECONDS_FROM: i64 = 100_000_000_000;
+
+const PLAIN: StaticFormatDescription =
+    format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+
+/// As Twitter's first interface writes `created_at`.
+const TWITTER: StaticFormatDescription = format_description!(
+    "[weekday repr:short] [month repr:short] [day] [hour]:[minute]:[second] \
+     [offset_hour sign:mandatory][offset_minute] [year]"
+);
+
+/// Milliseconds since 1970 began; where no zone is said, it is UTC.
+pub(super) fn milliseconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    number(text).or_else(|| {
+        let instant = OffsetDateTime::parse(text, &Rfc3339)
+            .or_else(|_| PrimitiveDateTime::parse(text, PLAIN).map(PrimitiveDateTime::assume_utc))
+            .or_else(|_| OffsetDateTime::parse(text, TWITTER));
+        i64::try_from(instant.ok()?.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
+    })
+}
+
+fn number(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let whole: i64 = whole.parse().ok()?;
+    if whole >= MILLISECONDS_FROM {
+        return Some(whole);
+    }
+    let thousandths = fraction.bytes().chain(*b"000").take(3);
+    Some(thousandths.fold(whole, |sum, digit| sum * 10 + i64::from(digit - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_one_instant_is_the_same_number() {
+        for form in [
+            "2018-10-10T20:19:24Z",
+            "2018-10-10T22:19:24+02:00",
+            "2018-10-10t20:19:24.000z",
+            "2018-10-10 20:19:24",
+            "1539202764",
+            "1539202764.0",
+            "1539202764000",
+            "Wed Oct 10 20:19:24 +0000 2018",
+            "Wed Oct 10 16:19:24 -0400 2018",
+            "  2018-10-10 20:19:24 ",
+        ] {
+            assert_eq!(milliseconds(form), Some(1_539_202_764_000), "{form}");
+        }
+        assert_eq!(milliseconds("1539202764.0625"), Some(1_539_202_764_062));
+        assert_eq!(milliseconds("2018-10-10T20:19:24.5Z"), Some(1_539_202_764_500));
+        assert_eq!(milliseconds("1969-12-31T23:59:59.5Z"), Some(-500));
+        assert_eq!(milliseconds("99999999999"), Some(99_999_999_999_000));
+        assert_eq!(milliseconds("100000000000"), Some(100_000_000_000));
+    }
+
+    #[test]
+    fn what_is_no_instant_is_refused() {
+        for odd in [
+            "",
+            "noon",
+            "-5",
+            "1.",
+            ".5",
+            "1e9",
+            "2018-10-10",
+            "2018-02-29T00:00:00Z",
+            "2018-10-10T20:19:24",
+            "2018-10-10 24:19:24",
+            "2018-10-10 20:19",
+            "Wed Okt 10 20:19:24 +0000 2018",
+            "99999999999999999999",
+            "9999999999999999999.5",
+        ] {
+            assert_eq!(milliseconds(odd), None, "{odd}");
+        }
+    }
+}

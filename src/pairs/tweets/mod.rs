@@ -1,0 +1,195 @@
+//! Couples from tweets: two that share hashtags, or an event, within minutes are related; two that
+//! share none are not.
+//!
+//! The rules are those of De Boom et al. (2016, section 4.2): #breaking, #update and #news do not
+//! count; either tweet has at least five words besides hashtags, names and addresses; the Jaccard
+//! similarity of their hashtags is 0.5 or more (0 for non-related ones), that of their words below
+//! 0.5. Where the paper is silent: a leading `RT` belongs to no text, so a retweet is a repeat; a
+//! tweet without a hashtag is in no couple, because nobody knows what it is about.
+
+pub(super) mod columns;
+mod coupling;
+mod instant;
+mod store;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::metrics::random::Random;
+use crate::pairs::Columns;
+use crate::pairs::PairsError;
+use crate::pairs::Rows;
+use crate::pairs::output::Label;
+use crate::pairs::output::Output;
+use crate::pairs::tweets::coupling::Coupling;
+use crate::pairs::tweets::store::Key;
+use crate::pairs::tweets::store::Outcome;
+use crate::pairs::tweets::store::Reader;
+use crate::pairs::tweets::store::Tweets;
+use crate::text::Normalisation;
+
+/// What `cognate pairs tweets` does.
+#[derive(Debug, Clone)]
+pub struct TweetOptions {
+    /// Files of tweets: rows under a header, or JSON objects if the name ends in .ndjson or .jsonl.
+    pub files: Vec<PathBuf>,
+    /// The file to write.
+    pub output: PathBuf,
+    /// Which columns hold what.
+    pub columns: Columns,
+    /// Most minutes between related tweets.
+    pub minutes: u32,
+    /// How often a tweet may stand under a label.
+    pub per_tweet: u32,
+    /// Rows to write, half of them related; without it, as many as the tweets give.
+    pub couples: Option<u64>,
+    /// Fixes every draw.
+    pub seed: u64,
+    /// How texts are written.
+    pub normalisation: Normalisation,
+}
+
+/// What was made of tweets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TweetsMade {
+    /// What was written.
+    #[serde(flatten)]
+    pub written: Rows,
+    /// Rows that were asked for.
+    pub wanted: Option<u64>,
+    /// Rows read, those that the filters leave out included.
+    pub tweets: u64,
+    /// Rows that the filters left out.
+    pub filtered: u64,
+    /// Tweets of fewer than five words.
+    pub too_short: u64,
+    /// Tweets of more bytes than anything reads.
+    pub too_long: u64,
+    /// Tweets without a hashtag, or without an event where events count.
+    pub without_key: u64,
+    /// Tweets that say what one before said, as normalised.
+    pub repeated: u64,
+    /// Tweets that couples were drawn from.
+    pub kept: u64,
+    /// Related couples that found no non-related ones beside them, and were not written.
+    pub unmatched: u64,
+    /// Two tweets that were looked at and make no related couple.
+    pub related_rejected: Rejected,
+    /// Two tweets that were looked at and make no non-related couple.
+    pub non_related_rejected: Rejected,
+}
+
+/// Why two tweets that were drawn make no couple; the first reason that holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Rejected {
+    /// One stands under the label as often as it may.
+    pub used_up: u64,
+    /// They are a couple already.
+    pub repeated: u64,
+    /// They share too few hashtags to be related, or any to be non-related.
+    pub hashtags: u64,
+    /// Half of their words or more are the same.
+    pub words: u64,
+}
+
+impl std::fmt::Display for TweetsMade {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.written, Reading(self))?;
+        if let Some(wanted) = self.wanted.filter(|&wanted| wanted > self.written.rows) {
+            write!(f, "\n  the tweets give no more; {wanted} rows were asked for")?;
+        }
+        Ok(())
+    }
+}
+
+/// What was read, and why there are not more couples.
+struct Reading<'m>(&'m TweetsMade);
+
+impl std::fmt::Display for Reading<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(made) = self;
+        write!(f, "  read: {} tweets, of which {} are used", made.tweets, made.kept)?;
+        let [related, other] = [made.related_rejected, made.non_related_rejected];
+        let left_out = [
+            (made.filtered, "tweets left out by --where"),
+            (made.too_short, "tweets left out: fewer than 5 words"),
+            (made.too_long, "tweets left out: longer than 8192 bytes"),
+            (made.without_key, "tweets left out: no hashtag, or no event where events count"),
+            (made.repeated, "tweets left out: repeats of one before"),
+            (related.words, "draws of related tweets rejected: half the words are the same"),
+            (related.hashtags, "draws of related tweets rejected: too few hashtags are the same"),
+            (related.used_up, "draws of related tweets rejected: one is used up"),
+            (related.repeated, "draws of related tweets rejected: a couple already"),
+            (other.words, "draws of other tweets rejected: half the words are the same"),
+            (other.hashtags, "draws of other tweets rejected: they share a hashtag or event"),
+            (other.used_up, "draws of other tweets rejected: one is used up"),
+            (other.repeated, "draws of other tweets rejected: a couple already"),
+            (made.unmatched, "related couples left out for want of non-related ones"),
+        ];
+        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "\n  {count} {what}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes couples of tweets and writes them.
+pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
+    let mut output = Output::create(&options.output, &options.files)?;
+    let key = if options.columns.event.is_some() { Key::Event } else { Key::Hashtags };
+    let mut made = TweetsMade { wanted: options.couples, ..TweetsMade::default() };
+    let tweets = read(options, key, &mut made)?;
+
+    let wanted = options.couples.map_or(u64::MAX, |rows| rows / 2);
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let milliseconds = i64::from(options.minutes) * 60_000;
+    let mut random = Random::seeded(options.seed);
+    let mut coupling = Coupling::new(&tweets, key, milliseconds, options.per_tweet);
+    let related = coupling.related(wanted, &mut random);
+    let non_related = coupling.non_related(&related, &mut random);
+    made.related_rejected = coupling.related_rejected;
+    made.non_related_rejected = coupling.non_related_rejected;
+    made.unmatched = (related.len() - non_related.len()) as u64;
+
+    let mut texts = [String::new(), String::new()];
+    let mut write = |label, [one, other]: [u32; 2]| {
+        let [first, second] = &mut texts;
+        tweets.write_text(one, other, first);
+        tweets.write_text(other, one, second);
+        output.push(label, [first.as_str(), second.as_str()])
+    };
+    for (related, non_related) in related.into_iter().zip(non_related) {
+        write(Label::Related, related)?;
+        write(Label::NonRelated, non_related)?;
+    }
+    if output.written().rows == 0 {
+        let related = made.unmatched;
+        let found = format!("found {related} related couples and no non-related one");
+        return Err(PairsError::TooLittle(format!("{found}\n{}", Reading(&made))));
+    }
+    made.written = output.finish()?;
+    Ok(made)
+}
+
+/// Reads the tweets that couples are drawn from.
+fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweets, PairsError> {
+    let mut reader = Reader::new(key, &options.normalisation);
+    let mut tweets = Tweets::default();
+    for path in &options.files {
+        options.columns.each(path, |row| {
+            made.tweets += 1;
+            let count = match row.map(|row| reader.read(&row, &mut tweets)).transpose()? {
+                None => &mut made.filtered,
+                Some(Outcome::Kept) => &mut made.kept,
+                Some(Outcome::TooShort) => &mut made.too_short,
+                Some(Outcome::TooLong) => &mut made.too_long,
+                Some(Outcome::WithoutKey) => &mut made.without_key,
+                Some(Outcome::Repeated) => &mut made.repeated,
+            };
+            *count += 1;
+            Ok(())
+        })?;
+    }
+    Ok(tweets)
+}
