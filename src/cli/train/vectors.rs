@@ -1,0 +1,165 @@
+//! Flags of `cognate train vectors`.
+
+use std::num::NonZeroU32;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+
+use crate::cli::Failure;
+use crate::cli::show;
+use crate::cli::train::refused;
+use crate::cli::usage;
+use crate::text::Normalisation;
+use crate::train::vectors;
+use crate::train::vectors::CHECKPOINT_EVERY;
+use crate::train::vectors::Objective;
+use crate::train::vectors::VectorsOptions;
+use crate::train::vectors::run::Schedule;
+use crate::train::vectors::siamese::Others;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct VectorsArgs {
+    /// Running text: a sentence a line, an empty line after a paragraph, two after a document;
+    /// .gz and .zst are read directly. The text is held in memory, four bytes a word
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Model file to write
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Write the vectors as word2vec text, too
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+    /// Write one HTML page with the course of the loss
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// What vectors are learned for
+    #[arg(long, value_enum, default_value_t = Objective::SiameseCbow)]
+    objective: Objective,
+    /// Go on from the vectors of this model: its words keep their rules and gain by the text, new
+    /// words are added
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["normalisation", "dims"])]
+    from: Option<PathBuf>,
+    /// Rules that turn texts into words
+    #[arg(long, value_name = "PRESET", default_value = "plain",
+          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
+    normalisation: String,
+    /// Dimensions
+    #[arg(long, value_name = "N", default_value = "300")]
+    dims: NonZeroUsize,
+    /// Leave out words that occur less often
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    min_count: u64,
+    /// Times the text is gone through
+    #[arg(long, value_name = "N", default_value = "5")]
+    epochs: NonZeroU32,
+    /// Rate of the first step, falling linearly to nothing; Adagrad's does not fall [default: 0.01,
+    /// for cbow 0.05, for skip-gram 0.025]
+    #[arg(long)]
+    rate: Option<f32>,
+    /// How rows are changed: plain descent, as in the paper, needs about eight times as many epochs;
+    /// word2vec knows nothing else [default: adagrad, for word2vec sgd]
+    #[arg(long, value_enum)]
+    optimiser: Option<Optimiser>,
+    /// Examples of a batch of Siamese CBOW
+    #[arg(long, value_name = "N", default_value = "100")]
+    batch: NonZeroUsize,
+    /// Random sentences beside the neighbours, or random words of word2vec [default: 2, for
+    /// word2vec 5]
+    #[arg(long, value_name = "K")]
+    negatives: Option<NonZeroUsize>,
+    /// Where the random sentences are drawn from, for Siamese CBOW
+    #[arg(long, value_enum, default_value_t = Others::Document)]
+    others: Others,
+    /// Most words on each side of the middle, for word2vec
+    #[arg(long, value_name = "N", default_value = "5")]
+    window: NonZeroUsize,
+    /// Words that are a larger share of the text are left out now and then, for word2vec; 0 is never
+    #[arg(long, value_name = "SHARE", default_value_t = 1e-5)]
+    sample: f64,
+    /// What fixes random choices
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads. The bits of Siamese CBOW do not depend on them; those of word2vec depend on how many
+    /// there are, and on nothing else
+    #[arg(long, value_name = "N", default_value = "1")]
+    threads: NonZeroUsize,
+    /// Threads do not wait for each other: faster with many, but no two runs give the same bits
+    #[arg(long)]
+    hogwild: bool,
+    /// Where the state of the unfinished run is kept; the same command goes on from there [default:
+    /// OUTPUT.checkpoint]
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Seconds between two checkpoints
+    #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
+    checkpoint_every: u64,
+    /// Begin anew even where there is a checkpoint
+    #[arg(long)]
+    restart: bool,
+    /// Terms under which the vectors may be used, kept in the file
+    #[arg(long, value_name = "TEXT")]
+    licence: Option<String>,
+    /// Say what was trained as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Optimiser {
+    /// Plain gradient descent
+    Sgd,
+    /// A rate of its own for every number
+    Adagrad,
+}
+
+impl VectorsArgs {
+    fn options(self) -> Result<VectorsOptions, Failure> {
+        let normalisation = Normalisation::preset(&self.normalisation)
+            .ok_or_else(|| usage("--normalisation: no such preset"))?;
+        let usual = match self.objective {
+            Objective::SiameseCbow => Optimiser::Adagrad,
+            Objective::Cbow | Objective::SkipGram => Optimiser::Sgd,
+        };
+        let adagrad = self.optimiser.unwrap_or(usual) == Optimiser::Adagrad;
+        let schedule = Schedule {
+            epochs: self.epochs.get(),
+            rate: self.rate.unwrap_or(self.objective.rate()),
+            adagrad,
+            threads: self.threads.get(),
+            hogwild: self.hogwild,
+            every: Duration::from_secs(self.checkpoint_every),
+        };
+        let beside = VectorsOptions::checkpoint_of(&self.output);
+        Ok(VectorsOptions {
+            files: self.files,
+            text: self.text,
+            report: self.report,
+            objective: self.objective,
+            from: self.from,
+            normalisation,
+            dims: self.dims.get(),
+            least: self.min_count,
+            batch: self.batch.get(),
+            negatives: self.negatives.map_or(self.objective.negatives(), NonZeroUsize::get),
+            others: self.others,
+            window: self.window.get(),
+            sample: self.sample,
+            seed: self.seed,
+            schedule,
+            checkpoint: self.checkpoint.unwrap_or(beside),
+            restart: self.restart,
+            licence: self.licence,
+            output: self.output,
+        })
+    }
+}
+
+pub(super) fn run(args: VectorsArgs) -> Result<(), Failure> {
+    let as_json = args.json;
+    let options = args.options()?;
+    show(&vectors::train(&options).map_err(refused)?, as_json)
+}

@@ -1,0 +1,157 @@
+//! Flags of `cognate train weights`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::eval::MeasureName;
+use crate::cli::show;
+use crate::cli::train::refused;
+use crate::train::weights;
+use crate::train::weights::ImportOptions;
+use crate::train::weights::Kappa;
+use crate::train::weights::Loss;
+use crate::train::weights::Use;
+use crate::train::weights::WeightsOptions;
+
+/// Flags that say how weights are trained, and so have no say over weights that are there.
+const OF_TRAINING: [&str; 14] = [
+    "couples",
+    "loss",
+    "measure",
+    "max_length",
+    "lambda",
+    "kappa",
+    "seed",
+    "epochs",
+    "threads",
+    "valid",
+    "export",
+    "report",
+    "checkpoint",
+    "restart",
+];
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct WeightsArgs {
+    /// Couples: label (1 related, 0 not), text, text a row, or a header naming label, text1,
+    /// text2; .gz and .zst are read directly
+    #[arg(value_name = "PAIRS", required_unless_present = "import")]
+    couples: Vec<PathBuf>,
+    /// Take the weights that --export wrote instead of training any: this is how they are carried
+    /// over to other vectors
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_TRAINING)]
+    import: Option<PathBuf>,
+    /// Model file
+    #[arg(long, env = "COGNATE_MODEL")]
+    model: PathBuf,
+    /// Model file to write; may be the same
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Name of the set of weights; one that is there is replaced [default: loss and measure, or
+    /// what the imported file says]
+    #[arg(long, value_name = "NAME")]
+    set: Option<String>,
+    /// Make this set the one in use; the first set of a model is so anyway
+    #[arg(long)]
+    default: bool,
+    /// What is made small
+    #[arg(long, value_enum, default_value_t = Loss::Median)]
+    loss: Loss,
+    /// What texts are compared by
+    #[arg(long, value_enum, default_value = "euclidean")]
+    measure: MeasureName,
+    /// Number of weights; texts of another length spread them over their words
+    #[arg(long, value_name = "M", default_value_t = 30)]
+    max_length: usize,
+    /// What the sum of the squared weights counts in the loss
+    #[arg(long, default_value_t = 0.001)]
+    lambda: f64,
+    /// How steep the median loss is, in multiples of one over the median distance; auto finds it by
+    /// five-fold cross-validation
+    #[arg(long, value_name = "auto|X", default_value = "auto", value_parser = kappa)]
+    kappa: Kappa,
+    /// What fixes random choices
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Most times the couples are gone through; training stops where the loss does
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    epochs: usize,
+    /// Threads; they change no bit [default: all the machine has]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Couples to judge the weights by [default: a tenth of PAIRS, which is not trained on]
+    #[arg(long, value_name = "FILE")]
+    valid: Option<PathBuf>,
+    /// Write the weights as JSON, too
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
+    /// Write one HTML page with the course of the training
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Where the state of the unfinished run is kept; the same command goes on from there [default:
+    /// OUTPUT.checkpoint]
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Begin anew even where there is a checkpoint
+    #[arg(long)]
+    restart: bool,
+    /// Say what was trained as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn kappa(text: &str) -> Result<Kappa, String> {
+    match (text, text.parse::<f64>()) {
+        ("auto", _) => Ok(Kappa::Searched),
+        (_, Ok(number)) if number.is_finite() && number > 0.0 => Ok(Kappa::Given(number)),
+        _ => Err("expected auto or a number above 0".to_owned()),
+    }
+}
+
+impl WeightsArgs {
+    fn usage(&self) -> Use {
+        if self.default { Use::This } else { Use::AsBefore }
+    }
+
+    fn options(self) -> WeightsOptions {
+        let beside = WeightsOptions::checkpoint_of(&self.output);
+        WeightsOptions {
+            usage: self.usage(),
+            couples: self.couples,
+            validation: self.valid,
+            model: self.model,
+            output: self.output,
+            set: self.set,
+            loss: self.loss,
+            measure: self.measure.into(),
+            max_length: self.max_length,
+            lambda: self.lambda,
+            kappa: self.kappa,
+            seed: self.seed,
+            epochs: self.epochs,
+            threads: self.threads,
+            export: self.export,
+            report: self.report,
+            checkpoint: self.checkpoint.unwrap_or(beside),
+            restart: self.restart,
+        }
+    }
+}
+
+pub(super) fn run(args: WeightsArgs) -> Result<(), Failure> {
+    let as_json = args.json;
+    if let Some(file) = &args.import {
+        let options = ImportOptions {
+            file: file.clone(),
+            usage: args.usage(),
+            model: args.model,
+            output: args.output,
+            set: args.set,
+        };
+        return show(&weights::import(&options).map_err(refused)?, as_json);
+    }
+    show(&weights::train(&args.options()).map_err(refused)?, as_json)
+}
