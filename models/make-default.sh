@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes models/default.safetensors: models/make-default.sh FOLDER SENTENCES
 # FOLDER holds the distilled vectors.safetensors, vocab.txt and counts.tsv; SENTENCES is running text,
-# a sentence a line, that components are fitted on. See models/README.md.
+# a sentence a line with empty lines after paragraphs and documents, that components are fitted and
+# weights are learned on. See models/README.md.
 set -euo pipefail
 vectors=$(realpath "${1:?the folder with vectors.safetensors, vocab.txt and counts.tsv}")
 sentences=$(realpath "${2:?a file of sentences, one a line}")
@@ -14,3 +15,9 @@ cargo run --locked --release --quiet -- pack "$vectors/vectors.safetensors" \
     -o models/default.safetensors
 cargo run --locked --release --quiet -- pack models/default.safetensors \
     --components "$sentences" --universe axes:128 -o models/default.safetensors
+couples=$(mktemp -d)
+trap 'rm -r "$couples"' EXIT
+cargo run --locked --release --quiet -- pairs text "$sentences" \
+    --length 10-30 --normalisation plain -o "$couples/wikipedia-10-30.tsv"
+cargo run --locked --release --quiet -- train weights "$couples/wikipedia-10-30.tsv" \
+    --measure cosine --model models/default.safetensors -o models/default.safetensors
