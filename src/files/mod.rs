@@ -2,14 +2,15 @@
 //! terminal.
 //!
 //! What the bytes mean is known where they are asked for: vectors and counts in `pack`, gold scores
-//! and judgements in `eval`. Labelled pairs are read here, because `train` and `eval` both ask for
-//! them.
+//! in `eval`. Labelled pairs and queries with their candidates are read here, because `train` and
+//! `eval` both ask for them.
 
 mod compression;
 pub mod input;
 pub mod pairs;
 pub mod progress;
 pub mod rows;
+pub mod topics;
 
 use std::path::PathBuf;
 

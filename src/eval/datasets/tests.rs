@@ -93,7 +93,7 @@ fn rankings_are_read_in_their_shapes() {
 fn judgements_come_in_three_columns_or_four() {
     let add = |text: &str| {
         let mut judgements = Judgements::new();
-        ranking::add_judgements(rows(text), &mut judgements).map(|()| judgements)
+        topics::add_judgements(&mut rows(text), &mut judgements).map(|()| judgements)
     };
     let three = add("1\td\t2\n1\te\t0\n").unwrap();
     assert_eq!(three, add("1\t0\td\t2\n1\tQ0\te\t-1\n1\t0\td\t2\n").unwrap());
