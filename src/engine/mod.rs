@@ -68,6 +68,8 @@ impl Engine {
         let loaded = Method::ALL.iter().map(|method| method.load(&model));
         let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
         let named = model.metadata().get("auto_method").and_then(|name| Method::named(name));
+        // It has to answer every kind of question.
+        let named = named.filter(|method| method.info().kind == Kind::Similarity);
         let auto = named.unwrap_or(match model.frequency() {
             Frequency::None if model.vocabulary().counts.is_some() => Method::DynamaxSif,
             Frequency::None | Frequency::InNorm => Method::DynamaxJaccard,

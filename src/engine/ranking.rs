@@ -19,6 +19,7 @@ use crate::engine::finite;
 use crate::engine::scorable;
 use crate::engine::work::Work;
 use crate::methods::Info;
+use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::model::Phrase;
 
@@ -69,7 +70,8 @@ impl Engine {
             Scorer::RankList(_) => candidates.len().max(1),
             Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
         };
-        let reading = Reading { engine: self, query, info, query_known, block };
+        let tokens_alone = block > BLOCK && info.reads == Reads::Tokens;
+        let reading = Reading { engine: self, query, info, query_known, block, tokens_alone };
         let mut results = Vec::with_capacity(candidates.len());
         let mut scores = Vec::new();
         let mut phrases: Vec<_> =
@@ -113,6 +115,9 @@ struct Reading<'e> {
     info: &'static Info,
     query_known: bool,
     block: usize,
+    /// Whether phrases let go of their words, so that a long list does not hold a vector for each
+    /// word that is not listed.
+    tokens_alone: bool,
 }
 
 impl<'e> Reading<'e> {
@@ -139,6 +144,9 @@ impl<'e> Reading<'e> {
                     answer.truncated.push(index);
                 }
                 answer.counts.saw(phrase);
+                if self.tokens_alone {
+                    phrase.keep_tokens_alone();
+                }
                 if self.query_known && scorable(phrase, self.info) {
                     indexes.push(index);
                 } else {

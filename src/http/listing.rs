@@ -54,8 +54,9 @@ pub struct MethodEntry {
     summary: &'static str,
     /// Where it comes from.
     paper: &'static str,
-    /// Between which numbers its scores lie.
-    range: (f32, f32),
+    /// Between which numbers its scores lie; `null` on a side where they have no bound, as those of
+    /// some rankers have none.
+    range: (Option<f32>, Option<f32>),
     /// Whether it has a vector of one text alone, so that `/embed` can use it.
     embeds: bool,
     /// The measure used where none is asked for.
@@ -137,7 +138,7 @@ impl MethodEntry {
             kind: info.kind,
             summary: info.summary,
             paper: info.paper,
-            range: info.range,
+            range: (bound(info.range.0), bound(info.range.1)),
             embeds: info.embeds,
             measure: engine.default_measure(method).name(),
             reads: info.reads,
@@ -146,6 +147,11 @@ impl MethodEntry {
             note: (carried && info.weights_frequency).then_some(note),
         }
     }
+}
+
+/// An end of a range, if it is one.
+fn bound(end: f32) -> Option<f32> {
+    end.is_finite().then_some(end)
 }
 
 impl ModelEntry {

@@ -192,7 +192,7 @@ pub struct Info {
     pub summary: &'static str,
     /// Where it comes from.
     pub paper: &'static str,
-    /// Between which numbers its scores lie.
+    /// Between which numbers its scores lie; infinite where they have no bound.
     pub range: (f32, f32),
     /// What a text must have.
     pub reads: Reads,
@@ -292,6 +292,8 @@ macro_rules! methods {
 pub mod ablation;
 pub mod avg_cos;
 pub mod blend;
+pub mod bm25;
+mod collection;
 pub(crate) mod cosine;
 mod counted;
 mod distinct;
@@ -308,6 +310,8 @@ mod measure;
 mod mover;
 mod names;
 pub mod overlap;
+pub mod ql;
+pub mod rm3;
 mod rows;
 pub mod sif;
 pub mod soft_cardinality;
@@ -351,4 +355,7 @@ methods! {
     Wrd => wrd,
     DynamaxWeighted => dynamax_weighted,
     Blend => blend,
+    Bm25 => bm25,
+    Ql => ql,
+    Rm3 => rm3,
 }

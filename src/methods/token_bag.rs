@@ -31,6 +31,17 @@ impl TokenBag {
         self.tokens.extend(counted);
     }
 
+    /// How many tokens there are, each as often as it occurs.
+    pub(crate) fn length(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// How often a token stands there.
+    pub(crate) fn times(&self, key: u64) -> u32 {
+        let at = self.tokens.binary_search_by_key(&key, |&(known, _)| known).ok();
+        at.and_then(|at| self.tokens.get(at)).map_or(0, |&(_, times)| times)
+    }
+
     /// Tokens that stand in both bags: key, and how often in either.
     pub(crate) fn shared<'a>(
         &'a self,
@@ -70,5 +81,22 @@ impl TokenBag {
         };
         let (of_one, of_other) = (side(texts[0], one), side(texts[1], other));
         Shares { one: of_one, other: of_other, memberships: None }
+    }
+
+    /// Lays what each token of this bag adds to the score (key and sum, in the order of keys) on
+    /// the tokens of the query whose bag it is: the same on each time it occurs, and nothing on
+    /// those of the post.
+    pub(crate) fn lay_on_query(&self, texts: [&Phrase<'_>; 2], adds: &[(u64, f64)]) -> Shares {
+        let [query, post] = texts;
+        let share = |&key: &u64| {
+            let at = adds.binary_search_by_key(&key, |&(known, _)| known).ok();
+            let added = at.and_then(|at| adds.get(at)).map_or(0.0, |&(_, added)| added);
+            (added / f64::from(self.times(key).max(1))) as f32
+        };
+        Shares {
+            one: query.token_keys().iter().map(share).collect(),
+            other: vec![0.0; post.token_keys().len()],
+            memberships: None,
+        }
     }
 }

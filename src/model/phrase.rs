@@ -143,6 +143,13 @@ impl<'m> Phrase<'m> {
         }
     }
 
+    /// Gives back the words with the memory of their vectors; the tokens stay.
+    pub fn keep_tokens_alone(&mut self) {
+        self.memory.words.clear();
+        self.memory.bag.clear();
+        self.memory.made = Vec::new();
+    }
+
     fn sort_bag(&mut self) {
         let memory = &mut self.memory;
         memory.bag.clear();

@@ -7,6 +7,7 @@
 use cognate::engine::Engine;
 use cognate::engine::Measure;
 use cognate::engine::Query;
+use cognate::engine::Ranked;
 use cognate::methods::Kind;
 use cognate::methods::Method;
 use proptest::prelude::*;
@@ -73,6 +74,12 @@ fn questions(engine: &Engine) -> Vec<Query> {
     queries.collect()
 }
 
+/// Every ranker that the engine can ask.
+fn rankers(engine: &Engine) -> Vec<Query> {
+    let rankers = Method::ALL.iter().filter(|method| method.info().kind == Kind::Ranker);
+    rankers.filter(|&&m| engine.unavailable(m).is_none()).map(|&m| Query::new(m)).collect()
+}
+
 /// The score of a pair, or nothing where it cannot be scored.
 fn score(engine: &Engine, query: &Query, a: &str, b: &str) -> Option<f32> {
     let answer = engine.similarity(&[(a, b)], query).unwrap();
@@ -84,12 +91,13 @@ fn bits(score: Option<f32>) -> Option<u32> {
 }
 
 #[test]
-fn the_model_of_the_tests_serves_every_method_of_similarity() {
+fn the_model_of_the_tests_serves_every_method() {
     let engine = support::engine();
-    for &method in Method::ALL.iter().filter(|method| method.info().kind == Kind::Similarity) {
+    for &method in Method::ALL {
         assert_eq!(engine.unavailable(method), None, "{}", method.name());
     }
-    assert!(questions(engine).len() > Method::ALL.len());
+    assert!(questions(engine).len() + rankers(engine).len() > Method::ALL.len());
+    assert!(rankers(engine).len() >= 3);
 }
 
 proptest! {
@@ -164,6 +172,46 @@ proptest! {
             };
             prop_assert_eq!(exact(&ranked), exact(&expected), "{}", name);
             prop_assert_eq!(&ranking.unscored, &batch.unscored, "{}", name);
+        }
+    }
+
+    /// Rankers owe no symmetry, but finite scores within their range, and a stable order. One that
+    /// may be asked in parts gives a candidate alone the score that it has in a list.
+    #[test]
+    fn rankers_give_finite_scores_in_a_stable_order_and_alone_as_in_a_list(
+        query_text in text(),
+        mut candidates in prop::collection::vec(text(), 1..14),
+    ) {
+        let engine = support::engine();
+        candidates.push(candidates[0].clone());
+        for query in rankers(engine) {
+            let name = query.method.name();
+            let (least, most) = query.method.info().range;
+            let ranking = engine.rank(&query_text, &candidates, &query).unwrap();
+            prop_assert_eq!(ranking.results.len() + ranking.unscored.len(), candidates.len());
+            for ranked in &ranking.results {
+                let score = ranked.score;
+                prop_assert!(score.is_finite() && score >= least && score <= most, "{}: {}", name, score);
+                if engine.ranks_in_parts(query.method) {
+                    let text = &candidates[ranked.index];
+                    let alone = engine.rank(&query_text, &[text], &query).unwrap().results[0].score;
+                    prop_assert_eq!(alone.to_bits(), score.to_bits(), "{}", name);
+                }
+            }
+            for two in ranking.results.windows(2) {
+                let later = two[0].score == two[1].score && two[0].index < two[1].index;
+                prop_assert!(two[0].score > two[1].score || later, "{}: {:?}", name, two);
+            }
+            let scores = |results: &[Ranked]| {
+                let mut scores: Vec<_> =
+                    results.iter().map(|ranked| (ranked.index, ranked.score.to_bits())).collect();
+                scores.sort_unstable();
+                scores
+            };
+            let mut words: Vec<&str> = query_text.split(' ').collect();
+            words.reverse();
+            let reordered = engine.rank(&words.join(" "), &candidates, &query).unwrap();
+            prop_assert_eq!(scores(&ranking.results), scores(&reordered.results), "{}", name);
         }
     }
 

@@ -32,6 +32,7 @@ mod keys;
 mod keys_over_http;
 mod laws;
 mod layers;
+mod lexical;
 mod linalg;
 mod metrics_page;
 #[cfg(feature = "model2vec")]

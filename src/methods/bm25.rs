@@ -1,0 +1,112 @@
+//! Okapi BM25 (Robertson & Zaragoza 2009, section 3.5, with an idf that is never below 0): how much
+//! of a query's rare tokens a post holds, for its length.
+//!
+//! `Σ_q idf(q) · tf (k₁ + 1) / (tf + k₁ (1 − b + b |P| / avg))` with `k₁ = 0.9`, `b = 0.4` and
+//! `idf = ln(1 + (N − df + .5) / (df + .5))`; a query's token that stands twice counts twice. Where
+//! the model does not tell in how many documents a word stands, idf is the model's own, which is
+//! made of occurrences; where it does not tell how long documents are, length plays no part (as
+//! `b = 0`). A model packed with `--corpus` tells both, one packed with `--counts` neither. What the
+//! collection is, is told in `collection.rs`.
+
+use crate::methods::Compare;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::Shares;
+use crate::methods::collection;
+use crate::methods::collection::Collection;
+use crate::methods::token_bag::TokenBag;
+use crate::model::Model;
+use crate::model::Phrase;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "bm25",
+    kind: Kind::Ranker,
+    cost: tokens,
+    summary: "The query's tokens that a candidate holds, each weighted by how rare it is, how \
+              often it occurs and how long the candidate is (Okapi BM25).",
+    paper: "Robertson & Zaragoza 2009",
+    range: (0.0, f32::INFINITY),
+    reads: Reads::Tokens,
+    embeds: false,
+    weights_frequency: false,
+};
+
+/// How soon more occurrences of a token stop adding.
+const K1: f64 = 0.9;
+/// How much length counts.
+const B: f64 = 0.4;
+
+const fn tokens(n: usize, m: usize, _d: usize) -> u64 {
+    (n as u64).saturating_add(m as u64).saturating_mul(collection::A_TOKEN)
+}
+
+/// Needs document frequencies or idf, but no vectors.
+pub fn load(model: &Model) -> Loaded {
+    let scorer = || Scorer::Compare(Box::new(Bm25));
+    Ok(collection::without_rarity(model).map_or_else(|| Ok(scorer()), Err))
+}
+
+struct Bm25;
+
+/// A query's tokens by their keys, and what each weighs.
+struct Asked {
+    tokens: Vec<(u64, f64)>,
+    mean_length: Option<f64>,
+}
+
+impl Asked {
+    fn of(query: &TokenBag, model: &Model) -> Self {
+        let collection = Collection::of(model.vocabulary());
+        let weight = |&(key, times): &(u64, u32)| (key, f64::from(times) * collection.rarity(key));
+        let tokens = query.tokens.iter().map(weight).collect();
+        Self { tokens, mean_length: collection.mean_length() }
+    }
+
+    /// What each token adds to the score, by its key.
+    fn parts<'a>(&'a self, post: &'a TokenBag) -> impl Iterator<Item = (u64, f64)> + 'a {
+        let length = match self.mean_length {
+            Some(mean) => 1.0 - B + B * post.length() as f64 / mean,
+            None => 1.0,
+        };
+        self.tokens.iter().map(move |&(key, weight)| {
+            let times = f64::from(post.times(key));
+            (key, weight * times * (K1 + 1.0) / (times + K1 * length))
+        })
+    }
+}
+
+impl Compare for Bm25 {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        _scratch: &mut Scratch,
+    ) {
+        let query = Asked::of(&TokenBag::of(one), one.model());
+        let mut post = TokenBag::default();
+        for (phrase, score) in many.iter().zip(out) {
+            post.read(phrase);
+            // Not `sum`, which is -0 for nothing.
+            *score = query.parts(&post).fold(0.0, |sum, (_, part)| sum + part) as f32;
+        }
+    }
+
+    /// Each token of the query has its own term of the sum.
+    fn shares(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        _scratch: &mut Scratch,
+    ) -> Option<Shares> {
+        let query = TokenBag::of(one);
+        let (asked, post) = (Asked::of(&query, one.model()), TokenBag::of(other));
+        let parts: Vec<(u64, f64)> = asked.parts(&post).collect();
+        Some(query.lay_on_query([one, other], &parts))
+    }
+}

@@ -1,0 +1,98 @@
+//! Query likelihood with Dirichlet smoothing (Zhai & Lafferty 2001, section 3.2): how likely a
+//! post's language model is to bring forth the query.
+//!
+//! `Σ_q ln((tf(q, P) + μ p(q|C)) / (|P| + μ))` with `μ = 2500`; a query's token that stands twice
+//! counts twice. Scores are logarithms: none is above 0, and how far below depends on the query, so
+//! they order the candidates of one query and say nothing across queries. What the collection is,
+//! and what a token without a count counts as, is told in `collection.rs`.
+
+use crate::methods::Compare;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::Shares;
+use crate::methods::Unavailable;
+use crate::methods::collection;
+use crate::methods::collection::Collection;
+use crate::methods::collection::WeightedTokens;
+use crate::methods::token_bag::TokenBag;
+use crate::model::Model;
+use crate::model::Phrase;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "ql",
+    kind: Kind::Ranker,
+    cost: logarithms,
+    summary: "How likely a candidate's tokens, smoothed by the model's counts, are to bring forth \
+              the query (query likelihood, Dirichlet).",
+    paper: "Zhai & Lafferty 2001",
+    range: (f32::NEG_INFINITY, 0.0),
+    reads: Reads::Tokens,
+    embeds: false,
+    weights_frequency: false,
+};
+
+const fn logarithms(n: usize, m: usize, _d: usize) -> u64 {
+    let query = (n as u64).saturating_mul(collection::A_LOGARITHM);
+    query.saturating_add((m as u64).saturating_mul(collection::A_TOKEN))
+}
+
+/// Needs counts, but no vectors.
+pub fn load(model: &Model) -> Loaded {
+    Ok(QueryLikelihood::new(model).map(|method| Scorer::Compare(Box::new(method))))
+}
+
+/// Query likelihood, ready for posts looked up in the model it was made for.
+pub(crate) struct QueryLikelihood;
+
+impl QueryLikelihood {
+    /// Query likelihood by a model's counts, if it has any.
+    pub(crate) fn new(model: &Model) -> Result<Self, Unavailable> {
+        collection::without_occurrences(model).map_or(Ok(Self), Err)
+    }
+
+    /// The logarithm of how likely the post is to bring forth the query.
+    // For methods that mix it with scores of their own.
+    #[allow(dead_code)]
+    pub(crate) fn score(&self, query: &Phrase<'_>, post: &Phrase<'_>) -> f64 {
+        asked(query).log_likelihood(&TokenBag::of(post))
+    }
+}
+
+fn asked(query: &Phrase<'_>) -> WeightedTokens {
+    WeightedTokens::of(&TokenBag::of(query), &Collection::of(query.model().vocabulary()))
+}
+
+impl Compare for QueryLikelihood {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        _scratch: &mut Scratch,
+    ) {
+        let (query, mut post) = (asked(one), TokenBag::default());
+        for (phrase, score) in many.iter().zip(out) {
+            post.read(phrase);
+            *score = query.log_likelihood(&post) as f32;
+        }
+    }
+
+    /// Each token of the query has its own term of the sum; the post's are what these are made of
+    /// and add nothing beside them.
+    fn shares(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        _scratch: &mut Scratch,
+    ) -> Option<Shares> {
+        let (query, asked) = (TokenBag::of(one), asked(one));
+        let post = TokenBag::of(other);
+        let parts: Vec<(u64, f64)> = asked.parts(&post).collect();
+        Some(query.lay_on_query([one, other], &parts))
+    }
+}

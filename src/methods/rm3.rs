@@ -1,0 +1,126 @@
+//! RM3 (Lavrenko & Croft 2001; Abdul-Jaleel et al. 2004): the query, widened by what the posts that
+//! answer it best have in common, and then asked again.
+//!
+//! The candidates are ranked by query likelihood. The best 10 are the feedback: a token's relevance
+//! is `Σ_P p(w|P) p(Q|P)` over them, with `p(w|P) = tf / |P|` and `p(Q|P)` brought to a sum of 1
+//! over the feedback. The 10 tokens of highest relevance, brought to a sum of 1, are mixed half and
+//! half with the query's own tokens, `p(w|Q) = tf / |Q|`, and candidates are scored by what is
+//! mixed as by query likelihood: `Σ_w p(w) ln((tf + μ p(w|C)) / (|P| + μ))`, a mean over tokens
+//! where `ql` is a sum.
+//!
+//! Scores depend on the whole list, so a part of it has others; they do not depend on its order:
+//! equally likely posts are taken by what they consist of. What the collection is, and what a token
+//! without a count counts as, is told in `collection.rs`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::RankList;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::collection;
+use crate::methods::collection::Collection;
+use crate::methods::collection::WeightedTokens;
+use crate::methods::token_bag::TokenBag;
+use crate::model::Model;
+use crate::model::Phrase;
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "rm3",
+    kind: Kind::Ranker,
+    cost: two_rounds,
+    summary: "Query likelihood of the query widened by the commonest tokens of the ten candidates \
+              that answer it best (RM3).",
+    paper: "Abdul-Jaleel et al. 2004",
+    range: (f32::NEG_INFINITY, 0.0),
+    reads: Reads::Tokens,
+    embeds: false,
+    weights_frequency: false,
+};
+
+/// Posts whose tokens widen the query.
+const POSTS: usize = 10;
+/// Tokens that they widen it by.
+const TOKENS: usize = 10;
+/// What the query itself weighs against these.
+const QUERY: f64 = 0.5;
+
+const fn two_rounds(n: usize, m: usize, _d: usize) -> u64 {
+    let asked = (n as u64).saturating_mul(2).saturating_add(TOKENS as u64);
+    let query = asked.saturating_mul(collection::A_LOGARITHM);
+    query.saturating_add((m as u64).saturating_mul(collection::A_TOKEN))
+}
+
+/// Needs counts, but no vectors.
+pub fn load(model: &Model) -> Loaded {
+    let scorer = || Scorer::RankList(Box::new(Rm3));
+    Ok(collection::without_occurrences(model).map_or_else(|| Ok(scorer()), Err))
+}
+
+struct Rm3;
+
+/// A post and the logarithm of how likely it is to bring forth the query.
+type Likely<'a> = (&'a TokenBag, f64);
+
+/// The likelier first, and of equally likely ones whichever bag comes first.
+fn order((one, high): &Likely<'_>, (other, low): &Likely<'_>) -> Ordering {
+    low.total_cmp(high).then_with(|| one.tokens.cmp(&other.tokens))
+}
+
+/// The tokens that the likeliest posts have in common, with shares that add up to 1.
+fn relevant(mut posts: Vec<Likely<'_>>) -> Vec<(u64, f64)> {
+    if posts.len() > POSTS {
+        posts.select_nth_unstable_by(POSTS, order);
+        posts.truncate(POSTS);
+    }
+    posts.sort_unstable_by(order);
+    let Some(&(_, best)) = posts.first() else { return Vec::new() };
+    let mut relevance: BTreeMap<u64, f64> = BTreeMap::new();
+    for (post, likelihood) in posts {
+        // Against the best, as likelihoods themselves are too small for their type. What they are
+        // divided by to add up to 1 goes out when the tokens' shares are made to.
+        let weight = (likelihood - best).exp() / post.length().max(1) as f64;
+        for &(key, times) in &post.tokens {
+            *relevance.entry(key).or_default() += weight * f64::from(times);
+        }
+    }
+    let mut tokens: Vec<(u64, f64)> = relevance.into_iter().collect();
+    // Stable, so that equally relevant tokens stay in the order of their keys.
+    tokens.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    tokens.truncate(TOKENS);
+    // Above 0, as the best post weighs 1 and has a token.
+    let sum = tokens.iter().fold(0.0, |sum, (_, relevance)| sum + relevance);
+    tokens.iter().map(|&(key, relevance)| (key, relevance / sum)).collect()
+}
+
+impl RankList for Rm3 {
+    fn rank(
+        &self,
+        query: &Phrase<'_>,
+        candidates: &[Phrase<'_>],
+        out: &mut [f32],
+        _scratch: &mut Scratch,
+    ) {
+        let collection = Collection::of(query.model().vocabulary());
+        let query = TokenBag::of(query);
+        let asked = WeightedTokens::of(&query, &collection);
+        let posts: Vec<TokenBag> = candidates.iter().map(TokenBag::of).collect();
+        let likely = posts.iter().map(|post| (post, asked.log_likelihood(post))).collect();
+        let mut widened: BTreeMap<u64, f64> = BTreeMap::new();
+        for &(key, times) in &query.tokens {
+            widened.insert(key, QUERY * f64::from(times) / query.length().max(1) as f64);
+        }
+        for (key, share) in relevant(likely) {
+            *widened.entry(key).or_default() += (1.0 - QUERY) * share;
+        }
+        let widened = WeightedTokens::new(widened.into_iter(), &collection);
+        for (post, score) in posts.iter().zip(out) {
+            *score = widened.log_likelihood(post) as f32;
+        }
+    }
+}
