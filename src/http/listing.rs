@@ -54,8 +54,8 @@ pub struct MethodEntry {
     summary: &'static str,
     /// Where it comes from.
     paper: &'static str,
-    /// Between which numbers its scores lie.
-    range: (f32, f32),
+    /// Between which numbers its scores lie; `null` where they have no bound.
+    range: (Option<f32>, Option<f32>),
     /// Whether it has a vector of one text alone, so that `/embed` can use it.
     embeds: bool,
     /// The measure used where none is asked for.
@@ -137,7 +137,7 @@ impl MethodEntry {
             kind: info.kind,
             summary: info.summary,
             paper: info.paper,
-            range: info.range,
+            range: (bound(info.range.0), bound(info.range.1)),
             embeds: info.embeds,
             measure: engine.default_measure(method).name(),
             reads: info.reads,
@@ -182,6 +182,11 @@ impl ModelEntry {
             thresholds: thresholds.collect(),
         }
     }
+}
+
+/// JSON has no infinity.
+fn bound(end: f32) -> Option<f32> {
+    end.is_finite().then_some(end)
 }
 
 /// Every method: what it does, and whether the model can serve it.
