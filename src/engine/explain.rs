@@ -4,12 +4,13 @@ use crate::engine::Engine;
 use crate::engine::Place;
 use crate::engine::Query;
 use crate::engine::QueryError;
+use crate::engine::finite;
 use crate::engine::scorable;
 use crate::engine::work::Work;
 use crate::kernels::vector;
-use crate::methods::Kind;
 use crate::methods::Reads;
 use crate::methods::Shares;
+use crate::methods::ranker::Attention;
 use crate::model::Phrase;
 use crate::model::phrase::Found;
 use crate::model::phrase::Word;
@@ -61,27 +62,30 @@ pub struct Explanation {
     pub cosines: Vec<Vec<f32>>,
     /// What the words add up to, if the score comes apart into words.
     pub shares: Option<Shares>,
+    /// Which words of the other text each word of the one was read from, for methods that look at
+    /// one text with the words of the other.
+    pub attention: Option<Vec<Attention>>,
 }
 
 impl Engine {
-    /// Explains the score of one pair.
+    /// Explains the score of one pair; for a ranker `a` is the query and `b` the candidate.
     pub fn explain(&self, a: &str, b: &str, query: &Query) -> Result<Explanation, QueryError> {
+        self.check_explain(query)?;
         let info = query.method.info();
-        if info.kind == Kind::Ranker {
-            return Err(QueryError::OnlyRanks { method: info.name });
-        }
         let scorer = self.scorer(query.method)?;
         let measure = self.measure(scorer, info, query)?;
         let [mut one, mut other] = [Phrase::new(&self.model), Phrase::new(&self.model)];
         self.read(&mut one, a, query, Place::Pair(0, 0))?;
         self.read(&mut other, b, query, Place::Pair(0, 1))?;
         let known = scorable(&one, info) && scorable(&other, info);
-        let (mut score, mut shares) = ([0.0], None);
+        let (mut score, mut shares, mut attention) = ([0.0], None, None);
         if known {
             let mut work = Work::new(scorer, measure, &self.model);
             work.prepare(&one);
             work.score(&one, std::slice::from_ref(&other), &mut score);
+            finite(score[0], info)?;
             shares = work.shares(&one, &other);
+            attention = work.attention(&one, &other);
         } else {
             query.accepts_unknown(Place::Pair(0, usize::from(scorable(&one, info))))?;
         }
@@ -102,6 +106,7 @@ impl Engine {
             one_unknown: unknown(&one, info.reads, of_one),
             other_unknown: unknown(&other, info.reads, of_other),
             shares,
+            attention,
         })
     }
 }

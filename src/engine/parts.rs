@@ -151,6 +151,15 @@ impl Engine {
         self.measure(scorer, query.method.info(), query).map(|_| ())
     }
 
+    /// Whether a method can explain the score of two texts: one that ranks can, unless a score of it
+    /// is one in a whole list.
+    pub fn check_explain(&self, query: &Query) -> Result<(), QueryError> {
+        match self.scorer(query.method)? {
+            Scorer::RankList(_) => Err(QueryError::OnlyRanks { method: query.method.name() }),
+            Scorer::Embed(_) | Scorer::Compare(_) => self.check(query),
+        }
+    }
+
     /// Looks at one text as scoring would: what is wrong with it, or how many tokens are read.
     pub fn check_text(&self, text: &str, query: &Query, place: Place) -> Result<usize, QueryError> {
         let mut phrase = Phrase::new(&self.model);

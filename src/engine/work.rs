@@ -9,6 +9,7 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::cosine;
+use crate::methods::ranker::Attention;
 use crate::model::Model;
 use crate::model::Phrase;
 use crate::model::phrase::PhraseMemory;
@@ -103,6 +104,18 @@ impl<'s, 'm> Work<'s, 'm> {
             }
             Scorer::Compare(method) => method.compare(one, many, out, &mut self.memory.scratch),
             Scorer::RankList(method) => method.rank(one, many, out, &mut self.memory.scratch),
+        }
+    }
+
+    /// What each word of the one text was read from in the other.
+    pub(super) fn attention(
+        &mut self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+    ) -> Option<Vec<Attention>> {
+        match self.scorer {
+            Scorer::Compare(method) => method.attention(one, other, &mut self.memory.scratch),
+            Scorer::Embed(_) | Scorer::RankList(_) => None,
         }
     }
 

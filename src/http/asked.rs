@@ -90,6 +90,11 @@ impl Asked {
         Ok(self.served.engine.check(&self.query)?)
     }
 
+    /// Refuses a method whose scores of pairs cannot be explained.
+    pub fn check_explains(&self) -> Result<(), ApiError> {
+        Ok(self.served.engine.check_explain(&self.query)?)
+    }
+
     /// Multiplications that a text of so many bytes against another takes, roughly: a word of
     /// running text is about six bytes.
     pub fn multiplications(&self, one: &str, other: &str) -> u64 {

@@ -29,6 +29,11 @@ use crate::http::error::ApiError;
 use crate::http::fields::Text;
 use crate::http::models::Shelf;
 use crate::http::schema;
+use crate::methods::ranker::Attended;
+use crate::methods::ranker::Attention;
+
+/// Words of a query that the gist tells of.
+const MOST_TOLD: usize = 3;
 
 /// The body of `POST /explain`.
 #[derive(Debug, Deserialize)]
@@ -72,6 +77,10 @@ pub struct ExplainResponse<'r> {
     /// `b`. The score is made of the smaller and the larger of the two. Fuzzy methods only.
     #[serde(skip_serializing_if = "Option::is_none")]
     memberships: Option<Memberships<'r>>,
+    /// For each word of `a`, as a query, the words of `b`, as a post, that it was read from.
+    /// Rankers with attention only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attention: Option<Vec<Reading<'r>>>,
     /// Whether the shares of all words and unknown tokens add up to the score.
     adds_up: bool,
     /// The gist, in plain words.
@@ -98,6 +107,32 @@ pub struct Memberships<'r> {
     b: &'r [[f32; 2]],
 }
 
+/// What a word of the query was read from.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Reading<'r> {
+    /// Its place among the words of `a`.
+    word: usize,
+    /// The token it comes from.
+    token: &'r str,
+    /// Words of `b`, those that weigh most first, at most 16.
+    to: Vec<ReadFrom<'r>>,
+}
+
+/// A word of the post, as a word of the query saw it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReadFrom<'r> {
+    /// Its place among the words of `b`.
+    word: usize,
+    /// The token it comes from.
+    token: &'r str,
+    /// The share of the kernels whose best answer, above 0, came from a window that holds it, from
+    /// 0 to 1. A window holds several words, so weights need not add up to 1.
+    weight: f32,
+    /// The cosine of both words, which the word is weighted with; `patt` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cosine: Option<f32>,
+}
+
 /// The endpoint.
 pub struct Explain;
 
@@ -121,7 +156,7 @@ impl<'b> Question<'b> for ExplainRequest<'b> {
             truncate: self.truncate,
         };
         let asked = choice.resolve(shelf)?;
-        asked.check_scores()?;
+        asked.check_explains()?;
         let (a, b) = (self.a.as_ref(), self.b.as_ref());
         let dims = asked.served.engine.model().vectors().dims() as u64;
         let cells = (a.len() as u64 / 6 + 1) * (b.len() as u64 / 6 + 1);
@@ -157,6 +192,7 @@ impl<'b> Question<'b> for ExplainRequest<'b> {
             b: Side { words: &explained.other, unknown: &explained.other_unknown },
             matrix: &explained.cosines,
             memberships: memberships.map(|of| Memberships { a: &of.one, b: &of.other }),
+            attention: readings(&explained),
             adds_up: shares.is_some(),
             sentence: sentence(asked.query.method.name(), &explained),
         };
@@ -167,6 +203,20 @@ impl<'b> Question<'b> for ExplainRequest<'b> {
         };
         Ok((endpoint::json(&response)?, counts))
     }
+}
+
+/// What words of the query were read from, with their tokens.
+fn readings(explained: &Explanation) -> Option<Vec<Reading<'_>>> {
+    let read = |attended: &Attended| {
+        let Attended { word, weight, cosine } = *attended;
+        let token = explained.other.get(word)?.token.as_str();
+        Some(ReadFrom { word, token, weight, cosine })
+    };
+    let reading = |Attention { word, to }: &Attention| {
+        let token = explained.one.get(*word)?.token.as_str();
+        Some(Reading { word: *word, token, to: to.iter().filter_map(read).collect() })
+    };
+    Some(explained.attention.as_ref()?.iter().filter_map(reading).collect())
 }
 
 /// The gist of an explanation.
@@ -183,6 +233,13 @@ fn sentence(method: &str, explained: &Explanation) -> String {
         );
     }
     let score = explained.score;
+    if let Some(readings) = readings(explained) {
+        let read = readings.iter().filter_map(seen).take(MOST_TOLD).collect::<String>();
+        return format!(
+            "{method} gives the post a chance of {:.2}, a score of {score:.2}.{read}{ignored}",
+            score.exp()
+        );
+    }
     let words = || explained.one.iter().chain(&explained.other);
     let mut shares: Vec<(f32, &str)> =
         words().filter_map(|word| Some((word.share?, word.token.as_str()))).collect();
@@ -205,6 +262,15 @@ fn sentence(method: &str, explained: &Explanation) -> String {
             )
         }
     }
+}
+
+/// What a word of the query was read from most.
+fn seen(reading: &Reading<'_>) -> Option<String> {
+    let most = reading.to.first().filter(|word| word.weight > 0.0)?;
+    let (query, post, weight) = (reading.token, most.token, most.weight);
+    let cosine =
+        most.cosine.map_or(String::new(), |cosine| format!(", at a cosine of {cosine:.2}"));
+    Some(format!(" \"{query}\" was read from \"{post}\" most ({weight:.2}{cosine})."))
 }
 
 /// The two words, one of each text, whose vectors point most the same way.

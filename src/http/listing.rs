@@ -190,6 +190,11 @@ impl ModelEntry {
     }
 }
 
+/// JSON has no infinity.
+fn bound(end: f32) -> Option<f32> {
+    end.is_finite().then_some(end)
+}
+
 /// Every method: what it does, and whether the model can serve it.
 #[utoipa::path(
     get,

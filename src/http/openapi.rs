@@ -9,6 +9,7 @@ use std::sync::Arc;
 use utoipa::OpenApi;
 use utoipa::openapi;
 
+use crate::engine::Query;
 use crate::http::app::App;
 use crate::http::error::Code;
 use crate::http::error::Problem;
@@ -222,6 +223,14 @@ fn narrow(document: &mut Value, shelf: &Shelf) {
     let names: Vec<&str> = shelf.models().iter().map(|served| served.name.as_str()).collect();
     document["paths"]["/methods"]["get"]["parameters"][0]["schema"]["enum"] = json!(names);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    let unexplained = |name: &str| {
+        let query = Method::named(name).filter(|_| name != "auto").map(Query::new);
+        query.is_some_and(|query| engines().any(|engine| engine.check_explain(&query).is_err()))
+    };
+    let explained = schemas.get_mut("ExplainMethod").and_then(|names| names.pointer_mut("/enum"));
+    if let Some(methods) = explained.and_then(Value::as_array_mut) {
+        methods.retain(|name| !name.as_str().is_some_and(unexplained));
+    }
     for schema in schemas.values_mut() {
         for pointer in ["/enum", "/anyOf/1/properties/method/enum"] {
             if let Some(methods) = schema.pointer_mut(pointer).and_then(Value::as_array_mut) {

@@ -55,6 +55,12 @@ method_names!(
     |info| info.embeds
 );
 method_names!(
+    ExplainMethod,
+    "A method whose score of two texts can be explained: any but those that score whole lists. \
+     `auto` is the model's choice; case and `_` for `-` do not matter.",
+    |_| true
+);
+method_names!(
     RankMethod,
     "Any method. `auto` is the model's choice; case and `_` for `-` do not matter.",
     |_| true
@@ -159,13 +165,13 @@ pub struct PairBody {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code)]
 pub struct ExplainBody {
-    /// The one text.
+    /// The one text; for a method that only ranks, the query.
     a: TextSchema,
-    /// The other.
+    /// The other; for a method that only ranks, the post.
     b: TextSchema,
     /// A model's name; without one the first.
     model: Option<String>,
-    method: Option<PairMethod>,
+    method: Option<ExplainMethod>,
     measure: Option<MeasureName>,
     oov: Option<Oov>,
     /// Cut a text with too many tokens rather than refuse it.

@@ -74,6 +74,17 @@ pub trait Compare: Send + Sync {
     ) -> Option<Shares> {
         None
     }
+
+    /// Which words of the other text each word of the one was read from. `None` if the method does
+    /// not look at one text with the words of the other.
+    fn attention(
+        &self,
+        _one: &Phrase<'_>,
+        _other: &Phrase<'_>,
+        _scratch: &mut Scratch,
+    ) -> Option<Vec<ranker::Attention>> {
+        None
+    }
 }
 
 /// What the words of two texts add to their score: all numbers of both sides add up to it. For a
@@ -143,6 +154,8 @@ pub struct Scratch {
     pub(crate) dynamax: dynamax::Memory,
     /// Two texts compared by DynaMax on their own.
     pub(crate) dynamax_pair: dynamax::Memory,
+    /// A query and posts under a trained network, and what it has learnt of their words.
+    pub(crate) ranker: ranker::Memory,
     /// Both texts in the weighted form of DynaMax.
     pub(crate) sides: [dynamax_weighted::Side; 2],
     /// Vectors of both texts.
@@ -156,6 +169,7 @@ impl Scratch {
     /// only a long question needed. Memory for texts stays.
     pub(crate) fn forget(&mut self) {
         self.dynamax.forget();
+        self.ranker.forget();
     }
 }
 
@@ -311,6 +325,7 @@ mod mover;
 mod names;
 pub mod overlap;
 pub mod ql;
+pub mod ranker;
 pub mod rm3;
 mod rows;
 pub mod sif;
@@ -358,4 +373,7 @@ methods! {
     Bm25 => bm25,
     Ql => ql,
     Rm3 => rm3,
+    Bicnn => ranker::bicnn,
+    Qatt => ranker::qatt,
+    Patt => ranker::patt,
 }

@@ -100,7 +100,7 @@ impl WordsMet {
 /// Spreads ids over a table by one multiplication. They come from the vocabulary, so nobody can
 /// choose them to collide.
 #[derive(Default)]
-struct Spread(u64);
+pub(crate) struct Spread(u64);
 
 impl Hasher for Spread {
     fn finish(&self) -> u64 {

@@ -51,6 +51,8 @@ mod pairs_tweets;
 mod process_shared;
 mod pruned_ranking;
 mod questions;
+mod ranker;
+mod ranker_http;
 mod reload;
 mod replace;
 mod settings;

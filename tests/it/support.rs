@@ -9,7 +9,8 @@ use std::time::Duration;
 use cognate::engine::Engine;
 use cognate::methods::Unfittable;
 use cognate::methods::fbow_jaccard::Universe;
-use cognate::methods::{Fitted, fbow_jaccard, learned_idf, sif, usif};
+use cognate::methods::ranker::Encoder;
+use cognate::methods::{Fitted, fbow_jaccard, learned_idf, ranker, sif, usif};
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
@@ -144,8 +145,33 @@ pub fn served() -> Model {
             usif::fit(&model, shown(&SENTENCES)).unwrap(),
             learned("euclidean", vec![0.9, 0.5, 0.2, 0.1]),
             fbow_jaccard::fit(&model, Universe::Axes, 7, 0),
+            ranker(Encoder::Patt, 1),
         ],
     )
+}
+
+/// A ranker for the tiny model with weights of chance. A model holds one.
+pub fn ranker(encoder: Encoder, seed: u64) -> Fitted {
+    let (kernel, filters, hidden, joint) = (2, 7, 5, 6);
+    let settings =
+        ranker::Settings { encoder, kernel, filters, hidden, joint, alpha: 0.0, trained: None };
+    let mut chance = Chance(seed);
+    let mut number = |_| chance.below(2001) as f32 / 1000.0 - 1.0;
+    let mut tensor = |(name, shape): (&'static str, Vec<usize>)| {
+        let numbers = (0..shape.iter().product()).map(&mut number).collect();
+        (name, shape, numbers)
+    };
+    let shapes = settings.shape(DIMS).tensors();
+    Fitted {
+        section: ranker::SECTION,
+        settings: serde_json::to_string(&settings).unwrap(),
+        tensors: shapes.into_iter().map(&mut tensor).collect(),
+    }
+}
+
+/// The tiny model with a ranker alone.
+pub fn ranking(encoder: Encoder, seed: u64) -> Model {
+    with_sections(&tiny_model(), &[ranker(encoder, seed)])
 }
 
 /// The model of [`served`] without vectors for words it does not list.

@@ -4,6 +4,7 @@
 use cognate::engine::{Engine, Query};
 use cognate::kernels::simd;
 use cognate::kernels::simd::Width;
+use cognate::methods::ranker::Encoder;
 use cognate::methods::{Kind, Method};
 use cognate::model::Model;
 use cognate::model::format::Dtype;
@@ -50,7 +51,8 @@ fn bits(engine: &Engine, width: Width) -> Vec<(Method, Vec<u32>)> {
 fn every_method_gives_the_same_bits_at_every_width() {
     let models = [Dtype::F32, Dtype::F16, Dtype::I8]
         .map(|dtype| Model::from_bytes(&support::tiny(dtype), &support::full()).unwrap());
-    for model in models.into_iter().chain([support::served()]) {
+    let rankers = [Encoder::Bicnn, Encoder::Qatt].map(|encoder| support::ranking(encoder, 3));
+    for model in models.into_iter().chain([support::served()]).chain(rankers) {
         let engine = Engine::new(model).unwrap();
         let plain = bits(&engine, Width::Scalar);
         assert!(plain.len() > 15, "{} methods", plain.len());

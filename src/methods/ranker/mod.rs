@@ -1,0 +1,177 @@
+//! samCNN: a trained network that says how likely a post is relevant to a query
+//! (Shi, Rao, Lin 2019, section 3).
+//!
+//! *BiCNN* encodes query and post apart: a convolution over the words' vectors, zero-padded so that
+//! kernels may reach beyond either end, ReLU, the maximum over all windows, a layer with ReLU; `g_q`
+//! and `g_p`. *QAtt* and *PAtt* also read the post once for each query word `t`: with kernels
+//! `U ⊗ Q_t`, or with each post word weighted by `cos(Q_t, P_j)`, which is not clipped; pooled and
+//! through a layer, `h_t`, of which `v` is the mean. A layer with ReLU over `[g_q; g_p; v]`, batch
+//! norm (folded to an affine map), and a linear layer to two outputs of which the softmax is taken.
+//! The score is `ln p(relevant)`.
+//!
+//! Order of words matters, query and post are not alike, and only listed words are read: vectors
+//! that are made for a text were not there when the network was trained.
+
+mod attention;
+mod layers;
+mod memory;
+mod network;
+mod section;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use attention::Attended;
+pub use attention::Attention;
+pub use attention::MOST_ATTENDED;
+pub use section::Encoder;
+pub use section::MOST_FILTERS;
+pub use section::MOST_HIDDEN;
+pub use section::MOST_KERNEL;
+pub use section::MOST_WEIGHT;
+pub use section::SECTION;
+pub use section::Settings;
+pub use section::Shape;
+pub use section::settings;
+
+pub(crate) use memory::Memory;
+
+use crate::methods::Compare;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Loaded;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::methods::Unavailable;
+use crate::methods::unavailable;
+use crate::model::Model;
+use crate::model::Phrase;
+
+const REMEDY: &str = "train one with `cognate train ranker`";
+
+/// Sizes that work is estimated by, whatever the network's are: the paper's.
+const FILTERS: u64 = 250;
+const HIDDEN: u64 = 200;
+const JOINT: u64 = 100;
+/// Numbers of a word under a set of kernels two words wide.
+const TAPS: u64 = 2 * FILTERS;
+/// Of so many words one is not found among those kept or met.
+const RARE: u64 = 8;
+
+struct Ranker {
+    network: network::Network,
+}
+
+impl Compare for Ranker {
+    fn compare(
+        &self,
+        one: &Phrase<'_>,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        self.network.score(one, many, out, &mut scratch.ranker);
+    }
+
+    fn attention(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Vec<Attention>> {
+        self.network.attention(one, other, &mut scratch.ranker)
+    }
+}
+
+/// Needs a trained network of this kind.
+fn load(model: &Model, encoder: Encoder) -> Loaded {
+    let missing = || unavailable("the model has no trained ranker", REMEDY);
+    let Some(settings) = settings(model)? else { return missing() };
+    if settings.encoder != encoder {
+        let (has, wanted) = (settings.encoder.name(), encoder.name());
+        let missing = format!("the model's ranker was trained for `{has}`, not for `{wanted}`");
+        return Ok(Err(Unavailable { missing, remedy: REMEDY.to_owned() }));
+    }
+    let shape = settings.shape(model.vectors().dims());
+    let Some(weights) = section::weights(model, shape)? else { return missing() };
+    let network = network::Network::new(weights, model.vocabulary().len());
+    Ok(Ok(Scorer::Compare(Box::new(Ranker { network }))))
+}
+
+/// Work for words that are not kept, of the texts' words and of so many times them.
+const fn words(m: usize, d: usize, times: u64) -> u64 {
+    (m as u64).saturating_mul(d as u64).saturating_mul(TAPS * times / RARE)
+}
+
+/// A layer and a maximum over all windows for the post, and for it once a query word.
+const fn readings(n: usize, m: usize) -> u64 {
+    let pooled = (m as u64).saturating_add(1).saturating_mul(TAPS);
+    let joint = HIDDEN * JOINT;
+    (n as u64).saturating_add(1).saturating_mul(pooled.saturating_add(FILTERS * HIDDEN + joint))
+}
+
+/// Query and post encoded apart.
+pub mod bicnn {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "bicnn",
+        kind: Kind::Ranker,
+        cost: |_, m, d| readings(0, m).saturating_add(words(m, d, 1)),
+        summary: "Trained network over query and post, each encoded by itself; the logarithm of the \
+                  chance that the post is relevant.",
+        paper: "Shi, Rao, Lin 2019",
+        range: (f32::NEG_INFINITY, 0.0),
+        reads: Reads::Words,
+        embeds: false,
+        weights_frequency: false,
+    };
+
+    /// Needs a network trained for it.
+    pub fn load(model: &Model) -> Loaded {
+        super::load(model, Encoder::Bicnn)
+    }
+}
+
+/// The post also read through kernels made for each query word.
+pub mod qatt {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "qatt",
+        cost: |n, m, d| {
+            let times = (n as u64).saturating_add(1);
+            readings(n, m).saturating_add(words(m, d, 1).saturating_mul(times))
+        },
+        summary: "Trained network that also reads the post through kernels made for each word of \
+                  the query.",
+        ..bicnn::INFO
+    };
+
+    /// Needs a network trained for it.
+    pub fn load(model: &Model) -> Loaded {
+        super::load(model, Encoder::Qatt)
+    }
+}
+
+/// The post also read with each word weighted by its cosine to each query word.
+pub mod patt {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "patt",
+        cost: |n, m, d| readings(n, m).saturating_add(words(m, d, 2)),
+        summary: "Trained network that also reads the post for each word of the query, with each \
+                  word of the post weighted by its cosine to it (samCNN).",
+        ..bicnn::INFO
+    };
+
+    /// Needs a network trained for it.
+    pub fn load(model: &Model) -> Loaded {
+        super::load(model, Encoder::Patt)
+    }
+}

@@ -1,0 +1,117 @@
+//! What words become under a network's kernels: numbers that depend on the word alone are worth
+//! keeping, those that depend on the query too are worth it while that query is asked.
+//!
+//! Every number is one product in the canonical order, so it is the same wherever it comes from.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::OnceLock;
+
+use crate::methods::words_met::Spread;
+use crate::model::WordId;
+
+/// Bytes of numbers that a network keeps for as long as it is served: 16,000 words for kernels of
+/// the paper's size, 33,000 where there is no second set of kernels. They are filled as words are
+/// met.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Numbers that one query remembers of words at most, 16 MiB of them; after that it starts anew.
+const MET_NUMBERS: usize = 1 << 22;
+
+/// The numbers of the first words of the vocabulary, which are the most frequent ones.
+pub(super) struct Kept {
+    words: Vec<OnceLock<Box<[f32]>>>,
+}
+
+impl Kept {
+    /// Room for as many of the words as may be kept with so many numbers each.
+    pub(super) fn new(words: usize, numbers: usize) -> Self {
+        let most = KEPT_BYTES / (numbers * size_of::<f32>()).max(1);
+        Self::of_first(words.min(most))
+    }
+
+    /// Room for the first so many words.
+    pub(super) fn of_first(words: usize) -> Self {
+        Self { words: (0..words).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The numbers of a word, if they are there.
+    pub(super) fn get(&self, id: WordId) -> Option<&[f32]> {
+        self.words.get(id as usize)?.get().map(AsRef::as_ref)
+    }
+
+    /// Keeps the numbers of a word; `false` if there is no place for that word. Another thread may
+    /// have been faster, with the same numbers.
+    pub(super) fn put(&self, id: WordId, numbers: &[f32]) -> bool {
+        let Some(word) = self.words.get(id as usize) else { return false };
+        word.get_or_init(|| numbers.into());
+        true
+    }
+}
+
+/// The numbers of words that one query met.
+#[derive(Default)]
+pub(super) struct Met {
+    places: HashMap<WordId, u32, BuildHasherDefault<Spread>>,
+    numbers: Vec<f32>,
+    each: usize,
+}
+
+impl Met {
+    /// Forgets everything, and takes words of so many numbers each from now on.
+    pub(super) fn begin(&mut self, each: usize) {
+        self.places.clear();
+        self.numbers.clear();
+        self.each = each;
+    }
+
+    /// Makes room if too much is known.
+    pub(super) fn tidy(&mut self) {
+        if self.numbers.len() > MET_NUMBERS {
+            self.begin(self.each);
+        }
+    }
+
+    /// The numbers of a word, if they are there.
+    pub(super) fn get(&self, id: WordId) -> Option<&[f32]> {
+        let start = (*self.places.get(&id)? as usize).checked_mul(self.each)?;
+        self.numbers.get(start..start + self.each)
+    }
+
+    /// Takes the numbers of a word that is not known yet.
+    pub(super) fn put(&mut self, id: WordId, numbers: &[f32]) {
+        self.places.insert(id, self.places.len() as u32);
+        self.numbers.extend_from_slice(numbers);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_words_are_the_first_and_stay_within_the_budget() {
+        assert_eq!(Kept::new(3, 8).words.len(), 3);
+        let kept = Kept::new(usize::MAX, 1024);
+        assert_eq!(kept.words.len() * 1024 * size_of::<f32>(), KEPT_BYTES);
+        assert!(kept.get(5).is_none() && kept.put(5, &[1.0, 2.0]) && kept.put(5, &[3.0]));
+        assert_eq!(kept.get(5), Some(&[1.0, 2.0][..]), "the first to come stays");
+        assert!(!kept.put(u32::MAX, &[1.0]) && kept.get(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn a_query_forgets_when_it_knows_too_much() {
+        let mut met = Met::default();
+        met.begin(1 << 20);
+        let numbers = vec![0.5; 1 << 20];
+        for id in [9, 4, 7, 2, 8] {
+            met.tidy();
+            assert!(met.get(id).is_none());
+            met.put(id, &numbers);
+            assert_eq!(met.get(id), Some(&numbers[..]));
+        }
+        assert!(met.get(9).is_some());
+        met.tidy();
+        assert!(met.get(9).is_none() && met.numbers.is_empty());
+    }
+}
