@@ -149,11 +149,6 @@ impl MethodEntry {
     }
 }
 
-/// An end of a range, if it is one.
-fn bound(end: f32) -> Option<f32> {
-    end.is_finite().then_some(end)
-}
-
 impl ModelEntry {
     fn of(served: &Served, default: bool) -> Self {
         let engine = &served.engine;

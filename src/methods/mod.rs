@@ -376,4 +376,5 @@ methods! {
     Bicnn => ranker::bicnn,
     Qatt => ranker::qatt,
     Patt => ranker::patt,
+    RankerQl => ranker::ranker_ql,
 }

@@ -56,8 +56,6 @@ impl QueryLikelihood {
     }
 
     /// The logarithm of how likely the post is to bring forth the query.
-    // For methods that mix it with scores of their own.
-    #[allow(dead_code)]
     pub(crate) fn score(&self, query: &Phrase<'_>, post: &Phrase<'_>) -> f64 {
         asked(query).log_likelihood(&TokenBag::of(post))
     }

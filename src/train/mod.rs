@@ -5,7 +5,10 @@
 //! (see [`checkpoint`]). How texts are scored with what was learned is the methods' part.
 
 pub mod checkpoint;
+#[cfg(feature = "train-ranker")]
+pub mod ranker;
 pub mod sampling;
+mod source;
 pub mod vectors;
 pub mod weights;
 
@@ -39,6 +42,10 @@ pub enum TrainError {
         /// What is wrong with it and what to do.
         problem: String,
     },
+    /// A computation with tensors failed.
+    #[cfg(feature = "train-ranker")]
+    #[error("tensors: {0}")]
+    Tensors(#[from] candle_core::Error),
     /// The model could not be read or written.
     #[error(transparent)]
     Model(#[from] ModelError),

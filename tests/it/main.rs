@@ -61,6 +61,8 @@ mod shared_data;
 mod stream;
 mod support;
 mod trace;
+#[cfg(feature = "train-ranker")]
+mod train_ranker;
 mod train_vectors;
 mod train_weights;
 mod transport;

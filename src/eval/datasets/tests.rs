@@ -8,6 +8,7 @@ use super::sources;
 use super::sts;
 use crate::files::input::Input;
 use crate::files::rows::Rows;
+use crate::files::topics;
 
 fn rows(text: &str) -> Rows {
     Rows::of(Input::from_bytes("data.tsv", text.as_bytes().to_vec()).unwrap()).unwrap()

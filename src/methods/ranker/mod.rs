@@ -9,6 +9,9 @@
 //! norm (folded to an affine map), and a linear layer to two outputs of which the softmax is taken.
 //! The score is `ln p(relevant)`.
 //!
+//! `ranker-ql` adds what the network cannot see, exact words and how rare they are: query
+//! likelihood times a weight `α` that training found on queries it held out.
+//!
 //! Order of words matters, query and post are not alike, and only listed words are read: vectors
 //! that are made for a text were not there when the network was trained.
 
@@ -19,6 +22,7 @@ mod network;
 mod section;
 #[cfg(test)]
 mod tests;
+mod with_ql;
 mod words;
 
 pub use attention::Attended;
@@ -44,8 +48,10 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Unavailable;
-use crate::methods::unavailable;
+use crate::methods::ql;
+use crate::methods::ranker::network::Network;
 use crate::model::Model;
+use crate::model::ModelError;
 use crate::model::Phrase;
 
 const REMEDY: &str = "train one with `cognate train ranker`";
@@ -60,7 +66,7 @@ const TAPS: u64 = 2 * FILTERS;
 const RARE: u64 = 8;
 
 struct Ranker {
-    network: network::Network,
+    network: Network,
 }
 
 impl Compare for Ranker {
@@ -84,19 +90,29 @@ impl Compare for Ranker {
     }
 }
 
+/// The model's network and what is said of it, or why there is none.
+fn stored(model: &Model) -> Result<Result<(Network, Settings), Unavailable>, ModelError> {
+    let missing = || Unavailable {
+        missing: "the model has no trained ranker".to_owned(),
+        remedy: REMEDY.to_owned(),
+    };
+    let Some(settings) = settings(model)? else { return Ok(Err(missing())) };
+    let shape = settings.shape(model.vectors().dims());
+    let Some(weights) = section::weights(model, shape)? else { return Ok(Err(missing())) };
+    Ok(Ok((Network::new(weights, model.vocabulary().len()), settings)))
+}
+
 /// Needs a trained network of this kind.
 fn load(model: &Model, encoder: Encoder) -> Loaded {
-    let missing = || unavailable("the model has no trained ranker", REMEDY);
-    let Some(settings) = settings(model)? else { return missing() };
-    if settings.encoder != encoder {
+    let found = stored(model)?;
+    Ok(found.and_then(|(network, settings)| {
+        if settings.encoder == encoder {
+            return Ok(Scorer::Compare(Box::new(Ranker { network })));
+        }
         let (has, wanted) = (settings.encoder.name(), encoder.name());
         let missing = format!("the model's ranker was trained for `{has}`, not for `{wanted}`");
-        return Ok(Err(Unavailable { missing, remedy: REMEDY.to_owned() }));
-    }
-    let shape = settings.shape(model.vectors().dims());
-    let Some(weights) = section::weights(model, shape)? else { return missing() };
-    let network = network::Network::new(weights, model.vocabulary().len());
-    Ok(Ok(Scorer::Compare(Box::new(Ranker { network }))))
+        Err(Unavailable { missing, remedy: REMEDY.to_owned() })
+    }))
 }
 
 /// Work for words that are not kept, of the texts' words and of so many times them.
@@ -173,5 +189,24 @@ pub mod patt {
     /// Needs a network trained for it.
     pub fn load(model: &Model) -> Loaded {
         super::load(model, Encoder::Patt)
+    }
+}
+
+/// The model's network, whichever it is, beside query likelihood.
+pub mod ranker_ql {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "ranker-ql",
+        cost: |n, m, d| (qatt::INFO.cost)(n, m, d).saturating_add((ql::INFO.cost)(n, m, d)),
+        summary: "The model's trained network plus query likelihood, by the weight that was best \
+                  for the queries it was judged by.",
+        ..bicnn::INFO
+    };
+
+    /// Needs a network and counts.
+    pub fn load(model: &Model) -> Loaded {
+        with_ql::load(model)
     }
 }

@@ -21,6 +21,8 @@ pub const MOST_KERNEL: usize = 8;
 pub const MOST_FILTERS: usize = 1024;
 /// Most numbers of an encoded text, and of the joint layer.
 pub const MOST_HIDDEN: usize = 1024;
+/// Largest weight of query likelihood.
+const MOST_ALPHA: f64 = 1000.0;
 /// Weights beyond this are no outcome of training; up to it no sum overflows.
 pub const MOST_WEIGHT: f32 = 1e6;
 
@@ -188,8 +190,9 @@ pub(super) struct Weights {
 pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
     let Some(section) = stored::section(model, SECTION) else { return Ok(None) };
     let settings: Settings = section.settings()?;
-    if !settings.alpha.is_finite() {
-        return Err(section.broken("settings: `alpha` is not a finite number".to_owned()));
+    if !(0.0..=MOST_ALPHA).contains(&settings.alpha) {
+        let problem = format!("settings: expected `alpha` from 0 to {MOST_ALPHA}");
+        return Err(section.broken(problem));
     }
     settings.shape(model.vectors().dims()).check().map_err(|problem| section.broken(problem))?;
     Ok(Some(settings))

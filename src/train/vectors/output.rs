@@ -209,7 +209,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, TrainError> {
 }
 
 /// Weights learned for ranks hold for other vectors, too; what was fitted to the old ones does not.
-fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
+pub(in crate::train) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
     let prefix = format!("section.{}", learned_idf::SECTION);
     let of_base = Draft::of(base);
     draft.metadata.extend(of_base.metadata.into_iter().filter(|(key, _)| *key == prefix));

@@ -1,13 +1,10 @@
 //! Couples of texts that are related or not: read, counted, and parted into those trained on and
 //! those the weights are judged by. What a couple weighs is not known here.
 
-use std::fs::File;
-use std::path::Path;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
 
-use crate::files::ReadError;
 use crate::files::pairs::Pairs;
 use crate::files::rows::Rows;
 use crate::methods::learned_idf::TrainedOn;
@@ -15,6 +12,7 @@ use crate::model::Model;
 use crate::model::Phrase;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
+use crate::train::source::trained_on;
 use crate::train::weights::HELD_OUT;
 use crate::train::weights::Kappa;
 use crate::train::weights::ORDER_OF_COUPLES;
@@ -116,7 +114,7 @@ impl Couples {
     fn read(model: &Model, paths: &[PathBuf]) -> Result<Self, TrainError> {
         let mut couples = Self::default();
         for path in paths {
-            couples.files.push(TrainedOn { name: name(path), digest: digest(path)? });
+            couples.files.push(trained_on(path)?);
             let pairs = Pairs::read(&mut Rows::open(path)?, |field, _| Ok(field))?;
             let known: Vec<bool> = pairs
                 .texts
@@ -163,18 +161,4 @@ fn hold_out(by_label: &mut [Vec<usize>; 2], seed: u64) -> Vec<usize> {
     }
     held_out.sort_unstable();
     held_out
-}
-
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-fn digest(path: &Path) -> Result<String, TrainError> {
-    let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    let mut hasher = blake3::Hasher::new();
-    let metadata = path.metadata().map_err(failed)?;
-    if metadata.is_file() {
-        hasher.update_reader(File::open(path).map_err(failed)?).map_err(failed)?;
-    }
-    Ok(hasher.finalize().to_hex().to_string())
 }
