@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use crate::metrics::random::Random;
 use crate::train::ranker::data::Example;
 use crate::train::ranker::data::Texts;
+use crate::train::ranker::pool::Positions;
 
 /// Batches whose examples are put in order of length together: enough for lengths to be alike, few
 /// enough for batches to stay mixed.
@@ -37,6 +38,23 @@ pub struct Batch {
     pub labels: Vec<u32>,
 }
 
+impl Filled {
+    /// The positions and the words they hold.
+    pub fn positions(&self) -> Positions<'_> {
+        Positions { places: &self.places, lengths: &self.lengths }
+    }
+}
+
+/// Words of posts met by words of queries: each such pair once, and the posts as pairs, once for
+/// every word of the query.
+#[derive(Debug)]
+pub struct Met {
+    /// The places of both words of each pair; the first pair is filling.
+    pub words: [Vec<u32>; 2],
+    /// For each example and each position of its query, the post's positions as places of pairs.
+    pub texts: Filled,
+}
+
 impl Batch {
     /// Puts examples together.
     pub fn of(texts: &Texts, examples: &[Example]) -> Self {
@@ -55,6 +73,32 @@ impl Batch {
             labels: examples.iter().map(|example| u32::from(example.relevant)).collect(),
             words: numbers.words,
         }
+    }
+
+    /// The pairs of words that meet.
+    pub fn met(&self) -> Met {
+        let (asking, width) = (self.queries.width, self.posts.width);
+        let mut met =
+            Met { words: [vec![0], vec![0]], texts: Filled { width, ..Filled::default() } };
+        let mut places: HashMap<[u32; 2], u32> = HashMap::from([([0, 0], 0)]);
+        for (&query, post) in self.query_of.iter().zip(self.posts.places.chunks_exact(width)) {
+            let from = query as usize * asking;
+            for &one in &self.queries.places[from..from + asking] {
+                for &other in post {
+                    // Filling of either kind meets nothing.
+                    let pair = if one == 0 || other == 0 { [0, 0] } else { [one, other] };
+                    let place = *places.entry(pair).or_insert_with(|| {
+                        met.words[0].push(one);
+                        met.words[1].push(other);
+                        met.words[0].len() as u32 - 1
+                    });
+                    met.texts.places.push(place);
+                }
+            }
+        }
+        let lengths = self.posts.lengths.iter();
+        met.texts.lengths = lengths.flat_map(|&l| std::iter::repeat_n(l, asking)).collect();
+        met
     }
 
     /// What each position of an example's query counts in the mean over its words.
@@ -158,6 +202,11 @@ mod tests {
             (&[0; 3][..], &[1, 0, 0][..])
         );
         assert_eq!(batch.shares(), [0.5; 6]);
+        let met = batch.met();
+        assert_eq!(met.words, [vec![0, 1, 1, 2, 2, 1, 2], vec![0, 2, 3, 2, 3, 4, 4]]);
+        assert_eq!(met.texts.places[..6], [1, 1, 2, 3, 3, 4]);
+        assert_eq!(met.texts.places[12..], [5, 0, 0, 6, 0, 0]);
+        assert_eq!(met.texts.lengths, [3, 3, 0, 0, 1, 1]);
     }
 
     #[test]

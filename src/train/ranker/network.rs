@@ -1,8 +1,8 @@
 //! The network as training sees it: parameters with gradients, and a forward pass over a batch of
 //! queries and posts.
 //!
-//! The convolution is written as one product of all word vectors with all taps of all kernels,
-//! followed by [`pool`]. Batch normalisation keeps running statistics, of which serving only knows
+//! The convolution is written as one product of a batch's word vectors, each word once, with all taps
+//! of all kernels, followed by [`pool`]. Batch normalisation keeps running statistics, of which serving only knows
 //! the scale and shift they amount to.
 
 use candle_core::D;
@@ -16,6 +16,7 @@ use crate::methods::ranker::Encoder;
 use crate::methods::ranker::Shape;
 use crate::metrics::random::Random;
 use crate::train::ranker::batch::Batch;
+use crate::train::ranker::batch::Filled;
 use crate::train::ranker::pool::pool;
 use crate::train::sampling;
 
@@ -121,52 +122,46 @@ impl Network {
         rows.matmul(&kernels.reshape((taps * count, dims))?.t()?)
     }
 
-    /// The general encoder: texts' word vectors `[texts × positions, dims]` to `[texts, hidden]`.
-    fn general(&self, rows: &Tensor, positions: usize, lengths: &[usize]) -> Result<Tensor> {
-        let products = self.products(rows, "general.kernels")?;
-        let products = products.reshape((lengths.len(), positions, ()))?;
+    /// The general encoder: texts by the products of their words to `[texts, hidden]`.
+    fn general(&self, products: &Tensor, texts: &Filled) -> Result<Tensor> {
         let bias = self.parameter("general.bias")?;
-        let pooled = pool(&products, None, bias, lengths, self.shape.kernel)?.squeeze(1)?;
-        self.layer(&pooled, ["general.weight", "general.offset"])?.relu()
+        let pooled = pool(products, texts.positions(), None, bias, self.shape.kernel)?;
+        self.layer(&pooled.squeeze(1)?, ["general.weight", "general.offset"])?.relu()
     }
 
-    /// The features of each word of each example's query: `[examples, words, kernels]`.
-    fn attended(&self, queries: &Tensor, posts: &Tensor, lengths: &[usize]) -> Result<Tensor> {
-        let (examples, words, _) = queries.dims3()?;
-        let (_, positions, dims) = posts.dims3()?;
+    /// What each word of each example's query finds: `[examples × words, kernels]`.
+    fn attended(&self, rows: &Tensor, batch: &Batch) -> Result<Tensor> {
         let bias = self.parameter("attention.bias")?;
         let taps = self.shape.kernel;
-        if self.shape.encoder == Encoder::Patt {
-            let products = self.products(&posts.reshape(((), dims))?, "attention.kernels")?;
-            let products = products.reshape((examples, positions, ()))?;
-            let cosines = unit(queries)?.matmul(&unit(posts)?.t()?)?;
-            return pool(&products, Some(&cosines), bias, lengths, taps);
+        if self.shape.encoder == Encoder::Qatt {
+            let met = batch.met();
+            let [asking, answering] = met.words.map(|words| Tensor::new(words, &self.device));
+            let gated = (rows.index_select(&asking?, 0)? * rows.index_select(&answering?, 0)?)?;
+            let products = self.products(&gated, "attention.kernels")?;
+            return pool(&products, met.texts.positions(), None, bias, taps)?.squeeze(1);
         }
-        let gated = posts.unsqueeze(1)?.broadcast_mul(&queries.unsqueeze(2)?)?;
-        let products = self.products(&gated.reshape(((), dims))?, "attention.kernels")?;
-        let products = products.reshape((examples * words, positions, ()))?;
-        let lengths: Vec<usize> =
-            lengths.iter().flat_map(|&length| std::iter::repeat_n(length, words)).collect();
-        pool(&products, None, bias, &lengths, taps)?.reshape((examples, words, ()))
+        let rows_of = |texts: &Filled, unit: &Tensor| {
+            let places = Tensor::new(texts.places.as_slice(), &self.device)?;
+            unit.index_select(&places, 0)?.reshape((texts.lengths.len(), texts.width, ()))
+        };
+        let unit = unit(rows)?;
+        let asked = Tensor::new(batch.query_of.as_slice(), &self.device)?;
+        let queries = rows_of(&batch.queries, &unit)?.index_select(&asked, 0)?;
+        let cosines = queries.matmul(&rows_of(&batch.posts, &unit)?.t()?)?;
+        let products = self.products(rows, "attention.kernels")?;
+        pool(&products, batch.posts.positions(), Some(&cosines), bias, taps)?.flatten(0, 1)
     }
 
     /// The logits of a batch, `[examples, 2]`, from the rows of its words.
     pub fn forward(&mut self, rows: &Tensor, batch: &Batch, mode: Mode<'_>) -> Result<Tensor> {
-        let dims = self.shape.dims;
-        let indexes = |places: &[u32]| Tensor::new(places, &self.device);
-        let of_queries = rows.index_select(&indexes(&batch.queries.places)?, 0)?;
-        let of_posts = rows.index_select(&indexes(&batch.posts.places)?, 0)?;
-        let asked = indexes(&batch.query_of)?;
-        let query = self.general(&of_queries, batch.queries.width, &batch.queries.lengths)?;
-        let post = self.general(&of_posts, batch.posts.width, &batch.posts.lengths)?;
-        let mut joined = vec![query.index_select(&asked, 0)?, post];
+        let products = self.products(rows, "general.kernels")?;
+        let asked = Tensor::new(batch.query_of.as_slice(), &self.device)?;
+        let query = self.general(&products, &batch.queries)?.index_select(&asked, 0)?;
+        let mut joined = vec![query, self.general(&products, &batch.posts)?];
         if self.shape.encoder != Encoder::Bicnn {
-            let (examples, words) = (batch.posts.lengths.len(), batch.queries.width);
-            let queries = of_queries.reshape(((), words, dims))?.index_select(&asked, 0)?;
-            let posts = of_posts.reshape((examples, (), dims))?;
-            let features = self.attended(&queries, &posts, &batch.posts.lengths)?;
-            let features = features.reshape((examples * words, ()))?;
-            let each = self.layer(&features, ["attention.weight", "attention.offset"])?.relu()?;
+            let (examples, words) = (batch.query_of.len(), batch.queries.width);
+            let found = self.attended(rows, batch)?;
+            let each = self.layer(&found, ["attention.weight", "attention.offset"])?.relu()?;
             let each = each.reshape((examples, words, ()))?;
             let shares = Tensor::from_vec(batch.shares(), (examples, 1, words), &self.device)?;
             joined.push(shares.matmul(&each)?.squeeze(1)?);
