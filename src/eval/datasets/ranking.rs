@@ -5,6 +5,7 @@
 //! as `qid`, `query`, `label` and `text` are among them; `id` or `tweet_id` names the document.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::eval::datasets::Source;
 use crate::eval::datasets::text;
@@ -35,7 +36,47 @@ pub(in crate::eval) struct RankingSet {
 }
 
 /// The grade of each judged document of each query.
-pub(in crate::eval) type Judgements = BTreeMap<String, BTreeMap<String, u32>>;
+pub(super) type Judgements = BTreeMap<String, BTreeMap<String, u32>>;
+
+/// What says which candidates are relevant: judgements, or without any the labels of the rows.
+pub(in crate::eval) struct Judged(Option<Judgements>);
+
+impl Judged {
+    /// The judgements of these files, if there are any.
+    pub(in crate::eval) fn read(files: &[PathBuf]) -> Result<Self, ReadError> {
+        let mut judgements = None;
+        for path in files {
+            let source = Source { path: path.clone(), name: path.display().to_string() };
+            read_judgements(&source, judgements.get_or_insert_default())?;
+        }
+        Ok(Self(judgements))
+    }
+
+    /// What it is called in a report.
+    pub(in crate::eval) fn name(&self) -> &'static str {
+        if self.0.is_some() { "qrels" } else { "labels" }
+    }
+
+    /// The grades of a topic's documents, or nothing if it does not count.
+    pub(in crate::eval) fn grades(&self, topic: &Topic) -> Option<BTreeMap<String, u32>> {
+        if let Some(judgements) = &self.0 {
+            return judgements.get(&topic.id).cloned();
+        }
+        let relevant = topic.grades.iter().filter(|&&grade| grade > 0).count();
+        if relevant == 0 || relevant == topic.grades.len() {
+            return None;
+        }
+        Some(topic.documents.iter().cloned().zip(topic.grades.iter().copied()).collect())
+    }
+
+    /// Why no query of a file counts.
+    pub(in crate::eval) fn none_counts(&self) -> &'static str {
+        match self.0 {
+            Some(_) => "the judgements list none of its queries",
+            None => "no query has both relevant candidates and others",
+        }
+    }
+}
 
 const QUESTIONS: [&str; 4] = ["qid", "query", "label", "text"];
 const POSTS: [&str; 7] = ["qid", "query", "label", "tweet_id", "rank", "ql_score", "text"];
@@ -122,10 +163,7 @@ pub(super) fn of(mut rows: Rows, name: String, wanted: &[String]) -> Result<Rank
 
 /// Reads judgements of 3 columns (`qid`, `document`, `grade`) or trec_eval's 4 (`qid`, `0`,
 /// `document`, `grade`) into those already there.
-pub(in crate::eval) fn read_judgements(
-    source: &Source,
-    judgements: &mut Judgements,
-) -> Result<(), ReadError> {
+fn read_judgements(source: &Source, judgements: &mut Judgements) -> Result<(), ReadError> {
     add_judgements(Rows::open(&source.path)?, judgements)
 }
 
