@@ -15,6 +15,7 @@ use crate::engine::Measure;
 use crate::eval;
 use crate::eval::CalibrateOptions;
 use crate::eval::Choice;
+use crate::eval::CombineOptions;
 use crate::eval::EvalError;
 use crate::eval::PairsOptions;
 use crate::eval::RankingOptions;
@@ -99,6 +100,15 @@ pub(super) struct RankingArgs {
     /// Columns of numbers whose order is measured too, such as ql_score
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     column: Vec<String>,
+    /// Learn a combination of the scores of these methods and columns, and measure it too
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "combine_on")]
+    combine: Vec<String>,
+    /// Files, or folders of .tsv files, to learn it on; what is measured may not be among them
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "combine")]
+    combine_on: Vec<PathBuf>,
+    /// Judgements of the files that it is learned on [default: their labels]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "combine_on")]
+    combine_qrels: Vec<PathBuf>,
     /// Ranks at which precision is taken
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "5,10,30")]
     at: Vec<usize>,
@@ -225,12 +235,18 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             args.shared.publish(&eval::eval_pairs(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Ranking(args) => {
+            let combine = CombineOptions {
+                names: args.combine,
+                files: args.combine_on,
+                qrels: args.combine_qrels,
+            };
             let options = RankingOptions {
                 files: args.shared.files.clone(),
                 qrels: args.qrels,
                 columns: args.column,
                 at: args.at,
                 choice: args.shared.choice(),
+                combine: (!combine.names.is_empty()).then_some(combine),
                 bootstrap: args.shared.bootstrap(args.resamples),
             };
             let engine = open(&args.shared.model)?;

@@ -43,7 +43,7 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Measure methods on labelled texts, or find their thresholds
     #[command(subcommand)]
-    Eval(eval::EvalCommand),
+    Eval(Box<eval::EvalCommand>),
     /// Learn from texts
     #[command(subcommand)]
     Train(train::TrainCommand),
@@ -89,7 +89,7 @@ pub fn run() -> Result<(), Failure> {
         Command::Healthcheck(args) => healthcheck::run(args),
         Command::Keygen(args) => keygen::run(args),
         Command::Inspect(args) => inspect::run(args),
-        Command::Eval(command) => eval::run(command),
+        Command::Eval(command) => eval::run(*command),
         Command::Train(command) => train::run(command),
         Command::Pairs(command) => pairs::run(*command),
     }

@@ -49,6 +49,8 @@ pub(super) enum Scores {
     Column(usize),
     /// A variant that is no method, by its own scorer.
     Ablation(Arc<Scorer>, &'static Info),
+    /// The scores of others, put together.
+    Combination,
 }
 
 /// Contenders in the order of listings, and who they are compared with.
@@ -82,17 +84,7 @@ pub(super) fn choose(
     if choice.ablations {
         field.add_ablations(engine)?;
     }
-    field.baseline = match field.place(&choice.baseline) {
-        Some(place) => place,
-        None => {
-            let baseline = named(engine, &choice.baseline, kinds)?;
-            // By its canonical name it may be among them already; then nothing is added.
-            if field.place(baseline.name()).is_none() {
-                field.add(engine, baseline, &choice.measures);
-            }
-            field.place(baseline.name()).unwrap_or(0)
-        }
-    };
+    field.baseline = field.place_or_add(engine, &choice.baseline, &choice.measures, kinds)?;
     Ok(field)
 }
 
@@ -172,6 +164,26 @@ impl Field {
             }
         }
         Ok(())
+    }
+
+    /// The place of the contender with that name, which is added if it is a method and not among
+    /// them.
+    pub(super) fn place_or_add(
+        &mut self,
+        engine: &Engine,
+        name: &str,
+        measures: &[Measure],
+        kinds: &[Kind],
+    ) -> Result<usize, EvalError> {
+        if let Some(place) = self.place(name) {
+            return Ok(place);
+        }
+        let method = named(engine, name, kinds)?;
+        // By its canonical name it may be among them already; then nothing is added.
+        if self.place(method.name()).is_none() {
+            self.add(engine, method, measures);
+        }
+        Ok(self.place(method.name()).unwrap_or(0))
     }
 
     /// The place of the contender with that name, or the first of that method.

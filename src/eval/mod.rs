@@ -5,7 +5,9 @@
 //! from files to a [`Report`], and from a report to a terminal, to JSON and to one HTML page. Which
 //! figures matter for a method's paper is not known here.
 
+mod ascent;
 mod calibrate;
+mod combination;
 mod contenders;
 mod datasets;
 mod error;
@@ -22,6 +24,7 @@ mod table;
 pub use calibrate::CalibrateOptions;
 pub use calibrate::Calibrated;
 pub use calibrate::calibrate;
+pub use combination::CombineOptions;
 pub use contenders::Choice;
 pub use error::EvalError;
 pub use page::html;

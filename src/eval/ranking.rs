@@ -13,13 +13,14 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::eval::EvalError;
 use crate::eval::Report;
+use crate::eval::combination::Combination;
+use crate::eval::combination::CombineOptions;
 use crate::eval::contenders;
 use crate::eval::contenders::Choice;
 use crate::eval::contenders::Field;
 use crate::eval::datasets;
-use crate::eval::datasets::Source;
 use crate::eval::datasets::ranking;
-use crate::eval::datasets::ranking::Judgements;
+use crate::eval::datasets::ranking::Judged;
 use crate::eval::datasets::ranking::RankingSet;
 use crate::eval::datasets::ranking::Topic;
 use crate::eval::parallel;
@@ -44,7 +45,9 @@ pub struct RankingOptions {
     pub at: Vec<usize>,
     /// Which methods.
     pub choice: Choice,
-    /// How intervals are drawn; the seed also fixes the randomisation test.
+    /// Scores whose best combination is learned elsewhere and measured too.
+    pub combine: Option<CombineOptions>,
+    /// How intervals are drawn; the seed also fixes the randomisation test and what is learned.
     pub bootstrap: Bootstrap,
 }
 
@@ -55,6 +58,8 @@ pub struct RankingFigures {
     pub judgements: &'static str,
     /// Ranks at which precision was taken.
     pub at: Vec<usize>,
+    /// What was learned, where scores were combined.
+    pub combination: Option<Combination>,
     /// One a file.
     pub files: Vec<RankingFile>,
 }
@@ -123,23 +128,33 @@ pub fn eval_ranking(engine: &Engine, options: &RankingOptions) -> Result<Report,
         return Err(EvalError::Options("expected ranks from 1 for precision".to_owned()));
     }
     let kinds = [Kind::Similarity, Kind::Ranker];
-    let field = contenders::choose(engine, &options.choice, &kinds, &options.columns)?;
+    let mut field = contenders::choose(engine, &options.choice, &kinds, &options.columns)?;
     let sources = datasets::sources(&options.files)?;
     let read = |source| ranking::read(source, &options.columns);
     let sets = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let mut judgements = None;
-    for path in &options.qrels {
-        let source = Source { path: path.clone(), name: path.display().to_string() };
-        ranking::read_judgements(&source, judgements.get_or_insert_default())?;
+    let judged = Judged::read(&options.qrels)?;
+    let learned = match &options.combine {
+        Some(combine) => {
+            let places = combine.places(engine, &mut field, &options.choice.measures, &kinds)?;
+            Some((combine.learn(engine, &field, &places, &sources, options)?, places))
+        }
+        None => None,
+    };
+    let mut scored = scoring::rankings(engine, &field.contenders, &sets)?;
+    if let Some((combination, places)) = &learned {
+        scored.iter_mut().for_each(|file| combination.apply(file, places));
+        field.contenders.push(combination.contender());
     }
-    let scored = scoring::rankings(engine, &field.contenders, &sets)?;
     let mut files = Vec::new();
     for (set, scored) in sets.iter().zip(&scored) {
-        files.push(file(set, scored, &field, judgements.as_ref(), options)?);
+        files.push(file(set, scored, &field, &judged, options)?);
     }
-    let judged_by = if judgements.is_some() { "qrels" } else { "labels" };
-    let figures =
-        Figures::Ranking(RankingFigures { judgements: judged_by, at: options.at.clone(), files });
+    let figures = Figures::Ranking(RankingFigures {
+        judgements: judged.name(),
+        at: options.at.clone(),
+        combination: learned.map(|(combination, _)| combination),
+        files,
+    });
     let draws = (options.bootstrap.seed, options.bootstrap.resamples);
     Ok(Report::new(engine, &field, figures, draws))
 }
@@ -148,21 +163,18 @@ fn file(
     set: &RankingSet,
     scored: &[Vec<Scored>],
     field: &Field,
-    judgements: Option<&Judgements>,
+    judged: &Judged,
     options: &RankingOptions,
 ) -> Result<RankingFile, EvalError> {
     let counted: Vec<(usize, BTreeMap<String, u32>)> = set
         .topics
         .iter()
         .enumerate()
-        .filter_map(|(place, topic)| Some((place, grades(topic, judgements)?)))
+        .filter_map(|(place, topic)| Some((place, judged.grades(topic)?)))
         .collect();
     if counted.is_empty() {
-        let problem = match judgements {
-            Some(_) => "the judgements list none of its queries",
-            None => "no query has both relevant candidates and others",
-        };
-        return Err(EvalError::Data { file: set.name.clone(), problem: problem.to_owned() });
+        let problem = judged.none_counts().to_owned();
+        return Err(EvalError::Data { file: set.name.clone(), problem });
     }
     let places: Vec<usize> = (0..scored.len()).collect();
     let by_query: Vec<ByQuery> = parallel::map("measuring", &places, |&method| {
@@ -192,18 +204,6 @@ fn file(
         candidates: set.topics.iter().map(|topic| topic.texts.len()).sum(),
         results,
     })
-}
-
-/// The grades of a topic's documents, or nothing if it does not count.
-fn grades(topic: &Topic, judgements: Option<&Judgements>) -> Option<BTreeMap<String, u32>> {
-    if let Some(judgements) = judgements {
-        return judgements.get(&topic.id).cloned();
-    }
-    let relevant = topic.grades.iter().filter(|&&grade| grade > 0).count();
-    if relevant == 0 || relevant == topic.grades.len() {
-        return None;
-    }
-    Some(topic.documents.iter().cloned().zip(topic.grades.iter().copied()).collect())
 }
 
 fn judge(

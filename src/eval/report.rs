@@ -67,9 +67,9 @@ pub struct ModelFacts {
 pub struct MethodFacts {
     /// The name that its results stand under.
     pub name: String,
-    /// The method's canonical name, or `column`.
+    /// The method's canonical name, `column`, or `combination`.
     pub method: &'static str,
-    /// What vectors were compared by; `null` for a column.
+    /// What vectors were compared by; `null` where there is no method.
     pub measure: Option<&'static str>,
     /// What it does.
     pub summary: String,

@@ -83,8 +83,8 @@ fn score_block(
             let question = query(engine.auto(), Measure::Cosine);
             engine.similarity_by(scorer, info, &texts, &question)?
         }
-        // Files of pairs have no columns to choose.
-        Scores::Column(_) => Answer::default(),
+        // Files of pairs have no columns to choose, and nothing is combined on them.
+        Scores::Column(_) | Scores::Combination => Answer::default(),
     };
     let mut scored = Scored { scores: vec![0.0; pairs.len()], ..Scored::default() };
     for (at, score) in asked.iter().zip(&answer.scores) {
@@ -131,8 +131,8 @@ fn score_topic(
             let scores = topic.columns.get(*place).cloned().unwrap_or_default();
             return Ok(Scored { scores, ..Scored::default() });
         }
-        // Ablations are not asked to rank.
-        Scores::Ablation(..) => return Ok(Scored::default()),
+        // Ablations are not asked to rank, and combinations are made of scores that are there.
+        Scores::Ablation(..) | Scores::Combination => return Ok(Scored::default()),
     };
     let mut scored =
         Scored { scores: vec![f64::NEG_INFINITY; topic.texts.len()], ..Scored::default() };

@@ -1,5 +1,7 @@
 //! Which figures of a report stand in which table, for the terminal and for the page.
 
+use crate::eval::combination::Combination;
+use crate::eval::combination::Weight;
 use crate::eval::pairs::PairFile;
 use crate::eval::ranking::RankingFile;
 use crate::eval::report::Figures;
@@ -54,7 +56,8 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
         }
         Figures::Ranking(figures) => {
             let by = format!("Judged by {}; trec_eval's definitions.", figures.judgements);
-            figures.files.iter().map(|file| ranking(file, &figures.at, &by)).collect()
+            let files = figures.files.iter().map(|file| ranking(file, &figures.at, &by));
+            files.chain(figures.combination.as_ref().map(combination)).collect()
         }
     }
 }
@@ -229,6 +232,21 @@ fn ranking(file: &RankingFile, at: &[usize], judged: &str) -> Table {
         columns,
         rows: rows.collect(),
         notes: vec![format!("{judged} p: Fisher's paired randomisation test of MAP.")],
+    }
+}
+
+fn combination(combination: &Combination) -> Table {
+    let row = |of: &Weight| (of.name.clone(), vec![Cell::share(of.weight, Mark::None)]);
+    Table {
+        title: format!("combination, learned on {}", combination.learned_on.join(", ")),
+        stub: "score",
+        columns: vec![column("weight", Better::Neither)],
+        rows: combination.weights.iter().map(row).collect(),
+        notes: vec![format!(
+            "Weights of scores standardised within each query, by coordinate ascent on MAP, there \
+             {:.4} over {} queries judged by {}.",
+            combination.map, combination.queries, combination.judgements
+        )],
     }
 }
 

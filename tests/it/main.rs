@@ -13,6 +13,7 @@ mod drain;
 mod engine;
 mod eval;
 mod eval_calibrate;
+mod eval_combination;
 mod eval_shared;
 mod extend;
 mod fasttext_bin;

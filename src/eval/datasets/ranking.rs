@@ -1,12 +1,15 @@
-//! Queries with their candidates, and judgements of them.
+//! Queries with their candidates, and what says which of them are relevant.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::eval::datasets::Source;
 use crate::eval::datasets::text;
 use crate::files::ReadError;
 use crate::files::rows::Rows;
 use crate::files::topics;
+use crate::files::topics::Judgements;
 
-pub(in crate::eval) use crate::files::topics::Judgements;
 pub(in crate::eval) use crate::files::topics::Topic;
 
 /// The topics of one file, in its order.
@@ -14,6 +17,46 @@ pub(in crate::eval) use crate::files::topics::Topic;
 pub(in crate::eval) struct RankingSet {
     pub(in crate::eval) name: String,
     pub(in crate::eval) topics: Vec<Topic>,
+}
+
+/// What says which candidates are relevant: judgements, or without any the labels of the rows.
+pub(in crate::eval) struct Judged(Option<Judgements>);
+
+impl Judged {
+    /// The judgements of these files, if there are any.
+    pub(in crate::eval) fn read(files: &[PathBuf]) -> Result<Self, ReadError> {
+        let mut judgements = None;
+        for path in files {
+            let source = Source { path: path.clone(), name: path.display().to_string() };
+            read_judgements(&source, judgements.get_or_insert_default())?;
+        }
+        Ok(Self(judgements))
+    }
+
+    /// What it is called in a report.
+    pub(in crate::eval) fn name(&self) -> &'static str {
+        if self.0.is_some() { "qrels" } else { "labels" }
+    }
+
+    /// The grades of a topic's documents, or nothing if it does not count.
+    pub(in crate::eval) fn grades(&self, topic: &Topic) -> Option<BTreeMap<String, u32>> {
+        if let Some(judgements) = &self.0 {
+            return judgements.get(&topic.id).cloned();
+        }
+        let relevant = topic.grades.iter().filter(|&&grade| grade > 0).count();
+        if relevant == 0 || relevant == topic.grades.len() {
+            return None;
+        }
+        Some(topic.documents.iter().cloned().zip(topic.grades.iter().copied()).collect())
+    }
+
+    /// Why no query of a file counts.
+    pub(in crate::eval) fn none_counts(&self) -> &'static str {
+        match self.0 {
+            Some(_) => "the judgements list none of its queries",
+            None => "no query has both relevant candidates and others",
+        }
+    }
 }
 
 /// Reads the topics of a file, and the numbers of the columns named.
@@ -26,9 +69,6 @@ pub(super) fn of(mut rows: Rows, name: String, wanted: &[String]) -> Result<Rank
 }
 
 /// Reads judgements into those already there.
-pub(in crate::eval) fn read_judgements(
-    source: &Source,
-    judgements: &mut Judgements,
-) -> Result<(), ReadError> {
+fn read_judgements(source: &Source, judgements: &mut Judgements) -> Result<(), ReadError> {
     topics::add_judgements(&mut Rows::open(&source.path)?, judgements)
 }

@@ -3,7 +3,7 @@
 use super::Source;
 use super::pairs;
 use super::ranking;
-use super::ranking::Judgements;
+use crate::files::topics::Judgements;
 use super::sources;
 use super::sts;
 use crate::files::input::Input;

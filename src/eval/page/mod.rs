@@ -40,6 +40,12 @@ pub fn html(report: &Report) -> String {
             for (file, table) in figures.files.iter().zip(&tables) {
                 ranking(&mut page, file, table);
             }
+            // The table of the combination stands after those of the files.
+            for table in tables.iter().skip(figures.files.len()) {
+                page.section(&table.title);
+                add(&mut page, table);
+                page.end_section();
+            }
         }
     }
     methods(&mut page, report);
