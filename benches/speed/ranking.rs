@@ -4,9 +4,12 @@
 use std::path::Path;
 
 use cognate::engine::{Engine, Parts, Query, RankOptions, Ranking};
-use cognate::methods::Method;
-use cognate::model::Phrase;
+use cognate::methods::ranker;
+use cognate::methods::ranker::{Encoder, Settings};
+use cognate::methods::{Fitted, Method};
 use cognate::model::format::Dtype;
+use cognate::model::writer::Draft;
+use cognate::model::{OpenOptions, Phrase};
 use ndarray::Array2;
 
 use crate::Contests;
@@ -24,10 +27,56 @@ pub fn all(contests: &mut Contests, vectors: &Vectors, pairs: &[(String, String)
     let candidates: Vec<&str> = pairs.iter().map(|(_, b)| b.as_str()).collect();
     let queries: Vec<&str> = pairs.iter().step_by(997).map(|(a, _)| a.as_str()).collect();
     let queries = &queries[..QUERIES];
+    trained(contests, vectors, queries, &candidates, folder);
     for method in [Method::DynamaxJaccard, Method::AvgCos, Method::Blend] {
         if engine.unavailable(method).is_none() {
             contest(contests, &engine, method, queries, &candidates);
         }
+    }
+}
+
+/// A ranker of the paper's size with weights of chance: what a post takes depends on sizes alone.
+fn trained(
+    contests: &mut Contests,
+    vectors: &Vectors,
+    queries: &[&str],
+    candidates: &[&str],
+    folder: &Path,
+) {
+    let base = vectors.engine(folder, Dtype::F32);
+    for encoder in [Encoder::Bicnn, Encoder::Qatt, Encoder::Patt] {
+        let (kernel, filters, hidden, joint) = (2, 250, 200, 100);
+        let settings =
+            Settings { encoder, kernel, filters, hidden, joint, alpha: 0.0, trained: None };
+        let mut state = 1_u64;
+        let mut number = |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 40) as f32 / 83_886_080.0 - 0.1
+        };
+        let shapes = settings.shape(vectors.dims).tensors().into_iter();
+        let tensors = shapes.map(|(name, shape)| {
+            let numbers = (0..shape.iter().product()).map(&mut number).collect();
+            (name, shape, numbers)
+        });
+        let section = Fitted {
+            section: ranker::SECTION,
+            settings: serde_json::to_string(&settings).expect("settings have a JSON form"),
+            tensors: tensors.collect(),
+        };
+        let path = folder.join("ranker.safetensors");
+        let mut draft = Draft::of(base.model());
+        section.put_into(&mut draft);
+        draft.write(&path).expect("there is room for a model");
+        let engine = Engine::open(&path, &OpenOptions::default()).expect("it was just written");
+        let method = Method::named(encoder.name()).expect("every encoder is a method");
+        let query = Query::new(method);
+        let ranked = || {
+            let of = |text: &&str| engine.rank(text, candidates, &query);
+            queries.iter().map(|text| of(text).expect("they rank").results.len() as u64).sum()
+        };
+        let name = format!("rank, {} of {} dimensions, a post", encoder.name(), vectors.dims);
+        let contestants: Vec<Contestant<'_>> = vec![("the list at once", Box::new(ranked))];
+        contests.hold(&name, candidates.len() * queries.len(), contestants);
     }
 }
 

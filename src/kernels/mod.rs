@@ -1,5 +1,6 @@
 //! Arithmetic on rows of numbers: no words, no files.
 
+pub mod convolution;
 pub mod linalg;
 pub mod pairwise;
 pub mod simd;

@@ -12,8 +12,8 @@ use crate::kernels::simd::Rows;
 use crate::kernels::simd::exchange_loop;
 use crate::kernels::simd::four;
 use crate::kernels::simd::image_by_rows;
+use crate::kernels::simd::raise_by_loop;
 use crate::kernels::simd::ranks_by_counting;
-use crate::kernels::simd::taps_on_rows;
 use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
 use crate::kernels::simd::tiles::Tile;
@@ -318,22 +318,6 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &mut [f32]) {
-    let chunks = out.len() / LANES;
-    let (bias, out) = (bias.as_chunks::<LANES>().0, out.as_chunks_mut::<LANES>().0);
-    for (at, (out, bias)) in out.iter_mut().zip(bias).enumerate() {
-        let mut best = [_mm256_set1_ps(f32::NEG_INFINITY); 2];
-        for window in 0..rows.len() + taps - 1 {
-            let (on_rows, first) = taps_on_rows(window, taps, rows.len());
-            let mut sum = [_mm256_setzero_ps(); 2];
-            for (tap, row) in on_rows.zip(first..) {
-                let chunk = load(&whole(rows[row], taps * chunks)[tap * chunks + at]);
-                add_product(&mut sum, chunk, [_mm256_set1_ps(weights[row]); 2]);
-            }
-            best = [_mm256_max_ps(sum[0], best[0]), _mm256_max_ps(sum[1], best[1])];
-        }
-        let (bias, zero) = (load(bias), _mm256_setzero_ps());
-        let best = [_mm256_add_ps(best[0], bias[0]), _mm256_add_ps(best[1], bias[1])];
-        store(out, [_mm256_max_ps(best[0], zero), _mm256_max_ps(best[1], zero)]);
-    }
+pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    raise_by_loop(best, weights, rows);
 }

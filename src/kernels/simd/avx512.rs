@@ -11,8 +11,8 @@ use crate::kernels::simd::Rows;
 use crate::kernels::simd::exchange_loop;
 use crate::kernels::simd::four;
 use crate::kernels::simd::image_by_rows;
+use crate::kernels::simd::raise_by_loop;
 use crate::kernels::simd::ranks_by_counting;
-use crate::kernels::simd::taps_on_rows;
 use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
 use crate::kernels::simd::tiles::Tile;
@@ -294,24 +294,6 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 }
 
 #[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &mut [f32]) {
-    let chunks = out.len() / LANES;
-    let (bias, out) = (bias.as_chunks::<LANES>().0, out.as_chunks_mut::<LANES>().0);
-    for (at, (out, bias)) in out.iter_mut().zip(bias).enumerate() {
-        let mut best = _mm512_set1_ps(f32::NEG_INFINITY);
-        for window in 0..rows.len() + taps - 1 {
-            let (on_rows, first) = taps_on_rows(window, taps, rows.len());
-            let mut sum = _mm512_setzero_ps();
-            for (tap, row) in on_rows.zip(first..) {
-                // SAFETY: this function needs what `load` needs.
-                let chunk =
-                    unsafe { f32::load(&whole(rows[row], taps * chunks)[tap * chunks + at]) };
-                sum = _mm512_fmadd_ps(chunk, _mm512_set1_ps(weights[row]), sum);
-            }
-            best = _mm512_max_ps(sum, best);
-        }
-        // SAFETY: as above.
-        let best = _mm512_add_ps(best, unsafe { f32::load(bias) });
-        *out = stored(_mm512_max_ps(best, _mm512_setzero_ps()));
-    }
+pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    raise_by_loop(best, weights, rows);
 }

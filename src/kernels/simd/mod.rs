@@ -17,7 +17,6 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod tiles;
 
-use std::ops::Range;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
 
@@ -327,36 +326,29 @@ fn image_by_rows(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Convolution over rows and the largest answer of each kernel: a row holds, for each of `taps`
-/// taps, as many numbers as `out`, the row's products with that tap of every kernel. A window lays
-/// its taps over as many rows, one after another, and may reach beyond either end; its answer is
-/// the sum of those numbers, each times its row's weight. `out` becomes the largest answer of all
-/// windows plus the bias, never below 0. Without rows there is one window of zeros.
+/// Raises each number of `best` to `Σ weight · row_i`, where that is larger: a sum by fused
+/// multiply-adds, one row after the other.
 ///
 /// # Panics
 ///
-/// Where `out` is no whole number of [`LANES`], `bias` is not as long, a row is shorter than its
-/// taps, there is no tap, or there is not a weight a row.
-pub fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &mut [f32]) {
-    let width = out.len();
-    assert!(taps > 0 && width.is_multiple_of(LANES) && bias.len() == width, "whole registers");
-    assert!(rows.iter().all(|row| row.len() >= taps * width), "a number a kernel and tap");
-    assert_eq!(rows.len(), weights.len(), "a weight a row");
-    if rows.is_empty() {
-        for (out, &bias) in out.iter_mut().zip(bias) {
-            *out = if bias > 0.0 { bias } else { 0.0 };
-        }
-    } else {
-        dispatch!(pool(rows, weights, taps, bias, out));
-    }
+/// Where a row is shorter than `best`.
+#[inline]
+pub fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    let rows = rows.map(|row| &row[..best.len()]);
+    dispatch!(raise_by(best, weights, rows));
 }
 
-/// The taps of a window that lie on rows, and the row of the first: windows begin before the first
-/// row and end with the last.
+/// Every number stands for itself, so the compiler may use whatever registers the caller has.
 #[inline(always)]
-fn taps_on_rows(window: usize, taps: usize, rows: usize) -> (Range<usize>, usize) {
-    let first = (taps - 1).saturating_sub(window);
-    (first..taps.min(rows + taps - 1 - window), window + first + 1 - taps)
+fn raise_by_loop<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    let rows = rows.map(|row| &row[..best.len()]);
+    for at in 0..best.len() {
+        let mut sum = 0.0_f32;
+        for place in 0..N {
+            sum = rows[place][at].mul_add(weights[place], sum);
+        }
+        best[at] = if sum > best[at] { sum } else { best[at] };
+    }
 }
 
 /// Bytes that memory is fetched in.

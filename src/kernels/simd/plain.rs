@@ -10,8 +10,8 @@ use crate::kernels::simd::Rows;
 use crate::kernels::simd::Tile;
 use crate::kernels::simd::exchange_loop;
 use crate::kernels::simd::image_by_rows;
+use crate::kernels::simd::raise_by_loop;
 use crate::kernels::simd::ranks_by_counting;
-use crate::kernels::simd::taps_on_rows;
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
@@ -115,19 +115,6 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
     image_by_rows(matrix, weights, out);
 }
 
-pub(super) fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &mut [f32]) {
-    let width = out.len();
-    for (at, (out, bias)) in out.iter_mut().zip(bias).enumerate() {
-        let mut best = f32::NEG_INFINITY;
-        for window in 0..rows.len() + taps - 1 {
-            let (on_rows, first) = taps_on_rows(window, taps, rows.len());
-            let mut sum = 0.0_f32;
-            for (tap, row) in on_rows.zip(first..) {
-                sum = rows[row][tap * width + at].mul_add(weights[row], sum);
-            }
-            best = if sum > best { sum } else { best };
-        }
-        let best = best + bias;
-        *out = if best > 0.0 { best } else { 0.0 };
-    }
+pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    raise_by_loop(best, weights, rows);
 }

@@ -28,6 +28,8 @@ macro_rules! outcome {
         $from::add_scaled(&mut sum, [0.7], [&half[..]]);
         $from::add_scaled(&mut sum, [1.5, -0.3, 0.1], [b, a, b]);
         $from::add_scaled(&mut sum, [-0.01, 0.02], [&byte[..], &byte[..]]);
+        $from::raise_by(&mut sum, [0.9, -1.1], [b, a]);
+        $from::raise_by(&mut sum, [-2.0], [b]);
         let mut error = b.to_vec();
         $from::exchange(0.3, &mut sum, a, &mut error);
         found.extend(sum);
@@ -140,42 +142,6 @@ proptest! {
     }
 
     #[test]
-    fn pooling_takes_the_best_window_at_every_width(
-        count in 0usize..6, taps in 1usize..4, chunks in 1usize..3, seed: u64,
-    ) {
-        let width = chunks * LANES;
-        let values = numbers(seed, count * taps * width);
-        let rows: Vec<&[f32]> = values.chunks(taps * width).collect();
-        let (weights, bias) = (numbers(!seed, count), numbers(seed ^ 7, width));
-        let mut found = vec![9.0; width];
-        pool(&rows, &weights, taps, &bias, &mut found);
-        for (at, (&found, &bias)) in found.iter().zip(&bias).enumerate() {
-            // The rows between as many rows of zeros as windows reach over, the windows all whole.
-            let term = |row: usize, tap: usize| {
-                let row = row.checked_sub(taps - 1).filter(|row| *row < count);
-                row.map_or(0.0, |row| f64::from(rows[row][tap * width + at] * weights[row]))
-            };
-            let windows = 0..(count + taps - 1).max(1);
-            let answers = windows.map(|window| (0..taps).map(|tap| term(window + tap, tap)).sum());
-            let best = answers.fold(f64::NEG_INFINITY, f64::max) + f64::from(bias);
-            prop_assert!((f64::from(found) - best.max(0.0)).abs() < 1e-5, "{} {}", found, best);
-        }
-        if count > 0 {
-            let mut plainly = vec![9.0; width];
-            plain::pool(&rows, &weights, taps, &bias, &mut plainly);
-            let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
-            prop_assert_eq!(bits(&plainly), bits(&found));
-            #[cfg(target_arch = "x86_64")]
-            if widest() >= Width::Avx2 {
-                let mut half = vec![9.0; width];
-                // SAFETY: the width was just compared with what the processor has.
-                unsafe { avx2::pool(&rows, &weights, taps, &bias, &mut half) };
-                prop_assert_eq!(bits(&half), bits(&plainly));
-            }
-        }
-    }
-
-    #[test]
     fn half_widens_as_the_processor_does(bits: u16) {
         let half = f16::from_bits(bits);
         prop_assert_eq!(half.widen().to_bits(), half.to_f32().to_bits());
@@ -189,6 +155,9 @@ fn rows_of_different_lengths_are_read_as_far_as_both_go() {
     let mut sum = [1.0, 1.0, 1.0];
     add_scaled(&mut sum, [2.0, 1.0], [&[1.0_f32, 1.0], &[0.5, 0.5, 0.5]]);
     assert_eq!(sum, [3.5, 3.5, 1.0]);
+    raise_by(&mut sum[..2], [2.0, -1.0], [&[1.0_f32, 3.0], &[0.5, 0.5]]);
+    assert_eq!(sum, [3.5, 5.5, 1.0], "only where it is larger");
+    sum[1] = 3.5;
     let mut error = [1.0, 1.0];
     exchange(2.0, &mut sum, &[1.0], &mut error);
     assert_eq!((sum, error), ([5.5, 3.5, 1.0], [8.0, 1.0]));

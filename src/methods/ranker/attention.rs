@@ -90,7 +90,7 @@ impl Network {
         let (mut best, mut of) = (vec![f32::NEG_INFINITY; width], vec![0; width]);
         let mut won = vec![0_u32; words.len() + kernel - 1];
         for window in 0..won.len() {
-            // The sums of `simd::pool`, in its order.
+            // The sums of `convolution::pool`, in its order.
             let mut sums = vec![0.0; width];
             for tap in 0..kernel {
                 let at = (window + tap + 1).checked_sub(kernel);

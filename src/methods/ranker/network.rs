@@ -12,7 +12,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
-use crate::kernels::simd;
+use crate::kernels::convolution;
 use crate::methods::ranker::layers::conclude;
 use crate::methods::ranker::layers::encode;
 use crate::methods::ranker::layers::known;
@@ -227,7 +227,7 @@ impl Network {
             ones.resize(words.len(), 1.0);
             ones
         });
-        simd::pool(words, weights, self.weights.shape.kernel, &encoding.bias, out);
+        convolution::pool(words, weights, self.weights.shape.kernel, &encoding.bias, out);
     }
 
     /// Scores a block of posts.

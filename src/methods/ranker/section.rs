@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::kernels::convolution;
 use crate::kernels::simd::LANES;
 use crate::methods::stored;
 use crate::methods::stored::Stored;
@@ -16,7 +17,7 @@ use crate::model::ModelError;
 pub const SECTION: &str = "ranker";
 
 /// Widest kernel, in words.
-pub const MOST_KERNEL: usize = 8;
+pub const MOST_KERNEL: usize = convolution::MOST_TAPS;
 /// Most kernels of a convolution.
 pub const MOST_FILTERS: usize = 1024;
 /// Most numbers of an encoded text, and of the joint layer.
