@@ -3,12 +3,12 @@
 use super::Source;
 use super::pairs;
 use super::ranking;
-use crate::files::topics::Judgements;
 use super::sources;
 use super::sts;
 use crate::files::input::Input;
 use crate::files::rows::Rows;
 use crate::files::topics;
+use crate::files::topics::Judgements;
 
 fn rows(text: &str) -> Rows {
     Rows::of(Input::from_bytes("data.tsv", text.as_bytes().to_vec()).unwrap()).unwrap()

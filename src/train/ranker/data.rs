@@ -149,19 +149,20 @@ fn hold_out(topics: &mut Vec<Topic>, options: &RankerOptions) -> Vec<Topic> {
 }
 
 /// Looks texts up.
-struct Reader<'m> {
+pub struct Reader<'m> {
     phrase: Phrase<'m>,
     /// New words and their ids.
     new: HashMap<String, u32>,
     /// The number of each word by its id.
     numbers: HashMap<u32, u32>,
-    words: Words,
+    /// The words of the texts looked up so far.
+    pub words: Words,
 }
 
 impl<'m> Reader<'m> {
     /// A reader that knows the model's words, and the tokens that the topics' texts hold `least`
     /// times.
-    fn new(model: &'m Model, topics: &[Topic], least: u64) -> Self {
+    pub fn new(model: &'m Model, topics: &[Topic], least: u64) -> Self {
         let mut phrase = Phrase::new(model);
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for topic in topics {
@@ -184,7 +185,7 @@ impl<'m> Reader<'m> {
     }
 
     /// Looks up a query and its candidates.
-    fn topic(&mut self, topic: &Topic, texts: &mut Texts) -> Vec<Example> {
+    pub fn topic(&mut self, topic: &Topic, texts: &mut Texts) -> Vec<Example> {
         let query = texts.add(&self.read(&topic.query));
         let candidates = topic.texts.iter().zip(&topic.grades);
         candidates

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::files::topics::Topic;
+use crate::methods::Fitted;
 use crate::methods::ql::QueryLikelihood;
 use crate::methods::ranker::SECTION;
 use crate::methods::ranker::Settings;
@@ -152,6 +153,8 @@ impl Output<'_> {
             let problem = "the numbers left the finite; try a smaller --rate";
             return Err(TrainError::Options(problem.to_owned()));
         }
+        let settings = self.settings(with_ql)?;
+        let section = Fitted { section: SECTION, settings, tensors: network };
         let counts = self.counts();
         let mut draft = Draft { metadata: self.metadata()?, tables: Vec::new() };
         let count = rows.len() / dims.max(1);
@@ -159,11 +162,7 @@ impl Output<'_> {
         draft.push_vocabulary(&tables);
         draft.push_counts(&counts);
         carry_weights(model, &mut draft);
-        let sections = network
-            .iter()
-            .map(|(name, shape, numbers)| Table::of(*name, Dtype::F32, shape, numbers))
-            .collect();
-        draft.set_section(SECTION, self.settings(with_ql)?, sections);
+        section.put_into(&mut draft);
         Ok(draft.write(&self.options.output)?)
     }
 
