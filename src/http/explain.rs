@@ -63,7 +63,7 @@ pub struct ExplainResponse<'r> {
     measure: &'static str,
     /// Sixteen hexadecimal digits that change with the model.
     fingerprint: &'r str,
-    /// The score, as `/similarity` gives it.
+    /// The score, as `/similarity` gives it, or `/rank` where the method only ranks.
     score: f32,
     /// Whether a text had nothing to be scored by.
     unscored: bool,

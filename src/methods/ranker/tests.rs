@@ -10,7 +10,6 @@ use crate::model::format::Dtype;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
-use crate::text::Normalisation;
 
 const DIMS: usize = 12;
 const WORDS: usize = 40;
@@ -30,10 +29,11 @@ fn model() -> Model {
     let tables = VocabularyTables::build(words.iter().map(String::as_str));
     let rows = numbers(1, WORDS * DIMS);
     let mut draft = Draft::default();
-    let plain = Normalisation::preset("plain").unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/model/cognate-1.safetensors");
+    let example = Model::open(example.as_ref(), &OpenOptions::default()).unwrap();
     let entries = [
         ("dim", DIMS.to_string()),
-        ("normalisation", serde_json::to_string(&plain).unwrap()),
+        ("normalisation", example.metadata()["normalisation"].clone()),
         ("unknown", r#"{"policy":"skip"}"#.to_owned()),
         ("frequency", "none".to_owned()),
     ];
