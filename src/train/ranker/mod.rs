@@ -147,6 +147,8 @@ pub struct Trained {
     pub encoder: Encoder,
     /// Queries trained on, and queries that judged.
     pub queries: [usize; 2],
+    /// The names of the latter.
+    pub judges: Vec<String>,
     /// Judged posts trained on.
     pub examples: usize,
     /// Words of the texts, and how many of them the given model did not list.
@@ -217,6 +219,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     let trained = Trained {
         encoder: options.encoder,
         queries: [data.queries, data.judges.len()],
+        judges: data.judges.iter().map(|(topic, _)| topic.id.clone()).collect(),
         examples: data.examples.len(),
         words: [data.words.ids.len(), data.words.new.len()],
         best_epoch: course.best + 1,
