@@ -192,6 +192,27 @@ fn a_model_serves_the_ranker_that_it_holds_and_names_it() {
 
 /// A post that answers a query word lends it its kernels; a word that does not is left out.
 #[test]
+fn query_likelihood_counts_beside_the_network_as_the_model_says() {
+    let texts = ["quake hits town", "the new city", "earthquake shakes über town", "zzz york"];
+    for encoder in [Encoder::Bicnn, Encoder::Patt] {
+        let ranker = Ranker::first(encoder);
+        let section = [ranker.section(support::DIMS)];
+        let engine = Engine::new(support::with_sections(&support::served(), &section)).unwrap();
+        let by = |method| scores(&engine, method, "quake city zzz", &texts);
+        let (network, likelihood) = (by(ranker.method()), by(Method::Ql));
+        for (at, both) in by(Method::RankerQl).into_iter().enumerate() {
+            let expected =
+                f64::from(network[at]) + ranker.settings.alpha * f64::from(likelihood[at]);
+            assert!((f64::from(both) - expected).abs() < 1e-5, "{both}, not {expected}");
+        }
+    }
+    // Without counts there is no likelihood.
+    let engine = GOLDEN.engine(Ranker::first(Encoder::Patt));
+    let reason = engine.unavailable(Method::RankerQl).unwrap().to_string();
+    assert!(reason.contains("no word counts") && reason.contains("--counts"), "{reason}");
+}
+
+#[test]
 fn attention_tells_which_words_a_reading_came_from() {
     for encoder in [Encoder::Bicnn, Encoder::Qatt, Encoder::Patt] {
         let ranker = Ranker::first(encoder);
