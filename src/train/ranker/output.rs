@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::files::topics::Topic;
 use crate::methods::Fitted;
 use crate::methods::ql::QueryLikelihood;
+use crate::methods::ranker::MOST_WEIGHT;
 use crate::methods::ranker::SECTION;
 use crate::methods::ranker::Settings;
 use crate::methods::ranker::Shape;
@@ -145,12 +146,10 @@ impl Output<'_> {
         let tables = VocabularyTables::build(words.into_iter());
         let rows = self.rows(state);
         let network = state.network.stored()?;
-        if rows
-            .iter()
-            .chain(network.iter().flat_map(|(.., numbers)| numbers))
-            .any(|n| !n.is_finite())
-        {
-            let problem = "the numbers left the finite; try a smaller --rate";
+        let sound = |number: &f32| number.abs() <= MOST_WEIGHT;
+        let numbers = network.iter().flat_map(|(.., numbers)| numbers);
+        if !rows.iter().all(|number| number.is_finite()) || !numbers.into_iter().all(sound) {
+            let problem = "the numbers grew beyond what can be served; try a smaller --rate";
             return Err(TrainError::Options(problem.to_owned()));
         }
         let settings = self.settings(with_ql)?;
