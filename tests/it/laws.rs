@@ -95,7 +95,9 @@ fn bits(score: Option<f32>) -> Option<u32> {
 fn the_model_of_the_tests_serves_every_method() {
     let engine = support::engine();
     for &method in Method::ALL {
-        assert_eq!(engine.unavailable(method), None, "{}", method.name());
+        // A model holds one ranker, this one `patt`.
+        let other = [Method::Bicnn, Method::Qatt].contains(&method);
+        assert_eq!(engine.unavailable(method).is_some(), other, "{}", method.name());
     }
     assert!(questions(engine).len() + rankers(engine).len() > Method::ALL.len());
     assert!(rankers(engine).len() >= 3);

@@ -33,7 +33,10 @@ async fn the_served_document_names_the_models() {
         let pointer = format!("/components/schemas/{names}/enum");
         let mut offered = whole.pointer(&pointer).unwrap().clone();
         let all = offered.clone();
-        offered.as_array_mut().unwrap().retain(|name| name != "bicnn" && name != "qatt");
+        // What looks at the whole list has nothing to say about one pair.
+        let of_lists = if names == "ExplainMethod" { "rm3" } else { "" };
+        let others = ["bicnn", "qatt", of_lists];
+        offered.as_array_mut().unwrap().retain(|name| !others.iter().any(|other| name == other));
         assert_eq!(served.pointer(&pointer), Some(&offered));
         *served.pointer_mut(&pointer).unwrap() = all;
     }

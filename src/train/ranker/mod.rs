@@ -20,6 +20,8 @@ mod report;
 pub mod run;
 pub mod state;
 
+pub use crate::methods::ranker::Encoder;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,7 +29,6 @@ use candle_core::Device;
 use serde::Serialize;
 
 use crate::methods::learned_idf::TrainedOn;
-use crate::methods::ranker::Encoder;
 use crate::methods::ranker::Shape;
 use crate::metrics::random::Random;
 use crate::model::Model;
