@@ -138,14 +138,10 @@ fn hold_out(topics: &mut Vec<Topic>, options: &RankerOptions) -> Vec<Topic> {
     sampling::generator(options.seed, PARTING, [0, 0]).shuffle(&mut drawn);
     let share = (topics.len() as f64 * options.valid_share).round() as usize;
     drawn.truncate(share.max(1));
-    drawn.sort_unstable();
-    let mut held_out: Vec<Topic> = drawn
-        .into_iter()
-        .rev()
-        .filter_map(|place| (place < topics.len()).then(|| topics.remove(place)))
-        .collect();
-    held_out.reverse();
-    held_out
+    let all = std::mem::take(topics).into_iter().enumerate();
+    let (held_out, rest): (Vec<_>, Vec<_>) = all.partition(|(place, _)| drawn.contains(place));
+    *topics = rest.into_iter().map(|(_, topic)| topic).collect();
+    held_out.into_iter().map(|(_, topic)| topic).collect()
 }
 
 /// Looks texts up.

@@ -37,6 +37,9 @@ pub struct Network {
     pub running: [Vec<f32>; 2],
 }
 
+/// A tensor of the model file: name, shape, numbers.
+pub type Stored = (&'static str, Vec<usize>, Vec<f32>);
+
 /// What dropout leaves of the joint layer, in training; nothing is left out elsewhere.
 pub enum Mode<'m> {
     /// Statistics of the batch, and these factors `[examples × joint]`.
@@ -204,7 +207,7 @@ impl Network {
     }
 
     /// Parameters as the model file has them: batch normalisation as one scale and one shift.
-    pub fn stored(&self) -> Result<Vec<(&'static str, Vec<usize>, Vec<f32>)>> {
+    pub fn stored(&self) -> Result<Vec<Stored>> {
         let mut stored = Vec::new();
         for (name, parameter) in &self.parameters {
             let numbers = parameter.flatten_all()?.to_vec1::<f32>()?;

@@ -15,6 +15,9 @@ use crate::train::ranker::run::Epoch;
 /// Size of a plot.
 const SIZE: (f64, f64) = (760.0, 330.0);
 
+/// What is drawn of an epoch.
+type Figure = fn(&Epoch) -> f64;
+
 /// Writes the page.
 pub(super) fn write(
     path: &Path,
@@ -51,10 +54,10 @@ fn html(trained: &Trained, options: &RankerOptions) -> String {
         subject: &name,
         facts: &facts,
     });
-    let plot = |what: &str, label: &'static str, curves: &[(&str, &dyn Fn(&Epoch) -> f64)]| {
+    let plot = |what: &str, label: &'static str, curves: &[(&str, Figure)]| {
         let last = trained.epochs.len() as f64;
         let x = Axis { low: 1.0, high: last.max(2.0), label: "epoch" };
-        let numbers = curves.iter().flat_map(|(_, figure)| trained.epochs.iter().map(*figure));
+        let numbers = curves.iter().flat_map(|(_, figure)| trained.epochs.iter().map(figure));
         let y = Axis::over(numbers, label);
         let mut frame = Frame::new(SIZE, x, y, what);
         for (class, figure) in curves {
@@ -65,13 +68,12 @@ fn html(trained: &Trained, options: &RankerOptions) -> String {
         frame.finish()
     };
     page.section("Loss");
-    let drawing = plot("The loss by epoch", "mean loss of a post", &[("c0", &|epoch| epoch.loss)]);
+    let drawing = plot("The loss by epoch", "mean loss of a post", &[("c0", |epoch| epoch.loss)]);
     page.figure("Mean loss of the posts of each epoch, as they were met.", &drawing);
     page.end_section();
     page.section("Queries that judge");
     page.legend(&[("c0", "mean average precision"), ("c1", "precision among the first thirty")]);
-    let curves: [(&str, &dyn Fn(&Epoch) -> f64); 2] =
-        [("c0", &|epoch| epoch.map), ("c1", &|epoch| epoch.p30)];
+    let curves: [(&str, Figure); 2] = [("c0", |epoch| epoch.map), ("c1", |epoch| epoch.p30)];
     let drawing = plot("The figures by epoch", "mean over queries", &curves);
     page.figure("After each epoch; the line marks the one that was kept.", &drawing);
     page.end_section();
