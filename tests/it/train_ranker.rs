@@ -67,8 +67,8 @@ fn folder() -> tempfile::TempDir {
 fn train(folder: &Path, output: &str, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
     command.args(["train", "ranker", "--data", "train.tsv", "--valid", "valid.tsv"]);
-    command.args(["--model", "m.safetensors", "-o", output, "--filters", "16", "--hidden", "12"]);
-    command.args(["--joint", "8", "--batch", "32", "--json"]).args(flags);
+    command.args(["--model", "m.safetensors", "-o", output, "--filters", "32", "--hidden", "16"]);
+    command.args(["--joint", "16", "--batch", "32", "--json"]).args(flags);
     command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -100,9 +100,9 @@ fn options(folder: &Path, encoder: Encoder) -> RankerOptions {
         report: None,
         encoder,
         kernel: 2,
-        filters: 16,
-        hidden: 12,
-        joint: 8,
+        filters: 32,
+        hidden: 16,
+        joint: 16,
         epochs: 1,
         patience: 1,
         goal: Goal::Map,
@@ -161,7 +161,8 @@ fn a_trained_ranker_ranks_what_it_has_not_seen_and_is_served_as_trained() {
         let mut command = train(folder, "r.safetensors", &["--encoder", name]);
         // What answers a query is learned from other queries, so these share steps.
         command.args(["--grouping", "mixed", "--rate", "0.1", "--dropout", "0.1"]);
-        let said = done(command.args(["--epochs", "12", "--report", "page.html"]));
+        let said =
+            done(command.args(["--epochs", "40", "--patience", "40", "--report", "page.html"]));
         let best = &said["epochs"][said["best_epoch"].as_u64().unwrap() as usize - 1];
         assert!(best["map"].as_f64().unwrap() > 0.9, "{name}: {said}");
         let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
