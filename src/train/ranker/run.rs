@@ -27,7 +27,7 @@ const ORDER: u64 = 1;
 const DROPOUT: u64 = 2;
 
 /// How an epoch went.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Epoch {
     /// Mean loss of its examples, as they were met.
     pub loss: f64,
@@ -48,7 +48,7 @@ impl Epoch {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 struct Position {
     /// Epochs gone.
     epochs: Vec<Epoch>,
@@ -56,6 +56,39 @@ struct Position {
     batches: usize,
     /// Sum of their examples' losses, and how many examples there were.
     loss: (f64, usize),
+}
+
+/// The same in bits, which text would not keep.
+#[derive(Serialize, Deserialize)]
+struct Bits {
+    epochs: Vec<[u64; 3]>,
+    batches: usize,
+    loss: (u64, usize),
+}
+
+impl From<&Position> for Bits {
+    fn from(position: &Position) -> Self {
+        let of_epoch = |epoch: &Epoch| [epoch.loss, epoch.map, epoch.p30].map(f64::to_bits);
+        Self {
+            epochs: position.epochs.iter().map(of_epoch).collect(),
+            batches: position.batches,
+            loss: (position.loss.0.to_bits(), position.loss.1),
+        }
+    }
+}
+
+impl From<Bits> for Position {
+    fn from(bits: Bits) -> Self {
+        let epoch = |epoch: [u64; 3]| {
+            let [loss, map, p30] = epoch.map(f64::from_bits);
+            Epoch { loss, map, p30 }
+        };
+        Self {
+            epochs: bits.epochs.into_iter().map(epoch).collect(),
+            batches: bits.batches,
+            loss: (f64::from_bits(bits.loss.0), bits.loss.1),
+        }
+    }
 }
 
 /// How a run went.
@@ -160,7 +193,7 @@ impl Run<'_> {
 
     /// Puts the state there that an earlier process left, if it did.
     fn load(&self, state: &mut State) -> Result<(Position, Numbers), TrainError> {
-        let Some(found) = self.checkpoint.load::<Position>()? else {
+        let Some(found) = self.checkpoint.load::<Bits>()? else {
             return Ok((Position::default(), Numbers::default()));
         };
         let table = |name: &str| -> Result<Vec<f32>, TrainError> {
@@ -176,7 +209,7 @@ impl Run<'_> {
         };
         state.set_numbers(&numbers("network", "rows")?)?;
         state.set_velocity(&table("velocity")?)?;
-        Ok((found.position, numbers("best.network", "best.rows")?))
+        Ok((found.position.into(), numbers("best.network", "best.rows")?))
     }
 
     fn save(&self, position: &Position, state: &State, best: &Numbers) -> Result<(), TrainError> {
@@ -189,7 +222,8 @@ impl Run<'_> {
             ("best.network", &best.network),
             ("best.rows", &best.rows),
         ];
-        self.checkpoint.save(position, &tables.map(|(name, numbers)| (name, cast_slice(numbers))))
+        let position = Bits::from(position);
+        self.checkpoint.save(&position, &tables.map(|(name, numbers)| (name, cast_slice(numbers))))
     }
 }
 
