@@ -11,6 +11,7 @@ use cognate::eval::eval_sts;
 use cognate::metrics::bootstrap::Bootstrap;
 use cognate::model::OpenOptions;
 use cognate::text::Normalisation;
+use cognate::train::checkpoint;
 use cognate::train::vectors;
 use cognate::train::vectors::Objective;
 use cognate::train::vectors::Trained;
@@ -67,7 +68,7 @@ pub fn options(data: &Path, texts: &[&str], objective: Objective, output: &Path)
             hogwild: false,
             every: Duration::from_secs(3600),
         },
-        checkpoint: VectorsOptions::checkpoint_of(output),
+        checkpoint: checkpoint::beside(output),
         restart: true,
         licence: None,
     }

@@ -55,14 +55,26 @@ impl QueryLikelihood {
         collection::without_occurrences(model).map_or(Ok(Self), Err)
     }
 
-    /// The logarithm of how likely the post is to bring forth the query.
-    pub(crate) fn score(&self, query: &Phrase<'_>, post: &Phrase<'_>) -> f64 {
-        asked(query).log_likelihood(&TokenBag::of(post))
+    /// A query, prepared once for all posts.
+    pub(crate) fn asked(&self, query: &Phrase<'_>) -> Asked {
+        let collection = Collection::of(query.model().vocabulary());
+        let tokens = WeightedTokens::of(&TokenBag::of(query), &collection);
+        Asked { tokens, post: TokenBag::default() }
     }
 }
 
-fn asked(query: &Phrase<'_>) -> WeightedTokens {
-    WeightedTokens::of(&TokenBag::of(query), &Collection::of(query.model().vocabulary()))
+/// A query by the collection's statistics, and room for a post.
+pub(crate) struct Asked {
+    tokens: WeightedTokens,
+    post: TokenBag,
+}
+
+impl Asked {
+    /// The logarithm of how likely a post is to bring forth the query.
+    pub(crate) fn score(&mut self, post: &Phrase<'_>) -> f64 {
+        self.post.read(post);
+        self.tokens.log_likelihood(&self.post)
+    }
 }
 
 impl Compare for QueryLikelihood {
@@ -73,10 +85,9 @@ impl Compare for QueryLikelihood {
         out: &mut [f32],
         _scratch: &mut Scratch,
     ) {
-        let (query, mut post) = (asked(one), TokenBag::default());
-        for (phrase, score) in many.iter().zip(out) {
-            post.read(phrase);
-            *score = query.log_likelihood(&post) as f32;
+        let mut query = self.asked(one);
+        for (post, score) in many.iter().zip(out) {
+            *score = query.score(post) as f32;
         }
     }
 
@@ -88,9 +99,8 @@ impl Compare for QueryLikelihood {
         other: &Phrase<'_>,
         _scratch: &mut Scratch,
     ) -> Option<Shares> {
-        let (query, asked) = (TokenBag::of(one), asked(one));
         let post = TokenBag::of(other);
-        let parts: Vec<(u64, f64)> = asked.parts(&post).collect();
-        Some(query.lay_on_query([one, other], &parts))
+        let parts: Vec<(u64, f64)> = self.asked(one).tokens.parts(&post).collect();
+        Some(TokenBag::of(one).lay_on_query([one, other], &parts))
     }
 }

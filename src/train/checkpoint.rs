@@ -137,6 +137,13 @@ impl Checkpoint {
     }
 }
 
+/// Where the state of the run that writes `output` is kept unless told otherwise.
+pub fn beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".checkpoint");
+    name.into()
+}
+
 /// Whether two paths name one file. With `--restart` the checkpoint is removed, so it must be none
 /// that is read or written.
 pub fn same_file(one: &Path, other: &Path) -> bool {

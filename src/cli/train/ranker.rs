@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use crate::cli::Failure;
 use crate::cli::show;
 use crate::cli::train::refused;
+use crate::train::checkpoint;
 use crate::train::ranker;
 use crate::train::ranker::Encoder;
 use crate::train::ranker::Goal;
@@ -138,13 +139,9 @@ impl From<EncoderName> for Encoder {
 
 impl RankerArgs {
     fn options(self) -> RankerOptions {
-        let beside = || {
-            let mut name = self.output.clone().into_os_string();
-            name.push(".checkpoint");
-            PathBuf::from(name)
-        };
+        let beside = checkpoint::beside(&self.output);
         RankerOptions {
-            checkpoint: self.checkpoint.clone().unwrap_or_else(beside),
+            checkpoint: self.checkpoint.unwrap_or(beside),
             files: self.data,
             valid: self.valid,
             valid_share: self.valid_share,

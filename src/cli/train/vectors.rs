@@ -14,6 +14,7 @@ use crate::cli::show;
 use crate::cli::train::refused;
 use crate::cli::usage;
 use crate::text::Normalisation;
+use crate::train::checkpoint;
 use crate::train::vectors;
 use crate::train::vectors::CHECKPOINT_EVERY;
 use crate::train::vectors::Objective;
@@ -133,7 +134,7 @@ impl VectorsArgs {
             hogwild: self.hogwild,
             every: Duration::from_secs(self.checkpoint_every),
         };
-        let beside = VectorsOptions::checkpoint_of(&self.output);
+        let beside = checkpoint::beside(&self.output);
         Ok(VectorsOptions {
             files: self.files,
             text: self.text,

@@ -9,6 +9,7 @@ use crate::cli::Failure;
 use crate::cli::eval::MeasureName;
 use crate::cli::show;
 use crate::cli::train::refused;
+use crate::train::checkpoint;
 use crate::train::weights;
 use crate::train::weights::ImportOptions;
 use crate::train::weights::Kappa;
@@ -117,7 +118,7 @@ impl WeightsArgs {
     }
 
     fn options(self) -> WeightsOptions {
-        let beside = WeightsOptions::checkpoint_of(&self.output);
+        let beside = checkpoint::beside(&self.output);
         WeightsOptions {
             usage: self.usage(),
             couples: self.couples,

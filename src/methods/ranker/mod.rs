@@ -22,7 +22,6 @@ mod network;
 mod section;
 #[cfg(test)]
 mod tests;
-mod with_ql;
 mod words;
 
 pub use attention::Attended;
@@ -49,6 +48,7 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Unavailable;
 use crate::methods::ql;
+use crate::methods::ql::QueryLikelihood;
 use crate::methods::ranker::network::Network;
 use crate::model::Model;
 use crate::model::ModelError;
@@ -67,6 +67,8 @@ const RARE: u64 = 8;
 
 struct Ranker {
     network: Network,
+    /// What is added to its score, and with which weight: `ln p(relevant) + α · ln p(query | post)`.
+    likelihood: Option<(QueryLikelihood, f64)>,
 }
 
 impl Compare for Ranker {
@@ -78,6 +80,12 @@ impl Compare for Ranker {
         scratch: &mut Scratch,
     ) {
         self.network.score(one, many, out, &mut scratch.ranker);
+        if let Some((likelihood, alpha)) = &self.likelihood {
+            let mut query = likelihood.asked(one);
+            for (post, score) in many.iter().zip(out) {
+                *score = (f64::from(*score) + alpha * query.score(post)) as f32;
+            }
+        }
     }
 
     fn attention(
@@ -107,7 +115,7 @@ fn load(model: &Model, encoder: Encoder) -> Loaded {
     let found = stored(model)?;
     Ok(found.and_then(|(network, settings)| {
         if settings.encoder == encoder {
-            return Ok(Scorer::Compare(Box::new(Ranker { network })));
+            return Ok(Scorer::Compare(Box::new(Ranker { network, likelihood: None })));
         }
         let (has, wanted) = (settings.encoder.name(), encoder.name());
         let missing = format!("the model's ranker was trained for `{has}`, not for `{wanted}`");
@@ -207,6 +215,10 @@ pub mod ranker_ql {
 
     /// Needs a network and counts.
     pub fn load(model: &Model) -> Loaded {
-        with_ql::load(model)
+        let found = stored(model)?;
+        Ok(found.and_then(|(network, settings)| {
+            let likelihood = Some((QueryLikelihood::new(model)?, settings.alpha));
+            Ok(Scorer::Compare(Box::new(Ranker { network, likelihood })))
+        }))
     }
 }

@@ -91,14 +91,12 @@ pub fn with_ql(
     let mut scored = Vec::new();
     for (topic, examples) in &run.data.judges {
         query.read(&topic.query);
-        let likelihoods: Vec<f64> = topic
-            .texts
-            .iter()
-            .map(|text| {
-                post.read(text);
-                likelihood.score(&query, &post)
-            })
-            .collect();
+        let mut asked = likelihood.asked(&query);
+        let likelihood_of = |text: &String| {
+            post.read(text);
+            asked.score(&post)
+        };
+        let likelihoods: Vec<f64> = topic.texts.iter().map(likelihood_of).collect();
         scored.push(Scored::of(topic, &run.scores(state, examples)?, &likelihoods));
     }
     let try_alpha = |step: u32| {

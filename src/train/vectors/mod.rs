@@ -122,15 +122,6 @@ pub struct VectorsOptions {
     pub licence: Option<String>,
 }
 
-impl VectorsOptions {
-    /// Where the state of the run that writes `output` is kept unless told otherwise.
-    pub fn checkpoint_of(output: &std::path::Path) -> PathBuf {
-        let mut name = output.as_os_str().to_owned();
-        name.push(".checkpoint");
-        name.into()
-    }
-}
-
 /// What was trained.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trained {

@@ -44,7 +44,6 @@ pub use set::NamedSet;
 pub use set::Use;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::path::PathBuf;
 
 use crate::methods::Measure;
@@ -160,15 +159,6 @@ fn train_until(
         fingerprint: written.fingerprint,
         digest: written.digest,
     })
-}
-
-impl WeightsOptions {
-    /// Where the state of the run that writes `output` is kept unless told otherwise.
-    pub fn checkpoint_of(output: &Path) -> PathBuf {
-        let mut name = output.as_os_str().to_owned();
-        name.push(".checkpoint");
-        name.into()
-    }
 }
 
 /// Options that cannot be carried out are refused before anything is read.

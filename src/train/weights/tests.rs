@@ -24,6 +24,7 @@ use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
 use crate::text::Normalisation;
+use crate::train::checkpoint;
 
 const DIMS: usize = 24;
 const TOPICS: usize = 12;
@@ -110,7 +111,7 @@ fn options(folder: &Path) -> WeightsOptions {
         couples: vec![written(folder.join("couples.tsv"), &couples(300, 5))],
         validation: None,
         model: model(folder),
-        checkpoint: WeightsOptions::checkpoint_of(&output),
+        checkpoint: checkpoint::beside(&output),
         output,
         set: None,
         usage: Use::AsBefore,
