@@ -6,12 +6,12 @@
 use std::sync::LazyLock;
 
 use cognate::files::progress::Progress;
-use cognate::http::embed::EmbedRequest;
-use cognate::http::json;
-use cognate::http::keys;
-use cognate::http::keys::Keys;
-use cognate::http::rank::RankRequest;
-use cognate::http::similarity::SimilarityRequest;
+use cognate::http::api::embed::EmbedRequest;
+use cognate::http::api::rank::RankRequest;
+use cognate::http::api::similarity::SimilarityRequest;
+use cognate::http::auth::keys;
+use cognate::http::auth::keys::Keys;
+use cognate::http::request::json;
 use cognate::model::Counts;
 use cognate::model::Model;
 use cognate::model::OpenOptions;

@@ -7,10 +7,11 @@
 //! | room | what it knows |
 //! |---|---|
 //! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
+//! | [`random`] | seeded generators whose draws never change |
 //! | [`kernels`] | products of rows, principal axes, optimal transport: numbers, no words, no files |
 //! | [`files`] | files of others read from front to back: unpacked, counted, with a bar |
 //! | [`page`] | one HTML page without scripts, and the frame of a plot |
-//! | [`metrics`] | the measures of evaluation and their significance tests |
+//! | [`stats`] | the measures of evaluation and their significance tests |
 //! | [`model`] | the model file: format, mapping, vocabulary, vectors, a text looked up, the writer |
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
@@ -25,28 +26,50 @@
 //! `pack`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not use one
 //! another. A test reads the imports of every file and holds them to this order.
 //!
-//! ```no_run
-//! use cognate::model::{Model, OpenOptions};
-//! use std::path::Path;
+//! [`Engine`], [`Query`], [`Method`] and [`Measure`] are all that most programs need:
 //!
-//! let model = Model::open(Path::new("models/default.safetensors"), &OpenOptions::default())?;
-//! let phrase = model.phrase("Quake hits L.A.!!");
-//! println!("{} words, {} tokens unknown", phrase.words().len(), phrase.unknown().len());
-//! # Ok::<(), cognate::model::ModelError>(())
 //! ```
+//! use cognate::{Engine, Query};
+//!
+//! let engine = Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
+//! let query = Query::new(engine.method("auto")?);
+//! let pairs = [("Quake hits L.A.!!", "Earthquake shakes Los Angeles")];
+//! let similar = engine.similarity(&pairs, &query)?;
+//! assert!(similar.scores[0] > 0.5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The features `cli`, `http`, `train` and `eval` are on by default; a library user who needs none of
+//! them sets `default-features = false`.
 
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod engine;
+#[cfg(feature = "eval")]
 pub mod eval;
 pub mod files;
+#[cfg(feature = "http")]
 pub mod http;
 pub mod inspect;
 pub mod kernels;
 pub mod methods;
-pub mod metrics;
 pub mod model;
 pub mod pack;
 pub mod page;
 pub mod pairs;
+pub mod random;
+pub mod stats;
 pub mod text;
+#[cfg(feature = "train")]
 pub mod train;
+
+pub use engine::Engine;
+pub use engine::Measure;
+pub use engine::Query;
+pub use methods::Method;
+pub use model::Model;
+
+/// README's code is run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -83,11 +83,11 @@ pub struct Contest {
     replies: Lines<BufReader<ChildStdout>>,
     runtime: Runtime,
     source: &'static str,
-    asked: Vec<Asked>,
+    asked: Vec<Resolved>,
 }
 
 /// A contestant that is asked over HTTP.
-struct Asked {
+struct Resolved {
     name: String,
     connections: Vec<Connection>,
     requests: Vec<Vec<u8>>,
@@ -142,7 +142,7 @@ impl Contest {
         let connections = (0..CONNECTIONS).map(|_| open()).collect::<Result<_, _>>();
         let connections = connections.map_err(|broken| anyhow::anyhow!("{name}: {broken:?}"))?;
         let turn = if pairs == 1 { SMALL } else { LARGE };
-        self.asked.push(Asked { name, connections, requests, turn });
+        self.asked.push(Resolved { name, connections, requests, turn });
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl Drop for Contest {
     }
 }
 
-impl Asked {
+impl Resolved {
     async fn all(&mut self) -> anyhow::Result<()> {
         let requests = &self.requests;
         let each = self.turn / CONNECTIONS;

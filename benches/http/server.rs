@@ -21,11 +21,11 @@ use cognate::engine::Query;
 use cognate::http::App;
 use cognate::http::ConnectionMetrics;
 use cognate::http::Listener;
+use cognate::http::Models;
 use cognate::http::Settings;
-use cognate::http::Shelf;
-use cognate::http::body;
 use cognate::http::error::ApiError;
-use cognate::http::stop::Orders;
+use cognate::http::net::shutdown::ShutdownTrigger;
+use cognate::http::request::body;
 use cognate::methods::Method;
 use cognate::model::OpenOptions;
 use http_body_util::BodyExt;
@@ -116,16 +116,18 @@ async fn serve_bare(listener: TcpListener) {
     }
 }
 
-fn serve_service(runtime: &tokio::runtime::Runtime) -> anyhow::Result<(Orders, SocketAddr)> {
+fn serve_service(
+    runtime: &tokio::runtime::Runtime,
+) -> anyhow::Result<(ShutdownTrigger, SocketAddr)> {
     let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
     // Connections are kept for as long as the bench takes.
     let settings = Settings { requests_per_connection: u64::MAX, ..settings };
-    let app = App::with_models(settings, Shelf::of("default", engine()?))?;
+    let app = App::with_models(settings, Models::of("default", engine()?))?;
     let metrics = ConnectionMetrics {
         open: app.metrics.connections.clone(),
         refused: app.metrics.connections_refused.clone(),
     };
-    let (orders, stop) = Orders::new();
+    let (orders, stop) = ShutdownTrigger::new();
     let _inside = runtime.enter();
     let listener = Listener::bind(app.settings.listen, &app.settings, metrics)?;
     let address = listener.local_addr();
@@ -138,7 +140,7 @@ fn serve_service(runtime: &tokio::runtime::Runtime) -> anyhow::Result<(Orders, S
 async fn null(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     let _permit = app.admission.admit()?;
     body::check_json(request.headers())?;
-    body::read(request, &app.settings).await?;
+    body::read(request, &app.settings, |_| Ok(())).await?;
     let mut response = Response::new(Body::from(ANSWER));
     let media = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, media);

@@ -132,3 +132,65 @@ pub async fn leave_halfway(address: SocketAddr, request: &[u8]) -> std::io::Resu
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(request.get(..request.len() / 2).unwrap_or_default()).await
 }
+
+/// Asks, reads the status and then nothing more for as long as is asked; the status.
+pub async fn stop_reading(address: SocketAddr, request: &[u8], held: Duration) -> Option<u16> {
+    let socket = TcpSocket::new_v4().ok()?;
+    // The less the kernel takes on this side, the more the server has to hold.
+    socket.set_recv_buffer_size(4096).ok()?;
+    let mut stream = socket.connect(address).await.ok()?;
+    stream.write_all(request).await.ok()?;
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).await.ok()?;
+    tokio::time::sleep(held).await;
+    std::str::from_utf8(status.get(9..)?).ok()?.parse().ok()
+}
+
+/// Sends all of a body but its end, and waits; the status that it is ended with.
+pub async fn never_finish(address: SocketAddr, chunked: bool, body: usize) -> Option<u16> {
+    let framing = match chunked {
+        true => "transfer-encoding: chunked".to_owned(),
+        false => format!("content-length: {}", body + 1),
+    };
+    let head = format!(
+        "POST /rank HTTP/1.1\r\nhost: cognate\r\ncontent-type: application/json\r\n{framing}\r\n\r\n"
+    );
+    let piece = vec![b' '; 64 << 10];
+    let piece = match chunked {
+        true => [format!("{:x}\r\n", piece.len()).as_bytes(), &piece, b"\r\n"].concat(),
+        false => piece,
+    };
+    let mut parts = vec![head.as_bytes()];
+    parts.resize(1 + body / (64 << 10), &piece);
+    let mut connection = Connection::open(address).await.ok()?;
+    let work = connection.exchange_in_parts(&parts, Duration::ZERO);
+    tokio::time::timeout(Duration::from_secs(15), work).await.ok()?.ok().map(|reply| reply.status)
+}
+
+/// Opens a stream of lines and sends a newline every three seconds; its status, and how many
+/// seconds it lived.
+pub async fn drip(address: SocketAddr, bound: Duration) -> Option<(u16, f64)> {
+    let work = async {
+        let mut stream = TcpStream::connect(address).await.ok()?;
+        let head = b"POST /similarity HTTP/1.1\r\nhost: cognate\r\n\
+            content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
+        stream.write_all(head).await.ok()?;
+        let since = Instant::now();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.ok()?;
+        let status = std::str::from_utf8(status.get(9..)?).ok()?.parse().ok()?;
+        let (mut incoming, mut outgoing) = stream.split();
+        let newlines = async {
+            while outgoing.write_all(b"1\r\n\n\r\n").await.is_ok() {
+                tokio::time::sleep(3 * SECOND).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = closed(&mut incoming) => {}
+            () = newlines => {}
+        }
+        Some((status, since.elapsed().as_secs_f64()))
+    };
+    tokio::time::timeout(bound, work).await.ok().flatten()
+}

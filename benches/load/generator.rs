@@ -113,7 +113,7 @@ pub async fn ask(
             Some(connection) if connection.usable() => connection,
             _ => slot.insert(Connection::open(address).await?),
         };
-        connection.exchange(request).await
+        connection.exchange_in_turn(request).await
     };
     let result = tokio::time::timeout(PATIENCE, exchange).await;
     result.unwrap_or_else(|_| {

@@ -68,6 +68,18 @@ pub enum Choice {
     MemoryGuard,
     /// A wall clock that jumps (P22)
     Clock,
+    /// Answers that nobody reads are bounded (P31)
+    UnreadAnswers,
+    /// Bodies are paid for as they come (P32)
+    UnannouncedBodies,
+    /// Refusals before the body was read lose nothing (P33)
+    EarlyRefusals,
+    /// Streams that drip end (P34)
+    Dripping,
+    /// A revoked key is out, whatever else fails (P35)
+    RevokedKey,
+    /// What cannot be done in time is refused at once (P36)
+    CertainTimeouts,
     /// Replicas restarted in turn behind a balancer
     RestartStorm,
     /// Replicas killed in turn behind a balancer
@@ -108,6 +120,12 @@ impl Choice {
             Self::Stop => "P17",
             Self::MemoryGuard => "P18",
             Self::Clock => "P22",
+            Self::UnreadAnswers => "P31",
+            Self::UnannouncedBodies => "P32",
+            Self::EarlyRefusals => "P33",
+            Self::Dripping => "P34",
+            Self::RevokedKey => "P35",
+            Self::CertainTimeouts => "P36",
             Self::RestartStorm => "restart storm",
             Self::KillStorm => "kill storm",
             Self::Soak => "P29",

@@ -21,6 +21,8 @@ use std::time::Instant;
 use anyhow::Context;
 use anyhow::bail;
 use rustix::process::Pid;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
 use rustix::process::Signal;
 use tokio::sync::oneshot;
 
@@ -173,6 +175,19 @@ impl Server {
     /// Threads.
     pub fn threads(&self) -> u64 {
         self.status_number("Threads:")
+    }
+
+    /// Addresses in KiB.
+    pub fn addresses_kib(&self) -> u64 {
+        self.status_number("VmSize:")
+    }
+
+    /// Lets it have so many KiB of addresses and no more.
+    pub fn limit_addresses(&self, kib: u64) -> anyhow::Result<()> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let limit = Rlimit { current: Some(kib << 10), maximum: Some(kib << 10) };
+        rustix::process::prlimit(Some(pid.context("a process id")?), Resource::As, limit)?;
+        Ok(())
     }
 
     /// Open file descriptors.

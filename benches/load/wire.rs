@@ -174,6 +174,19 @@ impl Connection {
         self.exchange_in_parts(&[request], Duration::ZERO).await
     }
 
+    /// The same; every other request goes out as many clients send it, its head in one write and
+    /// its body in the next.
+    pub async fn exchange_in_turn(&mut self, request: &[u8]) -> Result<Reply, Broken> {
+        let head = request.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
+        match head.filter(|&head| head < request.len() && self.exchanges % 2 == 1) {
+            Some(head) => {
+                let parts = [&request[..head], &request[head..]];
+                self.exchange_in_parts(&parts, Duration::ZERO).await
+            }
+            None => self.exchange(request).await,
+        }
+    }
+
     /// The same, with a pause before each part but the first.
     pub async fn exchange_in_parts(
         &mut self,

@@ -1,7 +1,7 @@
 //! Siamese CBOW as one would write it first: an example at a time, every one of its sentences
 //! averaged anew, every gradient handed to every word at once.
 
-use cognate::metrics::random::Random;
+use cognate::random::Random;
 use cognate::train::vectors::corpus::Corpus;
 
 /// One pass over the corpus with two random others an example; the sum of the losses.

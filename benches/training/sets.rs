@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cognate::metrics::signed_rank::signed_rank;
+use cognate::stats::signed_rank::signed_rank;
 use cognate::train::vectors::Objective;
 use cognate::train::vectors::siamese::Others;
 use serde_json::Value;

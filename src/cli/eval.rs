@@ -8,6 +8,9 @@ use clap::Subcommand;
 use clap::ValueEnum;
 
 use crate::cli::Failure;
+use crate::cli::MOST_RESAMPLES;
+use crate::cli::count;
+use crate::cli::model::model_file;
 use crate::cli::print;
 use crate::cli::usage;
 use crate::engine::Engine;
@@ -21,20 +24,24 @@ use crate::eval::PairsOptions;
 use crate::eval::RankingOptions;
 use crate::eval::Report;
 use crate::eval::StsOptions;
-use crate::metrics::bootstrap::Bootstrap;
-use crate::metrics::threshold::Aim;
 use crate::model::OpenOptions;
 use crate::model::disk;
+use crate::model::target::clash;
+use crate::stats::bootstrap::Bootstrap;
+use crate::stats::threshold::Aim;
+
+/// Largest rank at which precision is taken; no query has as many candidates.
+const MOST_RANK: u64 = 1_000_000;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EvalCommand {
-    /// Scores against gold scores: score, sentence, sentence a row
+    /// Compare scores with gold scores; rows of score, sentence, sentence
     Sts(StsArgs),
-    /// Scores against labels: label, text, text a row, or a header naming label, text1, text2
+    /// Compare scores with labels; rows of label, text, text, or a header with label, text1, text2
     Pairs(PairsArgs),
-    /// Orders against judgements: qid, query, label, text a row, or with id, rank, score
+    /// Compare rankings with judgements; rows of qid, query, label, text, or with id, rank, score
     Ranking(RankingArgs),
-    /// Find thresholds on labelled pairs and write them into the model file
+    /// Find thresholds on labelled pairs and store them in the model file
     Calibrate(CalibrateArgs),
 }
 
@@ -43,8 +50,8 @@ struct Shared {
     /// Files, or folders of .tsv files; .gz and .zst are read directly
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Model file
-    #[arg(long, env = "COGNATE_MODEL")]
+    /// Model file, as FILE or NAME=FILE; the name is ignored
+    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
     model: PathBuf,
     /// Methods, separated by commas; `all` that the model can serve, `none`
     #[arg(long, value_delimiter = ',', default_value = "all")]
@@ -52,10 +59,10 @@ struct Shared {
     /// Measures of vector methods, separated by commas [default: each method's own]
     #[arg(long, value_enum, value_delimiter = ',')]
     measure: Vec<MeasureName>,
-    /// Method that differences are tested against
+    /// Baseline method for significance tests
     #[arg(long, value_name = "METHOD", default_value = "avg-cos")]
     baseline: String,
-    /// What fixes random draws
+    /// Random seed
     #[arg(long, default_value_t = Bootstrap::default().seed)]
     seed: u64,
     /// Write every figure as JSON; `-` is standard output, and then no table is printed
@@ -71,9 +78,10 @@ pub(super) struct StsArgs {
     #[command(flatten)]
     shared: Shared,
     /// Resamples of each bootstrap interval
-    #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples)]
+    #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples,
+          value_parser = count::<usize>(0, MOST_RESAMPLES))]
     resamples: usize,
-    /// Measure the variants, too, that show why methods are as they are
+    /// Also measure ablations: variants that show the effect of each part of a method
     #[arg(long)]
     ablations: bool,
 }
@@ -85,7 +93,7 @@ pub(super) struct PairsArgs {
     /// File to find thresholds on [default: one half of each file, drawn by --seed]
     #[arg(long, value_name = "FILE")]
     threshold_from: Option<PathBuf>,
-    /// Measure the variants, too, that show why methods are as they are
+    /// Also measure ablations: variants that show the effect of each part of a method
     #[arg(long)]
     ablations: bool,
 }
@@ -103,17 +111,19 @@ pub(super) struct RankingArgs {
     /// Learn a combination of the scores of these methods and columns, and measure it too
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "combine_on")]
     combine: Vec<String>,
-    /// Files, or folders of .tsv files, to learn it on; what is measured may not be among them
+    /// Files, or folders of .tsv files, to learn the combination on; none of the measured files
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "combine")]
     combine_on: Vec<PathBuf>,
-    /// Judgements of the files that it is learned on [default: their labels]
+    /// Judgements of the files of --combine-on [default: their labels]
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "combine_on")]
     combine_qrels: Vec<PathBuf>,
     /// Ranks at which precision is taken
-    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "5,10,30")]
+    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "5,10,30",
+          value_parser = count::<usize>(1, MOST_RANK))]
     at: Vec<usize>,
     /// Resamples of each bootstrap interval
-    #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples)]
+    #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples,
+          value_parser = count::<usize>(0, MOST_RESAMPLES))]
     resamples: usize,
 }
 
@@ -121,8 +131,8 @@ pub(super) struct RankingArgs {
 pub(super) struct CalibrateArgs {
     /// Labelled pairs: label, text, text a row, or a header naming label, text1, text2
     file: PathBuf,
-    /// Model file
-    #[arg(long, env = "COGNATE_MODEL")]
+    /// Model file, as FILE or NAME=FILE; the name is ignored
+    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
     model: PathBuf,
     /// Model file to write; may be the same
     #[arg(short, long)]
@@ -133,10 +143,10 @@ pub(super) struct CalibrateArgs {
     /// Measures of vector methods, separated by commas [default: each method's own]
     #[arg(long, value_enum, value_delimiter = ',')]
     measure: Vec<MeasureName>,
-    /// What a threshold is chosen for: f1, accuracy, or precision=SHARE for the highest recall
+    /// Goal of the threshold: f1, accuracy, or precision=SHARE for the highest recall at it
     #[arg(long, default_value = "f1", value_parser = aim)]
     aim: Aim,
-    /// Say what was found as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -180,6 +190,19 @@ impl Shared {
         Bootstrap { resamples, seed: self.seed, ..Bootstrap::default() }
     }
 
+    /// Refuses to write figures over what they are of.
+    fn check<'p>(&'p self, more: impl IntoIterator<Item = &'p PathBuf>) -> Result<(), Failure> {
+        let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
+        let written = [("--json", json), ("--html", self.html.as_deref())];
+        let written: Vec<(&str, &Path)> =
+            written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
+        let read = self.files.iter().chain([&self.model]).chain(more);
+        match clash(&written, read.map(PathBuf::as_path)) {
+            Some(problem) => Err(usage(problem)),
+            None => Ok(()),
+        }
+    }
+
     /// Files first, so that what is printed says that all went well.
     fn publish(&self, report: &Report) -> Result<(), Failure> {
         if let Some(path) = &self.html {
@@ -200,8 +223,7 @@ fn measures(names: &[MeasureName]) -> Vec<Measure> {
 
 /// Replaces a file, whole or not at all.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed =
-        |error| anyhow::Error::new(error).context(format!("cannot write {}", path.display()));
+    let failed = |source| EvalError::Write { path: path.to_owned(), source };
     Ok(disk::replace_by(path, text.as_bytes()).map_err(failed)?)
 }
 
@@ -216,6 +238,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
     let open = |path: &Path| Engine::open(path, &OpenOptions::default());
     match command {
         EvalCommand::Sts(args) => {
+            args.shared.check([])?;
             let options = StsOptions {
                 files: args.shared.files.clone(),
                 choice: Choice { ablations: args.ablations, ..args.shared.choice() },
@@ -225,6 +248,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             args.shared.publish(&eval::eval_sts(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Pairs(args) => {
+            args.shared.check(&args.threshold_from)?;
             let options = PairsOptions {
                 files: args.shared.files.clone(),
                 threshold_from: args.threshold_from,
@@ -235,6 +259,8 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             args.shared.publish(&eval::eval_pairs(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Ranking(args) => {
+            let more = [&args.qrels, &args.combine_on, &args.combine_qrels];
+            args.shared.check(more.into_iter().flatten())?;
             let combine = CombineOptions {
                 names: args.combine,
                 files: args.combine_on,

@@ -26,10 +26,10 @@ const STATUS_BYTES: usize = 256;
 
 #[derive(Debug, Args)]
 pub(super) struct HealthcheckArgs {
-    /// What to ask [default: /ready where the service listens by file and environment]
+    /// URL to check [default: /ready where the service listens by file and environment]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Seconds that the whole may take
+    /// Timeout in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3,
           value_parser = clap::value_parser!(u64).range(1..=60))]
     timeout_s: u64,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::Failure;
+use crate::cli::count;
 use crate::cli::show;
 use crate::inspect;
 use crate::inspect::InspectOptions;
@@ -18,8 +19,8 @@ pub(super) struct InspectArgs {
     model: PathBuf,
     /// Words or texts to look up
     texts: Vec<String>,
-    /// Neighbours shown a word
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    /// Nearest words to show for each word
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(0, 1000))]
     neighbours: usize,
     /// How much of the file is checked (full, structure)
     #[arg(long, default_value = "full")]
@@ -27,7 +28,7 @@ pub(super) struct InspectArgs {
     /// How the file is held (map, copy, auto)
     #[arg(long, default_value = "map")]
     storage: Storage,
-    /// Show it as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }

@@ -10,17 +10,17 @@ use clap::Args;
 use crate::cli::Failure;
 use crate::cli::print;
 use crate::cli::usage;
-use crate::http::keys;
-use crate::http::keys::Scope;
+use crate::http::auth::keys;
+use crate::http::auth::keys::Scope;
 
 /// How every key begins, so that one is known for what it is where it should not be.
 const PREFIX: &str = "cog_";
 
 #[derive(Debug, Args)]
 pub(super) struct KeygenArgs {
-    /// Who the key is for: at most 64 of A-Z, a-z, 0-9, `.`, `_` and `-`
+    /// Name of the key's owner: at most 64 of A-Z, a-z, 0-9, `.`, `_` and `-`
     id: String,
-    /// What it may be used for: query, or admin for that and for steering the service
+    /// Scope: query, or admin, which also allows reload
     #[arg(long, default_value = "query")]
     scope: Scope,
 }

@@ -11,18 +11,17 @@ use rustix::process::Resource;
 use rustix::process::Rlimit;
 
 use crate::cli::log;
+use crate::http::Models;
 use crate::http::NamedModel;
 use crate::http::Settings;
-use crate::http::Shelf;
-use crate::http::keys::Keys;
+use crate::http::auth::keys::Keys;
+use crate::http::settings::FILE_VARIABLE;
 use crate::http::settings::Layers;
 use crate::http::settings::SettingsFile;
 use crate::http::settings::Surroundings;
 
 /// The settings file that is read if it is there.
 const SETTINGS_FILE: &str = "cognate.toml";
-/// The variable that names another.
-const SETTINGS_FILE_VARIABLE: &str = "COGNATE_CONFIG";
 /// Largest settings file.
 const SETTINGS_FILE_BYTES: u64 = 1 << 20;
 
@@ -32,7 +31,7 @@ pub(super) fn layers(
     flags: Vec<(String, Vec<String>)>,
 ) -> (Layers, Option<String>) {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let is_named = |name: &OsStr, path: &OsStr| name == SETTINGS_FILE_VARIABLE && !path.is_empty();
+    let is_named = |name: &OsStr, path: &OsStr| name == FILE_VARIABLE && !path.is_empty();
     let named = environment.iter().find(|(name, path)| is_named(name, path));
     let named = config.or(named.map(|(_, path)| Path::new(path)));
     let path = named.unwrap_or(Path::new(SETTINGS_FILE));
@@ -70,7 +69,7 @@ impl Surroundings for Machine {
 
     fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String> {
         if self.thorough {
-            return Shelf::open(alone).map(drop).map_err(|error| error.to_string());
+            return Models::open(alone).map(drop).map_err(|error| error.to_string());
         }
         match model.path.metadata().map(|found| found.is_file()) {
             Ok(true) => Ok(()),

@@ -9,6 +9,7 @@ mod inspect;
 mod keygen;
 mod log;
 mod machine;
+mod model;
 mod pack;
 mod pairs;
 mod serve;
@@ -18,8 +19,12 @@ use std::io;
 use std::io::ErrorKind;
 use std::io::Write;
 
+use clap::CommandFactory;
 use clap::Parser;
 use clap::Subcommand;
+use clap::builder::RangedU64ValueParser;
+
+use crate::model::sigbus;
 
 /// How alike very short texts are, in microseconds on a CPU.
 #[derive(Debug, Parser)]
@@ -31,23 +36,23 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Pack foreign word vectors and counts into one model file, or fit more to such a file
+    /// Convert word vectors and counts into a model file, or extend a model file
     Pack(Box<pack::PackArgs>),
-    /// Answer over HTTP
+    /// Start the HTTP service
     Serve(serve::ServeArgs),
-    /// Ask a running service whether it is ready: exit code 0 if it is, 1 if not
+    /// Check whether a running service is ready: exit code 0 if it is, 1 if not
     Healthcheck(healthcheck::HealthcheckArgs),
-    /// Draw an API key and print the line that lets it in
+    /// Generate an API key and the line for the key file
     Keygen(keygen::KeygenArgs),
-    /// Show what is inside a model file, and what texts become under it
+    /// Show the contents of a model file, and how it reads texts
     Inspect(inspect::InspectArgs),
-    /// Measure methods on labelled texts, or find their thresholds
+    /// Measure methods on labelled texts, or calibrate thresholds
     #[command(subcommand)]
     Eval(Box<eval::EvalCommand>),
-    /// Learn from texts
+    /// Train weights, word vectors or rankers
     #[command(subcommand)]
     Train(train::TrainCommand),
-    /// Make labelled couples of texts from text that nobody labelled
+    /// Generate labelled pairs from unlabelled text
     #[command(subcommand)]
     Pairs(Box<pairs::PairsCommand>),
 }
@@ -81,8 +86,30 @@ fn usage(problem: impl std::fmt::Display) -> Failure {
     Failure { code: 2, error: anyhow::anyhow!("{problem}") }
 }
 
+/// Every subcommand with its flags.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Takes a whole number within a range.
+fn count<T>(least: u64, most: u64) -> RangedU64ValueParser<T>
+where
+    T: TryFrom<u64>,
+    <T as TryFrom<u64>>::Error: std::error::Error + Send + Sync + 'static,
+{
+    RangedU64ValueParser::new().range(least..=most)
+}
+
+/// Most threads of a run, more than any machine has cores.
+const MOST_THREADS: u64 = 1024;
+/// Most times that a run may go through its texts.
+const MOST_EPOCHS: u64 = 1_000_000;
+/// Most resamples of an interval: it has no use for more digits.
+const MOST_RESAMPLES: u64 = 1_000_000;
+
 /// Parses the command line and does what it says.
 pub fn run() -> Result<(), Failure> {
+    sigbus::ignore_file_size_signal()?;
     match Cli::parse().command {
         Command::Pack(args) => pack::run(*args),
         Command::Serve(args) => serve::run(args),

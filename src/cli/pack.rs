@@ -8,10 +8,12 @@ use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 
 use crate::cli::Failure;
+use crate::cli::count;
 use crate::cli::show;
 use crate::cli::usage;
 use crate::model::Frequency;
 use crate::model::format::Dtype;
+use crate::model::format::Limits;
 use crate::pack;
 use crate::pack::PackError;
 use crate::pack::PackOptions;
@@ -82,12 +84,12 @@ pub(super) struct PackArgs {
     #[arg(long)]
     tensor: Option<String>,
     /// Take the first N words
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     words: Option<u64>,
-    /// Cut to N dimensions
-    #[arg(long, value_name = "N")]
+    /// Reduce to N dimensions
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.dims))]
     dims: Option<usize>,
-    /// How to cut
+    /// How to reduce the dimensions
     #[arg(long, value_enum, default_value_t = Cut::Pca)]
     cut: Cut,
     /// Element type of the vectors
@@ -100,14 +102,14 @@ pub(super) struct PackArgs {
     /// Lower-case the words; the first of two that become equal is kept
     #[arg(long)]
     lower: bool,
-    /// What becomes of words that are not listed [default: the format's rule, else skip]
+    /// Vectors of words that are not in the vocabulary [default: the format's rule, else skip]
     #[arg(long, value_enum)]
     unknown: Option<UnknownKind>,
     /// Length of the hash vectors of --unknown fallback [default: median of the rarer half]
-    #[arg(long, value_name = "LENGTH")]
+    #[arg(long, value_name = "LENGTH", value_parser = length)]
     hash_norm: Option<f32>,
-    /// All-but-the-top: take away the mean and the first K principal components
-    #[arg(long, value_name = "K")]
+    /// All-but-the-top: subtract the mean and the first K principal components
+    #[arg(long, value_name = "K", value_parser = count::<usize>(0, Limits::DEFAULT.dims))]
     abtt: Option<usize>,
     /// Give every vector length 1
     #[arg(long)]
@@ -115,7 +117,7 @@ pub(super) struct PackArgs {
     /// Whether the vectors' lengths already carry the words' weights (none, in-norm)
     #[arg(long, default_value = "none")]
     frequency: Frequency,
-    /// Counts: a word, a tab, its count, a line each
+    /// Word counts: a word, a tab and its count in each line
     #[arg(long, value_name = "FILE", conflicts_with = "corpus")]
     counts: Option<PathBuf>,
     /// Running text to count words and documents in
@@ -124,22 +126,22 @@ pub(super) struct PackArgs {
     /// What the documents of --corpus are
     #[arg(long, value_enum, default_value_t = Documents::Line)]
     documents: Documents,
-    /// A word that stands twice: keep the first, or stop
+    /// Duplicate words: keep the first, or stop
     #[arg(long, value_enum, default_value_t = Flawed::Drop)]
     duplicates: Flawed,
-    /// A row with NaN or infinity
+    /// Rows with NaN or infinity, or too long to calculate with: drop, or stop
     #[arg(long, value_enum, default_value_t = Flawed::Refuse)]
     non_finite: Flawed,
-    /// A word that is not UTF-8
+    /// Words that are not UTF-8
     #[arg(long, value_enum, default_value_t = BadUtf8::Skip)]
     utf8: BadUtf8,
-    /// Terms under which the vectors may be used, kept in the file
+    /// Licence of the vectors, stored in the file
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
     /// The method that `auto` stands for with these vectors
     #[arg(long, value_name = "METHOD")]
     auto_method: Option<String>,
-    /// Say what was packed as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -166,15 +168,18 @@ fn format_names() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
 }
 
+/// Longest hash vector: products of vectors as long as that are still finite.
+const MOST_LENGTH: f32 = 1e9;
+
+fn length(text: &str) -> Result<f32, String> {
+    let length = text.parse().ok().filter(|&length: &f32| length > 0.0 && length <= MOST_LENGTH);
+    length.ok_or_else(|| format!("expected a length above 0, at most {MOST_LENGTH}"))
+}
+
 impl PackArgs {
     fn options(self) -> Result<PackOptions, Failure> {
         let normalisation = Normalisation::preset(&self.normalisation)
             .ok_or_else(|| usage("--normalisation: no such preset"))?;
-        if let Some(norm) = self.hash_norm
-            && !(norm.is_finite() && norm > 0.0)
-        {
-            return Err(usage("--hash-norm: expected a length above 0"));
-        }
         let unknown = match self.unknown {
             None => UnknownChoice::Format,
             Some(UnknownKind::Skip) => UnknownChoice::Skip,

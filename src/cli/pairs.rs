@@ -7,6 +7,7 @@ use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 
 use crate::cli::Failure;
+use crate::cli::count;
 use crate::cli::show;
 use crate::cli::usage;
 use crate::pairs;
@@ -45,14 +46,14 @@ struct Shared {
     /// Rows to write, half of them related; fewer where there are not so many [default: all]
     #[arg(long, value_name = "N", value_parser = even)]
     couples: Option<u64>,
-    /// What fixes random draws
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Rules that turn texts into words
     #[arg(long, value_name = "PRESET", default_value = "deboom",
           value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
     normalisation: String,
-    /// Say what was made as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -96,12 +97,11 @@ pub(super) struct TweetArgs {
     /// Take only rows whose column has this value; all must hold when given again
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     filters: Vec<Filter>,
-    /// Most minutes between related tweets
+    /// Maximum minutes between related tweets
     #[arg(long, value_name = "N", default_value_t = 15)]
     minutes: u32,
-    /// How often a tweet may stand under a label
-    #[arg(long, value_name = "N", default_value_t = 8,
-          value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of pairs of each label that a tweet appears in
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::<u32>(1, 1_000_000))]
     per_tweet: u32,
 }
 

@@ -50,6 +50,8 @@ pub struct Explanation {
     pub score: f32,
     /// Whether a text had nothing to be scored by.
     pub unscored: bool,
+    /// Whether either text was cut short.
+    pub truncated: [bool; 2],
     /// Words of the one text that a vector was found for.
     pub one: Vec<ExplainedWord>,
     /// Words of the other.
@@ -75,8 +77,10 @@ impl Engine {
         let scorer = self.scorer(query.method)?;
         let measure = self.measure(scorer, info, query)?;
         let [mut one, mut other] = [Phrase::new(&self.model), Phrase::new(&self.model)];
-        self.read(&mut one, a, query, Place::Pair(0, 0))?;
-        self.read(&mut other, b, query, Place::Pair(0, 1))?;
+        let truncated = [
+            self.read(&mut one, a, query, Place::Pair(0, 0))?,
+            self.read(&mut other, b, query, Place::Pair(0, 1))?,
+        ];
         let known = scorable(&one, info) && scorable(&other, info);
         let (mut score, mut shares, mut attention) = ([0.0], None, None);
         if known {
@@ -97,9 +101,10 @@ impl Engine {
             Some(shares) => [Some(shares.one.as_slice()), Some(shares.other.as_slice())],
             None => [None, None],
         };
-        Ok(Explanation {
+        let explanation = Explanation {
             score: score[0],
             unscored: !known,
+            truncated,
             cosines: cosines.collect(),
             one: words(&one, info.reads, of_one),
             other: words(&other, info.reads, of_other),
@@ -107,7 +112,28 @@ impl Engine {
             other_unknown: unknown(&other, info.reads, of_other),
             shares,
             attention,
-        })
+        };
+        match explanation.is_finite() {
+            true => Ok(explanation),
+            false => Err(QueryError::NonFinite { method: info.name }),
+        }
+    }
+}
+
+impl Explanation {
+    /// Whether every number can be told; JSON has neither infinity nor NaN.
+    fn is_finite(&self) -> bool {
+        let memberships = self.shares.iter().filter_map(|shares| shares.memberships.as_ref());
+        let attended = self.attention.iter().flatten().flat_map(|of_word| &of_word.to);
+        let words = self.one.iter().chain(&self.other);
+        let unknown = self.one_unknown.iter().chain(&self.other_unknown);
+        let mut numbers = std::iter::once(self.score)
+            .chain(self.cosines.iter().flatten().copied())
+            .chain(words.flat_map(|word| [word.idf, Some(word.norm), word.share]).flatten())
+            .chain(unknown.filter_map(|token| token.share))
+            .chain(memberships.flat_map(|of| of.one.iter().chain(&of.other).flatten().copied()))
+            .chain(attended.flat_map(|word| [Some(word.weight), word.cosine]).flatten());
+        numbers.all(f32::is_finite)
     }
 }
 

@@ -269,6 +269,10 @@ impl Engine {
             return Err(QueryError::TooManyTokens { place, limit: most, actual });
         }
         phrase.cut_words(most);
+        let info = query.method.info();
+        if info.reads == Reads::Words && !phrase.has_sound_rows() {
+            return Err(QueryError::NonFinite { method: info.name });
+        }
         Ok(cut)
     }
 

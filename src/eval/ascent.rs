@@ -13,7 +13,7 @@ use crate::eval::datasets::ranking::Judged;
 use crate::eval::datasets::ranking::Topic;
 use crate::eval::parallel;
 use crate::eval::scoring::Scored;
-use crate::metrics::random::Random;
+use crate::random::Random;
 
 /// Starts drawn at random, beside equal weights.
 const DRAWN: u64 = 5;
@@ -263,7 +263,7 @@ impl<'l> Ascent<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::ranking::JudgedRanking;
+    use crate::stats::ranking::JudgedRanking;
     use proptest::prelude::*;
 
     fn scored(scores: &[f64]) -> Scored {

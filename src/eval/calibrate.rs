@@ -18,13 +18,15 @@ use crate::eval::datasets::pairs;
 use crate::eval::scoring;
 use crate::eval::scoring::Scored;
 use crate::files::ReadError;
-use crate::metrics::classification::Confusion;
-use crate::metrics::distribution::equal_edges;
-use crate::metrics::distribution::histogram;
-use crate::metrics::distribution::percentiles;
-use crate::metrics::threshold::Aim;
-use crate::metrics::threshold::best_threshold;
+use crate::model::target::clash;
+use crate::model::update::Update;
 use crate::model::writer::Draft;
+use crate::stats::classification::Confusion;
+use crate::stats::distribution::equal_edges;
+use crate::stats::distribution::histogram;
+use crate::stats::distribution::percentiles;
+use crate::stats::threshold::Aim;
+use crate::stats::threshold::best_threshold;
 
 /// What `cognate eval calibrate` does.
 #[derive(Debug, Clone)]
@@ -100,6 +102,9 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
         let problem = format!("--aim: expected a precision above 0, at most 1, got {wanted}");
         return Err(EvalError::Options(problem));
     }
+    if let Some(problem) = clash(&[("-o", &options.output)], [options.file.as_path()]) {
+        return Err(EvalError::Options(problem));
+    }
     let field = contenders::methods(engine, &options.methods, &options.measures)?;
     if field.is_empty() {
         return Err(EvalError::Options("--methods: expected at least one method".to_owned()));
@@ -109,8 +114,8 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     let file_digest = digest(&source)?;
     let texts = [(set.name.as_str(), set.texts.as_slice())];
     let scored = scoring::pairs(engine, &field, &texts)?.pop().unwrap_or_default();
-    let mut calibrations: Calibrations = engine.calibrations().clone();
     let (mut thresholds, mut not_reached) = (Vec::new(), Vec::new());
+    let mut made = Vec::new();
     for (contender, scored) in field.iter().zip(&scored) {
         let Scores::Method(method, measure) = contender.scores else { continue };
         let Some(mut calibration) = of(&set.labels, scored, options.aim) else {
@@ -120,16 +125,21 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
         calibration.threshold.file_digest.clone_from(&file_digest);
         let threshold = calibration.threshold.clone();
         thresholds.push(Found { method: method.name(), measure: measure.name(), threshold });
-        calibrations.insert(method, measure, calibration);
+        made.push((method, measure, calibration));
     }
     if thresholds.is_empty() {
         let problem = "no method's scores reach the wanted precision; nothing was written";
         return Err(EvalError::Data { file: set.name, problem: problem.to_owned() });
     }
+    let update = Update::of(engine.model(), &options.output)?;
+    let mut calibrations = Calibrations::read(update.model())?;
+    for (method, measure, calibration) in made {
+        calibrations.insert(method, measure, calibration);
+    }
     let tensors = calibrations.tensors();
-    let mut draft = Draft::of(engine.model());
+    let mut draft = Draft::of(update.model());
     calibrations.put(&mut draft, &tensors);
-    let written = draft.write(&options.output)?;
+    let written = update.write(draft)?;
     Ok(Calibrated {
         thresholds,
         not_reached,

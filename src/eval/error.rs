@@ -34,6 +34,14 @@ pub enum EvalError {
         /// What the engine said.
         source: QueryError,
     },
+    /// A report could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Data that a measure has no value for.
     #[error("{file}: {problem}")]
     Data {

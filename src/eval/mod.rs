@@ -1,7 +1,7 @@
 //! `cognate eval`: methods measured on labelled texts.
 //!
 //! Scores come through the [`Engine`](crate::engine::Engine), so that a published figure is what
-//! the service answers; measures come from [`metrics`](crate::metrics). What is here is the way
+//! the service answers; measures come from [`stats`](crate::stats). What is here is the way
 //! from files to a [`Report`], and from a report to a terminal, to JSON and to one HTML page. Which
 //! figures matter for a method's paper is not known here.
 

@@ -22,15 +22,15 @@ use crate::eval::report::Figures;
 use crate::eval::scoring;
 use crate::eval::scoring::Scored;
 use crate::methods::Kind;
-use crate::metrics::auc_interval::roc_auc_interval;
-use crate::metrics::classification::Confusion;
-use crate::metrics::classification::average_precision;
-use crate::metrics::classification::roc_auc;
-use crate::metrics::divergence::jensen_shannon;
-use crate::metrics::random::Random;
-use crate::metrics::significance::sign_test;
-use crate::metrics::threshold::Aim;
-use crate::metrics::threshold::best_threshold;
+use crate::random::Random;
+use crate::stats::auc_interval::roc_auc_interval;
+use crate::stats::classification::Confusion;
+use crate::stats::classification::average_precision;
+use crate::stats::classification::roc_auc;
+use crate::stats::divergence::jensen_shannon;
+use crate::stats::significance::sign_test;
+use crate::stats::threshold::Aim;
+use crate::stats::threshold::best_threshold;
 
 /// What `cognate eval pairs` measures.
 #[derive(Debug, Clone)]

@@ -28,9 +28,9 @@ use crate::eval::report::Figures;
 use crate::eval::scoring;
 use crate::eval::scoring::Scored;
 use crate::methods::Kind;
-use crate::metrics::bootstrap::Bootstrap;
-use crate::metrics::ranking::JudgedRanking;
-use crate::metrics::significance::Randomisation;
+use crate::stats::bootstrap::Bootstrap;
+use crate::stats::ranking::JudgedRanking;
+use crate::stats::significance::Randomisation;
 
 /// What `cognate eval ranking` measures.
 #[derive(Debug, Clone)]

@@ -28,10 +28,10 @@ use crate::eval::report::Figures;
 use crate::eval::scoring;
 use crate::eval::scoring::Scored;
 use crate::methods::Kind;
-use crate::metrics::bootstrap::Bootstrap;
-use crate::metrics::correlation::pearson;
-use crate::metrics::correlation::spearman;
-use crate::metrics::signed_rank::signed_rank;
+use crate::stats::bootstrap::Bootstrap;
+use crate::stats::correlation::pearson;
+use crate::stats::correlation::spearman;
+use crate::stats::signed_rank::signed_rank;
 
 /// What `cognate eval sts` measures.
 #[derive(Debug, Clone)]

@@ -142,8 +142,7 @@ impl Input {
     /// longer than `limit` is an error that names its number.
     pub fn read_line_bounded(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
         let Some(found) = self.find_line(limit)? else {
-            let place = Place::Line(self.lines.saturating_add(1));
-            return Err(self.malformed(place, format!("the line is longer than {limit} bytes")));
+            return Err(self.too_long(limit));
         };
         if found == Found::default() {
             return Ok(None);
@@ -231,9 +230,26 @@ impl Input {
         ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
 
-    /// Finds the end of the line; the return of a `\r\n` does not count towards its limit.
+    /// The error that the next line is longer than `limit`.
+    pub fn too_long(&self, limit: usize) -> ReadError {
+        let place = Place::Line(self.lines.saturating_add(1));
+        let end = self.end.min(self.start.saturating_add(limit));
+        match self.lines == 0 && self.buffer[self.start..end].contains(&b'\r') {
+            true => self.malformed(place, RETURNS_ALONE),
+            false => self.malformed(place, format!("the line is longer than {limit} bytes")),
+        }
+    }
+
+    /// Finds the end of the line; the return of a `\r\n` does not count towards its limit. A file
+    /// without any line feed whose lines end in returns is refused: it would be read as one line.
     fn find_line(&mut self, limit: usize) -> Result<Option<Found>, ReadError> {
         let found = self.find(b'\n', limit.saturating_add(1))?;
+        if let Some(Found { bytes, delimited: false }) = found
+            && self.lines == 0
+            && without_return(&self.buffer[self.start..self.start + bytes]).contains(&b'\r')
+        {
+            return Err(self.malformed(Place::Line(1), RETURNS_ALONE));
+        }
         Ok(found.filter(|found| {
             let line = &self.buffer[self.start..self.start + found.bytes];
             without_return(line).len() <= limit
@@ -318,6 +334,10 @@ struct Found {
     bytes: usize,
     delimited: bool,
 }
+
+/// What is wrong with text of the first Macintosh systems.
+const RETURNS_ALONE: &str = "lines end in carriage returns alone, and no line feed is there; expected \
+     `\\n` or `\\r\\n` at the end of a line: convert the file, for instance with `tr '\\r' '\\n'`";
 
 /// Most bytes of a file quoted in a message.
 const SHOWN_BYTES: usize = 40;

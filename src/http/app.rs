@@ -10,22 +10,48 @@ use std::thread::available_parallelism;
 use arc_swap::ArcSwap;
 use arc_swap::Guard;
 
-use crate::http::admission::Admission;
-use crate::http::compute::Compute;
+use crate::http::auth::access::Access;
+use crate::http::auth::keys::KeysError;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
-use crate::http::frame::Ids;
-use crate::http::guard::Access;
-use crate::http::metrics::Metrics;
-use crate::http::metrics::Moment;
-use crate::http::models::Served;
-use crate::http::models::Shelf;
-use crate::http::models::ShelfError;
-use crate::http::openapi;
-use crate::http::serve::ServeError;
+use crate::http::observe::metrics::Metrics;
+use crate::http::observe::metrics::Snapshot;
+use crate::http::observe::request_id::Ids;
+use crate::http::observe::trace::Tracer;
+use crate::http::registry::memory;
+use crate::http::registry::models::LoadedModel;
+use crate::http::registry::models::Models;
+use crate::http::registry::models::ModelsError;
+use crate::http::registry::reload::ModelSummary;
+use crate::http::registry::reload::Reloaded;
+use crate::http::routes;
 use crate::http::settings::Settings;
-use crate::http::status::LoadedModel;
-use crate::http::trace::Tracer;
+use crate::http::work::admission::Admission;
+use crate::http::work::pool::Pool;
+use crate::http::work::streams::Places;
+use crate::http::work::unsent::Unsent;
+use crate::model::Look;
+
+/// Fewest and most bytes of unsent answers, where the settings name no number.
+const LEAST_UNSENT: u64 = 1 << 20;
+const MOST_UNSENT: u64 = 256 << 20;
+
+/// Why the service's state cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The key file cannot be used.
+    #[error("{0}")]
+    Keys(#[from] KeysError),
+    /// The machine gives no more threads.
+    #[error("the compute threads could not be started: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The counters contradict themselves.
+    #[error("the counters could not be set up: {0}")]
+    Counters(#[from] metrics_exporter_prometheus::BuildError),
+    /// Spans cannot be exported as the settings ask.
+    #[error("spans cannot be exported: {0}")]
+    Tracer(String),
+}
 
 /// The service's state.
 pub struct App {
@@ -34,51 +60,58 @@ pub struct App {
     /// Room for work.
     pub admission: Admission,
     /// The threads that compute.
-    pub compute: Compute,
+    pub compute: Pool,
+    /// Memory of answers that are not sent yet.
+    pub unsent: Unsent,
+    /// Places for streams of lines.
+    pub streams: Places,
     /// The counters.
     pub metrics: Metrics,
     /// Where requests get their ids.
     pub ids: Ids,
     /// Where requests get their spans.
     pub tracer: Tracer,
-    shelf: ArcSwap<Shelf>,
+    models: ArcSwap<Models>,
     access: ArcSwap<Option<Access>>,
     draining: AtomicBool,
-    intact: AtomicBool,
     /// One reload at a time.
     reloading: Mutex<()>,
 }
 
 impl App {
     /// A service without models yet; [`App::reload`] loads them.
-    pub fn new(settings: Settings) -> Result<Arc<Self>, ServeError> {
+    pub fn new(settings: Settings) -> Result<Arc<Self>, AppError> {
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = settings.compute_threads.unwrap_or_else(cores);
         Ok(Arc::new(Self {
             admission: Admission::new(settings.admission_units),
-            compute: Compute::new(threads, settings.compute_queue)?,
-            metrics: Metrics::new(&openapi::routes())?,
+            compute: Pool::new(threads, settings.compute_queue)?,
+            unsent: Unsent::new(
+                settings.unsent_bytes.unwrap_or_else(usual_unsent_bytes),
+                settings.response_bytes,
+            ),
+            streams: Places::new(settings.most_streams()),
+            metrics: Metrics::new(&routes::routes())?,
             ids: Ids::new(),
-            tracer: Tracer::new(settings.otlp_endpoint.as_deref()).map_err(ServeError::Tracer)?,
-            shelf: ArcSwap::default(),
-            access: ArcSwap::from_pointee(Access::open(&settings)?),
+            tracer: Tracer::new(settings.otlp_endpoint.as_deref()).map_err(AppError::Tracer)?,
+            models: ArcSwap::default(),
+            access: ArcSwap::from_pointee(Access::open(&settings, None)?),
             draining: AtomicBool::new(false),
-            intact: AtomicBool::new(true),
             reloading: Mutex::new(()),
             settings,
         }))
     }
 
     /// A service with models that are open already.
-    pub fn with_models(settings: Settings, shelf: Shelf) -> Result<Arc<Self>, ServeError> {
+    pub fn with_models(settings: Settings, models: Models) -> Result<Arc<Self>, AppError> {
         let app = Self::new(settings)?;
-        app.shelf.store(Arc::new(shelf));
+        app.models.store(Arc::new(models));
         Ok(app)
     }
 
     /// The models. A request looks once and keeps what it got.
-    pub fn shelf(&self) -> Arc<Shelf> {
-        self.shelf.load_full()
+    pub fn models(&self) -> Arc<Models> {
+        self.models.load_full()
     }
 
     /// The keys that are let in; none if everybody is.
@@ -86,44 +119,85 @@ impl App {
         self.access.load()
     }
 
-    /// Opens the key file and the model files again, checks them, and takes them into use; what is
-    /// in use stays if any of them is bad. Blocks while files are read.
-    pub fn reload(&self) -> Result<Vec<LoadedModel>, ApiError> {
+    /// Opens the key file and the model files again, checks them, and takes them into use. Keys and
+    /// models do not wait for each other: what is in use stays only where its own file is bad, so
+    /// that no broken model keeps a revoked key alive. Blocks while files are read.
+    pub fn reload(&self) -> Result<Reloaded, ApiError> {
         let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = Access::open(&self.settings)
-            .map_err(ShelfError::Keys)
-            .and_then(|access| Ok((Shelf::open(&self.settings)?, access)));
-        match opened {
-            Ok((shelf, access)) => {
-                let loaded = |served: &Arc<Served>| LoadedModel {
-                    name: served.name.clone(),
-                    fingerprint: served.engine.model().fingerprint().to_owned(),
-                };
-                let models: Vec<LoadedModel> = shelf.models().iter().map(loaded).collect();
-                self.shelf.store(Arc::new(shelf));
-                self.access.store(Arc::new(access));
-                self.intact.store(true, Ordering::Release);
+        let keys = self.reload_keys();
+        let models = self.reload_models();
+        match (keys, models) {
+            (Ok(keys), Ok(models)) => {
                 self.metrics.reloads.increment(1);
-                let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
-                tracing::info!(models = names.join(","), "models loaded");
-                Ok(models)
+                Ok(Reloaded { keys, models })
             }
-            Err(error) => {
+            (keys, models) => {
                 self.metrics.reload_failures.increment(1);
-                tracing::error!(%error, "models not loaded");
-                Err(error.refusal())
+                Err(refuse_reload(keys, models.map(|_| ())))
             }
         }
     }
 
-    /// Looks whether a mapped file was changed in place, which makes its scores doubtful.
+    /// Takes over the key file; how many keys it has, if there is one.
+    fn reload_keys(&self) -> Result<Option<usize>, KeysError> {
+        let before = self.access.load();
+        match Access::open(&self.settings, Option::as_ref(&before)) {
+            Ok(access) => {
+                let keys = access.as_ref().map(Access::keys);
+                self.access.store(Arc::new(access));
+                if let Some(keys) = keys {
+                    tracing::info!(keys, "keys loaded");
+                }
+                Ok(keys)
+            }
+            Err(error) => {
+                tracing::error!(%error, "keys not loaded; the keys before are in force");
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes over the model files, all or none.
+    fn reload_models(&self) -> Result<Vec<ModelSummary>, ModelsError> {
+        match Models::open(&self.settings) {
+            Ok(models) => {
+                let summary = |model: &Arc<LoadedModel>| ModelSummary {
+                    name: model.name.clone(),
+                    fingerprint: model.engine.model().fingerprint().to_owned(),
+                };
+                let summaries: Vec<ModelSummary> = models.all().iter().map(summary).collect();
+                self.models.store(Arc::new(models));
+                let names: Vec<&str> = summaries.iter().map(|model| model.name.as_str()).collect();
+                tracing::info!(models = names.join(","), "models loaded");
+                Ok(summaries)
+            }
+            Err(error) => {
+                tracing::error!(%error, "models not loaded; the models before serve on");
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks whether a mapped file was changed in place, which makes its scores doubtful. Reads the
+    /// whole of a file that was touched, so that a new time alone takes no model out of service.
     pub fn look_after_models(&self) {
-        let intact = self.shelf().intact();
-        if self.intact.swap(intact, Ordering::AcqRel) && !intact {
-            tracing::error!(
-                "a model file was changed in place under its map; scores may be wrong until it is \
-                 replaced by a rename and reloaded"
-            );
+        for served in self.models().all() {
+            let model = served.engine.model();
+            let (name, file) = (&served.name, model.path().display());
+            match model.look_again() {
+                Look::Same => {}
+                Look::Sound => tracing::info!(
+                    model = name,
+                    %file,
+                    "a model file was touched; its bytes are those it was opened with"
+                ),
+                Look::Damaged => tracing::error!(
+                    model = name,
+                    %file,
+                    "a model file was changed in place under its map; the model is refused until \
+                     the file is replaced by a rename and reloaded"
+                ),
+            }
         }
     }
 
@@ -132,34 +206,57 @@ impl App {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Why requests are not welcome, if they are not.
+    /// Why requests are not welcome, if they are not. The default model speaks for the server: a
+    /// damaged one beside it is refused by itself, and whoever does not ask for it notices nothing.
     pub fn check_ready(&self) -> Result<(), ApiError> {
         if self.draining.load(Ordering::Acquire) {
             return Err(ApiError::new(Code::Draining, "the server is about to stop"));
         }
-        if self.shelf().models().is_empty() {
-            return Err(ApiError::new(Code::NotReady, "the models are not loaded yet"));
-        }
-        if !self.intact.load(Ordering::Acquire) {
-            let detail = "a model file was changed in place; it has to be replaced and reloaded";
-            return Err(ApiError::new(Code::NotReady, detail));
-        }
-        Ok(())
+        self.models().choose(None)?.check_sound()
     }
 
     /// What the metrics page shows of this moment.
-    pub fn moment(&self) -> Moment {
-        let shelf = self.shelf();
-        let models = shelf.models().iter().map(|served| {
+    pub fn snapshot(&self) -> Snapshot {
+        let models = self.models();
+        let models = models.all().iter().map(|served| {
             let model = served.engine.model();
             let words = model.vocabulary().len() as u64;
             (served.name.clone(), model.bytes(), words, !model.damaged())
         });
-        Moment {
+        Snapshot {
             admission: (self.admission.in_use(), self.settings.admission_units),
-            compute: self.compute.census(),
+            compute: self.compute.counts(),
+            unsent: self.unsent.in_use(),
+            streams: self.streams.in_use(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),
         }
     }
+}
+
+/// The refusal of a reload: what was taken over and what was not. Files are named in the log alone.
+fn refuse_reload(
+    keys: Result<Option<usize>, KeysError>,
+    models: Result<(), ModelsError>,
+) -> ApiError {
+    const BAD_KEYS: &str = "the key file is not sound; the keys before it are in force";
+    match (keys, models) {
+        (Ok(Some(_)), Err(error)) => {
+            let error = error.refusal();
+            ApiError::new(error.code, format!("the keys were taken over; {}", error.detail))
+        }
+        (Ok(None), Err(error)) => error.refusal(),
+        (_, Ok(())) => {
+            ApiError::new(Code::BadKeys, format!("{BAD_KEYS}; the models were taken over"))
+        }
+        (Err(_), Err(error)) => {
+            ApiError::new(Code::BadKeys, format!("{BAD_KEYS}; {}", error.refusal().detail))
+        }
+    }
+}
+
+/// A quarter of the memory that this process may use, within bounds.
+fn usual_unsent_bytes() -> usize {
+    let quarter = memory::limit().map_or(MOST_UNSENT, |bytes| bytes / 4);
+    usize::try_from(quarter.clamp(LEAST_UNSENT, MOST_UNSENT)).unwrap_or(usize::MAX)
 }

@@ -1,54 +1,33 @@
-//! The HTTP service: requests in, the engine's answers out. How texts are compared is not known
-//! here.
+//! The HTTP service: requests in, the engine's answers out.
 //!
-//! A request passes, from the outside in: the accept loop ([`listener`], [`socket`]), the frame
-//! ([`frame`]: id, counters, log, problem documents), the keys ([`guard`]), and its [`endpoint`],
-//! which admits it ([`admission`]), reads and parses it ([`body`], [`json`], [`fields`]), weighs it,
-//! and has it answered here or on the pool ([`compute`]).
+//! A request passes, from the outside in: the accept loop and its connection ([`net`]); the layers
+//! around every route ([`middleware`]: id, counters, log, problem documents, keys); and its endpoint
+//! ([`api`]), which admits it ([`work`]), reads and resolves it ([`request`]), and answers it where it
+//! was read or on the pool. [`App`] holds what requests share: settings, models ([`registry`]), keys
+//! ([`auth`]), counters ([`observe`]).
 
-pub mod admission;
+pub mod api;
 pub mod app;
-pub mod asked;
-pub mod body;
-pub mod compute;
-pub mod connection;
-pub mod embed;
-pub mod endpoint;
+pub mod auth;
 pub mod error;
-pub mod exchange;
-pub mod explain;
-pub mod fields;
-pub mod frame;
-pub mod guard;
-pub mod json;
-pub mod keys;
-pub mod lines;
-pub mod listener;
-pub mod listing;
-mod memory;
-pub mod metrics;
-pub mod models;
+pub mod middleware;
+pub mod net;
+pub mod observe;
 pub mod openapi;
-mod pages;
-mod process;
-pub mod quota;
-pub mod rank;
+pub mod registry;
+pub mod request;
 mod router;
-mod schema;
+pub mod routes;
 mod serve;
 pub mod settings;
-pub mod similarity;
-pub mod socket;
-pub mod status;
-pub mod stop;
-mod stream;
-pub mod trace;
+pub mod work;
 
 pub use app::App;
-pub use connection::Peer;
-pub use listener::ConnectionMetrics;
-pub use listener::Listener;
-pub use models::Shelf;
+pub use net::ConnectionMetrics;
+pub use net::Listener;
+pub use net::Peer;
+pub use registry::Models;
+pub use router::document;
 pub use serve::ServeError;
 pub use serve::serve;
 pub use settings::NamedModel;

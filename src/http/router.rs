@@ -4,29 +4,33 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::Method as Verb;
 use axum::http::header;
+use axum::response::Response;
 use axum::routing::get;
+use serde_json::Value;
 use tower_http::cors::AllowOrigin;
 use tower_http::cors::CorsLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::http::api::catalogue;
+use crate::http::api::docs;
+use crate::http::api::embed;
+use crate::http::api::explain;
+use crate::http::api::operations;
+use crate::http::api::pages;
+use crate::http::api::rank;
+use crate::http::api::similarity;
 use crate::http::app::App;
-use crate::http::embed;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
-use crate::http::explain;
-use crate::http::frame::Frame;
-use crate::http::guard::Guard;
-use crate::http::listing;
+use crate::http::middleware::authorize::AuthorizeLayer;
+use crate::http::middleware::request_context::RequestContextLayer;
 use crate::http::openapi;
-use crate::http::pages;
-use crate::http::rank;
-use crate::http::similarity;
-use crate::http::status;
 
 type Routes = OpenApiRouter<Arc<App>>;
 
@@ -37,43 +41,52 @@ fn questions() -> Routes {
         .routes(routes!(embed::embed))
         .routes(routes!(rank::rank))
         .routes(routes!(explain::explain))
-        .routes(routes!(listing::methods))
-        .routes(routes!(listing::models))
+        .routes(routes!(catalogue::methods))
+        .routes(routes!(catalogue::models))
 }
 
 /// Whether the process lives.
 fn life() -> Routes {
     OpenApiRouter::new()
-        .routes(routes!(status::health))
-        .route("/livez", get(status::health))
-        .route("/healthz", get(status::health))
+        .routes(routes!(operations::health))
+        .route("/livez", get(operations::health))
+        .route("/healthz", get(operations::health))
 }
 
 /// What operators look at.
 fn state() -> Routes {
     OpenApiRouter::new()
-        .routes(routes!(status::ready))
-        .route("/readyz", get(status::ready))
-        .routes(routes!(status::metrics))
+        .routes(routes!(operations::ready))
+        .route("/readyz", get(operations::ready))
+        .routes(routes!(operations::metrics))
 }
 
 /// What operators order.
 fn orders() -> Routes {
-    OpenApiRouter::new().routes(routes!(status::reload))
+    OpenApiRouter::new().routes(routes!(operations::reload))
 }
 
 /// What people look at.
 fn people() -> Router<Arc<App>> {
     Router::new()
-        .route("/openapi.json", get(openapi::openapi))
+        .route("/openapi.json", get(served_document))
         .route("/", get(pages::playground))
         .route("/assets/{file}", get(pages::asset))
         .route("/docs", get(pages::docs))
         .route("/docs/{file}", get(pages::docs_file))
 }
 
+/// The document of the whole surface, whatever models a server has.
+pub fn document() -> Value {
+    openapi::document(documented())
+}
+
+async fn served_document(State(app): State<Arc<App>>) -> Response {
+    docs::answer(&app, documented)
+}
+
 /// The documents of all routes.
-pub fn documented() -> OpenApi {
+fn documented() -> OpenApi {
     questions().merge(life()).merge(state()).merge(orders()).into_openapi()
 }
 
@@ -89,23 +102,23 @@ impl App {
 
     /// The routes of the public address and more questions, behind the same frame and keys.
     pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
-        let questions = guarded(self, plain(questions()).merge(more));
+        let questions = authorized(self, plain(questions()).merge(more));
         let mut routes = questions.merge(plain(life())).merge(people());
         if self.settings.admin_listen.is_none() {
-            routes = routes.merge(plain(state())).merge(guarded(self, plain(orders())));
+            routes = routes.merge(plain(state())).merge(authorized(self, plain(orders())));
         }
         surround(self, routes)
     }
 
     /// The routes of the operators' own address.
     pub fn admin_router(self: &Arc<Self>) -> Router {
-        let routes = plain(life()).merge(plain(state())).merge(guarded(self, plain(orders())));
+        let routes = plain(life()).merge(plain(state())).merge(authorized(self, plain(orders())));
         surround(self, routes)
     }
 }
 
-fn guarded(app: &Arc<App>, routes: Router<Arc<App>>) -> Router<Arc<App>> {
-    routes.route_layer(Guard::new(Arc::clone(app)))
+fn authorized(app: &Arc<App>, routes: Router<Arc<App>>) -> Router<Arc<App>> {
+    routes.route_layer(AuthorizeLayer::new(Arc::clone(app)))
 }
 
 fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
@@ -123,10 +136,15 @@ fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
             .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION]);
         routes = routes.layer(cors);
     }
-    routes.layer(Frame::new(Arc::clone(app))).with_state(Arc::clone(app))
+    routes.layer(RequestContextLayer::new(Arc::clone(app))).with_state(Arc::clone(app))
 }
 
-async fn not_found() -> ApiError {
+async fn not_found(verb: Verb) -> ApiError {
+    // Neither verb is taken at any path, and one of them comes without a path.
+    if [Verb::CONNECT, Verb::TRACE].contains(&verb) {
+        let taken = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+        return not_allowed().await.with_header(header::ALLOW, taken);
+    }
     ApiError::new(Code::NotFound, "there is nothing at this path; /docs lists what there is")
 }
 

@@ -18,14 +18,14 @@ use tokio::time::sleep;
 use tokio::time::sleep_until;
 use tokio::time::timeout;
 
-use crate::http::App;
-use crate::http::ConnectionMetrics;
-use crate::http::Listener;
-use crate::http::keys::KeysError;
+use crate::http::app::App;
+use crate::http::app::AppError;
+use crate::http::net::ConnectionMetrics;
+use crate::http::net::Listener;
+use crate::http::net::shutdown::Drained;
+use crate::http::net::shutdown::Shutdown;
+use crate::http::net::shutdown::ShutdownTrigger;
 use crate::http::settings::Settings;
-use crate::http::stop::Drained;
-use crate::http::stop::Orders;
-use crate::http::stop::Stop;
 use crate::model::sigbus;
 
 /// Threads that may wait for files: models are read there and nothing else.
@@ -39,22 +39,13 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// Why the service ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The key file cannot be used.
+    /// The service's state cannot be set up.
     #[error("{0}")]
-    Keys(#[from] KeysError),
-    /// The machine gives no more threads.
-    #[error("the compute threads could not be started: {0}")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
-    /// The counters contradict themselves.
-    #[error("the counters could not be set up: {0}")]
-    Counters(#[from] metrics_exporter_prometheus::BuildError),
-    /// Spans cannot be exported as the settings ask.
-    #[error("spans cannot be exported: {0}")]
-    Tracer(String),
+    App(#[from] AppError),
     /// The machine gives no runtime.
     #[error("the runtime could not be started: {0}")]
     Runtime(io::Error),
-    /// Orders from outside could not be heard.
+    /// Signals cannot be listened for.
     #[error("signals could not be listened for: {0}")]
     Signals(io::Error),
     /// An address cannot be listened on.
@@ -91,7 +82,7 @@ impl ServeError {
     /// The exit code of a process that ends so: 2 for what the settings say, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Keys(_) | Self::Tracer(_) => 2,
+            Self::App(AppError::Keys(_) | AppError::Tracer(_)) => 2,
             _ => 1,
         }
     }
@@ -117,10 +108,10 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
 
 async fn live(app: Arc<App>) -> Result<(), ServeError> {
     // Before anything can be seen from outside: an order to stop that comes early is an order too.
-    let mut quits = Quits::hear().map_err(ServeError::Signals)?;
+    let mut signals = StopSignals::hear().map_err(ServeError::Signals)?;
     let hangups = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
-    let (orders, stop) = Orders::new();
-    let mut doors = open_doors(&app, &stop)?;
+    let (orders, stop) = ShutdownTrigger::new();
+    let mut listeners = open_listeners(&app, &stop)?;
     let mut chores = JoinSet::new();
     chores.spawn(look_after(app.clone()));
     chores.spawn(watch_the_clock(app.clone()));
@@ -131,25 +122,25 @@ async fn live(app: Arc<App>) -> Result<(), ServeError> {
     };
     tokio::select! {
         biased;
-        () = quits.next() => return leave(&app, orders, doors, quits).await,
+        () = signals.next() => return leave(&app, orders, listeners, signals).await,
         loaded = &mut loading => if !loaded.unwrap_or(false) {
             return Err(ServeError::Models);
         },
-        ended = doors.join_next() => return Err(ended_early(ended)),
+        ended = listeners.join_next() => return Err(ended_early(ended)),
     }
     tracing::info!(seconds = begun.elapsed().as_secs_f64(), "ready");
     chores.spawn(reload_when_told(app.clone(), hangups));
     tokio::select! {
         biased;
-        () = quits.next() => leave(&app, orders, doors, quits).await,
-        ended = doors.join_next() => Err(ended_early(ended)),
+        () = signals.next() => leave(&app, orders, listeners, signals).await,
+        ended = listeners.join_next() => Err(ended_early(ended)),
         ended = chores.join_next() => Err(ended_early(ended)),
     }
 }
 
 /// Listens on the public address, and on the operators' own if there is one. Nothing is answered
 /// unless both can be had.
-fn open_doors(app: &Arc<App>, stop: &Stop) -> Result<JoinSet<Drained>, ServeError> {
+fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, ServeError> {
     let settings = &app.settings;
     let bind = |address| {
         let metrics = ConnectionMetrics {
@@ -161,23 +152,23 @@ fn open_doors(app: &Arc<App>, stop: &Stop) -> Result<JoinSet<Drained>, ServeErro
     };
     let public = bind(settings.listen)?;
     let admin = settings.admin_listen.map(bind).transpose()?;
-    let mut doors = JoinSet::new();
+    let mut listeners = JoinSet::new();
     if let Some(admin) = admin {
         tracing::info!(address = %admin.local_addr(), "listening for operators");
-        doors.spawn(admin.serve(app.admin_router(), stop.clone()));
+        listeners.spawn(admin.serve(app.admin_router(), stop.clone()));
     }
     tracing::info!(address = %public.local_addr(), "listening");
-    doors.spawn(public.serve(app.router(), stop.clone()));
-    Ok(doors)
+    listeners.spawn(public.serve(app.router(), stop.clone()));
+    Ok(listeners)
 }
 
 /// Stops in the order that loses nothing: first others are told to look elsewhere, and only when
 /// they had time to is the door closed.
 async fn leave(
     app: &App,
-    orders: Orders,
-    mut doors: JoinSet<Drained>,
-    mut quits: Quits,
+    orders: ShutdownTrigger,
+    mut listeners: JoinSet<Drained>,
+    mut signals: StopSignals,
 ) -> Result<(), ServeError> {
     let (delay_s, grace_s) = (app.settings.shutdown_delay_s, app.settings.shutdown_grace_s);
     tracing::info!(delay_s, grace_s, "stopping");
@@ -186,18 +177,25 @@ async fn leave(
     let finishing = async {
         sleep(Duration::from_secs(delay_s)).await;
         orders.close();
-        timeout(Duration::from_secs(grace_s), all_of(&mut doors)).await
+        let half = Duration::from_secs(grace_s) / 2;
+        let mut all = std::pin::pin!(all_of(&mut listeners));
+        if let Ok(drained) = timeout(half, &mut all).await {
+            return Ok(drained);
+        }
+        // Streams last as long as their clients send: these learn which line comes next elsewhere.
+        app.streams.end();
+        timeout(half, all).await
     };
     let (finished, told_twice) = tokio::select! {
         biased;
-        () = quits.next() => (Err(()), true),
+        () = signals.next() => (Err(()), true),
         finished = finishing => (finished.map_err(drop), false),
     };
     let Drained { dropped } = match finished {
         Ok(drained) => drained,
         Err(()) => {
             orders.abandon();
-            timeout(LAST_WAIT, all_of(&mut doors)).await.unwrap_or_default()
+            timeout(LAST_WAIT, all_of(&mut listeners)).await.unwrap_or_default()
         }
     };
     match (told_twice, dropped) {
@@ -210,10 +208,10 @@ async fn leave(
     }
 }
 
-/// Waits for the doors that are still there; what was already waited for is not in `doors`.
-async fn all_of(doors: &mut JoinSet<Drained>) -> Drained {
+/// Waits for the listeners that are still there; what was already waited for is not in `listeners`.
+async fn all_of(listeners: &mut JoinSet<Drained>) -> Drained {
     let mut dropped = 0_usize;
-    while let Some(drained) = doors.join_next().await {
+    while let Some(drained) = listeners.join_next().await {
         dropped = dropped.saturating_add(drained.unwrap_or_default().dropped);
     }
     Drained { dropped }
@@ -227,12 +225,12 @@ fn ended_early<T>(ended: Option<Result<T, tokio::task::JoinError>>) -> ServeErro
 }
 
 /// Both ways of being told to stop.
-struct Quits {
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Quits {
+impl StopSignals {
     fn hear() -> io::Result<Self> {
         let terminate = signal(SignalKind::terminate())?;
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })

@@ -33,7 +33,7 @@ pub(crate) fn nearest(
 ) -> Vec<Neighbour> {
     let vectors = model.vectors();
     let length = vector::norm(row);
-    let mut best: Vec<(f32, WordId)> = Vec::with_capacity(most.saturating_add(1));
+    let mut best: Vec<(f32, WordId)> = Vec::with_capacity(most.min(norms.len()) + 1);
     for (id, &norm) in norms.iter().enumerate() {
         let id = id as WordId;
         let Some(other) = vectors.row(id).filter(|_| Some(id) != own && norm > 0.0 && most > 0)

@@ -116,11 +116,17 @@ pub fn add_all<'m>(sum: &mut [f32], mut rows: impl Iterator<Item = (f32, Row<'m>
     }
 }
 
-/// The cosine of the angle between two rows, from -1 to 1; 0 if either has no length.
+/// The cosine of the angle between two rows, from -1 to 1; 0 if either has no length, NaN if their
+/// lengths are beyond the numbers.
 #[inline]
 pub fn cosine(a: Row<'_>, b: Row<'_>) -> f32 {
     let lengths = norm(a) * norm(b);
-    if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
+    match lengths {
+        f32::INFINITY => f32::NAN,
+        lengths if lengths > 0.0 => (dot(a, b) / lengths).clamp(-1.0, 1.0),
+        lengths if lengths.is_nan() => lengths,
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]
@@ -144,5 +150,7 @@ mod tests {
             assert_eq!(copy, wide);
         }
         assert_eq!(cosine(Row::F32(&[0.0; 37]), rows[0]), 0.0);
+        assert!(cosine(Row::F32(&[1e30; 37]), rows[0]).is_nan());
+        assert!(cosine(Row::F32(&[f32::NAN; 37]), rows[0]).is_nan());
     }
 }

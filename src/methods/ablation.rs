@@ -21,15 +21,16 @@ use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
+use crate::methods::dynamax::COST;
 use crate::methods::dynamax_weighted::Exponents;
 use crate::methods::dynamax_weighted::Weighted;
 use crate::methods::fuzzy;
 use crate::methods::fuzzy::FixedUniverse;
 use crate::methods::fuzzy::Universe;
-use crate::methods::pairwise as pairwise_cost;
 use crate::methods::rows;
 use crate::model::Model;
 use crate::model::Phrase;
+use crate::random::SplitMix64;
 
 /// A variant that evaluation runs.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +83,7 @@ const fn info(name: &'static str, summary: &'static str) -> Info {
     Info {
         name,
         kind: Kind::Similarity,
-        cost: pairwise_cost,
+        cost: COST,
         summary,
         paper: "Zhelezniak et al. 2019, ablation",
         range: (0.0, 1.0),
@@ -230,16 +231,9 @@ const SEED: u64 = 0x5eed_0001;
 
 /// A square matrix of standard normal numbers (Box and Muller 1958).
 fn gaussian_rows(dims: usize) -> Vec<f32> {
-    let mut state = SEED;
-    let mut uniform = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        // Half a step above 0, where a logarithm has no value.
-        ((bits >> 12) as f64 + 0.5) / (1u64 << 52) as f64
-    };
+    let mut random = SplitMix64::seeded(SEED);
+    // Half a step above 0, where a logarithm has no value.
+    let mut uniform = || ((random.word() >> 12) as f64 + 0.5) / (1u64 << 52) as f64;
     let numbers = (0..dims.saturating_mul(dims)).map(|_| {
         let (length, angle) = ((-2.0 * uniform().ln()).sqrt(), std::f64::consts::TAU * uniform());
         (length * angle.cos()) as f32

@@ -4,13 +4,13 @@
 //! `t = (1/n) Σ v(w_i)`
 
 use crate::kernels::vector;
+use crate::methods::Cost;
 use crate::methods::Embed;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
-use crate::methods::linear;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -18,7 +18,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "avg-cos",
     kind: Kind::Similarity,
-    cost: linear,
+    cost: Cost::SUM,
     summary: "Mean of the words' vectors, compared by cosine.",
     paper: "every paper's baseline; Kenter et al. 2016",
     range: (-1.0, 1.0),

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Embed;
 use crate::methods::Info;
 use crate::methods::Kind;
@@ -20,7 +21,6 @@ use crate::methods::Shares;
 use crate::methods::avg_cos;
 use crate::methods::cosine;
 use crate::methods::dynamax_weighted;
-use crate::methods::pairwise as pairwise_cost;
 use crate::methods::stored;
 use crate::methods::unavailable;
 use crate::model::Model;
@@ -30,13 +30,21 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "blend",
     kind: Kind::Similarity,
-    cost: pairwise_cost,
+    cost: COST,
     summary: "The mean of avg-cos and dynamax-weighted.",
     paper: "Kenter et al. 2016; Zhelezniak et al. 2019",
     range: (-1.0, 1.0),
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+};
+
+const COST: Cost = Cost {
+    pair: |n, m, d| (Cost::SUM.pair)(n, m, d) + (dynamax_weighted::COST.pair)(n, m, d),
+    candidate: |n, m, d| {
+        (Cost::SUM.candidate)(n, m, d) + (dynamax_weighted::COST.candidate)(n, m, d)
+    },
+    bound: None,
 };
 
 /// The section whose settings hold the weight.

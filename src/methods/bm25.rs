@@ -9,6 +9,7 @@
 //! collection is, is told in `collection.rs`.
 
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -26,7 +27,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "bm25",
     kind: Kind::Ranker,
-    cost: tokens,
+    cost: COST,
     summary: "The query's tokens that a candidate holds, each weighted by how rare it is, how \
               often it occurs and how long the candidate is (Okapi BM25).",
     paper: "Robertson & Zaragoza 2009",
@@ -41,8 +42,10 @@ const K1: f64 = 0.9;
 /// How much length counts.
 const B: f64 = 0.4;
 
-const fn tokens(n: usize, m: usize, _d: usize) -> u64 {
-    (n as u64).saturating_add(m as u64).saturating_mul(collection::A_TOKEN)
+const COST: Cost = Cost { pair: tokens, candidate: tokens, bound: None };
+
+const fn tokens(n: u64, m: u64, _d: u64) -> u64 {
+    (n + m) * collection::A_TOKEN
 }
 
 /// Needs document frequencies or idf, but no vectors.

@@ -15,6 +15,7 @@ use crate::kernels::pairwise;
 use crate::kernels::simd::Columns;
 use crate::kernels::simd::Packed;
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -24,7 +25,7 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::counted;
-use crate::methods::pairwise as pairwise_cost;
+use crate::methods::fuzzy;
 use crate::methods::rows;
 use crate::methods::words_met;
 use crate::methods::words_met::WordsMet;
@@ -97,8 +98,7 @@ impl Ratio {
                 (product(one) + product(other), (of_one * of_other).sqrt())
             }
         };
-        // Two texts without any positive product share nothing.
-        if below > 0.0 { (above / below).clamp(0.0, 1.0) as f32 } else { 0.0 }
+        fuzzy::ratio(above, below) as f32
     }
 }
 
@@ -305,6 +305,22 @@ impl Compare for Dynamax {
     }
 }
 
+/// The products of all words of both texts, each taken once, and their maxima. A query remembers
+/// the words of candidates, so that only their products with themselves are taken again.
+pub(crate) const COST: Cost = Cost {
+    pair: |n, m, d| products(n + m, d),
+    candidate: |n, m, d| match n <= words_met::MOST_WORDS as u64 {
+        true => n * m * d * 3 / 2 + products(m, d),
+        false => products(n + m, d),
+    },
+    bound: None,
+};
+
+/// Of all pairs of so many words.
+const fn products(words: u64, d: u64) -> u64 {
+    words * words * (d / 2 + 16)
+}
+
 macro_rules! variant {
     ($module:ident, $doc:literal, $name:literal, $ratio:ident, $sif:literal, $summary:literal) => {
         #[doc = $doc]
@@ -315,7 +331,7 @@ macro_rules! variant {
             pub const INFO: Info = Info {
                 name: $name,
                 kind: Kind::Similarity,
-                cost: pairwise_cost,
+                cost: COST,
                 summary: $summary,
                 paper: "Zhelezniak et al. 2019",
                 range: (0.0, 1.0),

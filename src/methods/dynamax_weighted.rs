@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::kernels::pairwise;
 use crate::kernels::vector;
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -23,8 +24,8 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
+use crate::methods::cost::BLOCK;
 use crate::methods::fuzzy;
-use crate::methods::pairwise as pairwise_cost;
 use crate::methods::rows;
 use crate::methods::stored;
 use crate::model::Model;
@@ -34,7 +35,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "dynamax-weighted",
     kind: Kind::Similarity,
-    cost: pairwise_cost,
+    cost: COST,
     summary: "Fuzzy sets over the words of both texts, each word weighted by its vector's length.",
     paper: "after Zhelezniak et al. 2019",
     range: (0.0, 1.0),
@@ -42,6 +43,18 @@ pub const INFO: Info = Info {
     embeds: false,
     weights_frequency: false,
 };
+
+/// The products of all words of both texts, and their maxima.
+pub(crate) const COST: Cost = Cost {
+    pair: |n, m, d| products(n + m, d),
+    candidate: |n, m, d| products(n, d) / BLOCK + 2 * products(1, d) * n * m + products(m, d),
+    bound: None,
+};
+
+/// Of all pairs of so many words.
+const fn products(words: u64, d: u64) -> u64 {
+    words * words * (d / 2 + 48)
+}
 
 /// The section whose settings hold the exponents.
 pub const SECTION: &str = "dynamax-weighted";

@@ -3,6 +3,7 @@
 //!
 //! `t_j = max_i v(w_i)_j`; for min-max the maxima and after them the minima, twice the dimensions.
 
+use crate::methods::Cost;
 use crate::methods::Embed;
 use crate::methods::Info;
 use crate::methods::Scorer;
@@ -52,9 +53,28 @@ impl Embed for Extremes {
         if self.minima { dims.saturating_mul(2) } else { dims }
     }
 
+    /// As [`Extremes::find`], whole rows at a time.
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
-        let mut attained = vec![0; out.len()];
-        self.find(phrase, out, &mut attained);
+        let dims = phrase.model().vectors().dims();
+        let mut row = vec![0.0; dims];
+        let (maxima, minima) = out.split_at_mut(dims.min(out.len()));
+        for (number, place) in (self.choice)(phrase).into_iter().enumerate() {
+            let Some(word) = phrase.words().get(place) else { continue };
+            phrase.row(word).copy_to(&mut row);
+            if number == 0 {
+                maxima.copy_from_slice(&row);
+                if self.minima {
+                    minima.copy_from_slice(&row);
+                }
+                continue;
+            }
+            for (most, &value) in maxima.iter_mut().zip(&row) {
+                *most = if value > *most { value } else { *most };
+            }
+            for (least, &value) in minima.iter_mut().zip(&row) {
+                *least = if value < *least { value } else { *least };
+            }
+        }
     }
 
     fn shares(&self, phrase: &Phrase<'_>, other: &[f32], shares: &mut [f32]) -> bool {
@@ -69,6 +89,10 @@ impl Embed for Extremes {
     }
 }
 
+/// Rows are written out, then compared with the extremes number by number.
+const COST: Cost =
+    Cost { pair: |n, m, d| (n + m) * 6 * d, candidate: |_, m, d| m * 6 * d, bound: None };
+
 fn all(phrase: &Phrase<'_>) -> Vec<usize> {
     phrase.bag_order().collect()
 }
@@ -79,14 +103,13 @@ pub mod max {
     use crate::methods::Kind;
     use crate::methods::Loaded;
     use crate::methods::Reads;
-    use crate::methods::linear;
     use crate::model::Model;
 
     /// What is to be known of it.
     pub const INFO: Info = Info {
         name: "max-cos",
         kind: Kind::Similarity,
-        cost: linear,
+        cost: COST,
         summary: "Largest number of each dimension over the words, compared by cosine.",
         paper: "De Boom et al. 2016",
         range: (-1.0, 1.0),

@@ -18,24 +18,28 @@ use crate::kernels::linalg;
 use crate::kernels::linalg::About;
 use crate::kernels::linalg::KMeans;
 use crate::kernels::linalg::Moments;
+use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::methods::Cost;
 use crate::methods::Fitted;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
+use crate::methods::cost::BLOCK;
 use crate::methods::fuzzy;
 use crate::methods::fuzzy::FixedUniverse;
 use crate::methods::stored;
 use crate::methods::unavailable;
+use crate::model::LONGEST;
 use crate::model::Model;
 
 /// What is to be known of it.
 pub const INFO: Info = Info {
     name: "fbow-jaccard",
     kind: Kind::Similarity,
-    cost: with_every_member,
+    cost: COST,
     summary: "Fuzzy sets over a universe stored with the model, compared by Jaccard's ratio.",
     paper: "Zhelezniak et al. 2019",
     range: (0.0, 1.0),
@@ -47,9 +51,17 @@ pub const INFO: Info = Info {
 /// The section that holds the universe.
 pub const SECTION: &str = "universe";
 
-/// A universe has about as many members as vectors have dimensions.
-const fn with_every_member(n: usize, m: usize, d: usize) -> u64 {
-    (n as u64).saturating_add(m as u64).saturating_mul(d as u64).saturating_mul(d as u64)
+/// Each word with each member of the universe, which is also read once a text. Universes have from
+/// half as many members as vectors have dimensions to as many.
+const COST: Cost = Cost {
+    pair: |n, m, d| (n + m + 4) * products(d),
+    candidate: |n, m, d| n * products(d) / BLOCK + (m + 2) * products(d),
+    bound: None,
+};
+
+/// Of one word.
+const fn products(d: u64) -> u64 {
+    d * d * 3 / 4
 }
 
 /// Needs a universe.
@@ -70,6 +82,11 @@ pub fn load(model: &Model) -> Loaded {
     // A model opened by its structure alone has not had its numbers read.
     if rows.iter().any(|value| !value.is_finite()) {
         return Err(stored::broken(model, SECTION, "a row holds no finite number".to_owned()));
+    }
+    let long = |row: &[f32]| vector::norm(Row::F32(row)) > LONGEST;
+    if rows.chunks_exact(model.vectors().dims()).any(long) {
+        let problem = format!("a row is longer than {LONGEST:e}");
+        return Err(stored::broken(model, SECTION, problem));
     }
     let universe = fuzzy::Universe::Rows(rows.to_vec());
     Ok(Ok(Scorer::Compare(Box::new(FixedUniverse { universe, unit: false }))))

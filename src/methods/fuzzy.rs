@@ -28,11 +28,15 @@ pub(crate) struct FixedUniverse {
     pub unit: bool,
 }
 
-/// `above / below` within 0 and 1; 0 where the quotient has no meaning, as for two texts without
-/// any membership at all.
+/// `above / below` within 0 and 1; 0 for two texts without any membership at all, and NaN, which no
+/// engine answers with, where a membership left the numbers.
 pub(crate) fn ratio(above: f64, below: f64) -> f64 {
-    let meaningful = below > 0.0 && below.is_finite();
-    if meaningful { (above / below).clamp(0.0, 1.0) } else { 0.0 }
+    match below {
+        f64::INFINITY => f64::NAN,
+        below if below > 0.0 => (above / below).clamp(0.0, 1.0),
+        below if below.is_nan() => below,
+        _ => 0.0,
+    }
 }
 
 /// `Σ min(a, b) / Σ max(a, b)`.
@@ -148,9 +152,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_quotient_scores_nothing() {
+    fn what_is_no_quotient_is_no_score() {
         assert_eq!(ratio(0.0, 0.0), 0.0);
-        assert_eq!(ratio(f64::INFINITY, f64::INFINITY), 0.0);
+        assert!(ratio(1.0, f64::INFINITY).is_nan() && ratio(f64::INFINITY, f64::INFINITY).is_nan());
+        assert!(ratio(f64::NAN, 1.0).is_nan() && ratio(1.0, f64::NAN).is_nan());
         assert_eq!(ratio(1.0, 2.0), 0.5);
         assert_eq!(jaccard(&[1.0, 0.0, 2.0], &[0.5, 0.5, 4.0]), 2.5 / 5.5);
     }

@@ -3,13 +3,13 @@
 //!
 //! `t = (1/n) Σ idf(w_i) v(w_i)`
 
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Measure;
 use crate::methods::Reads;
 use crate::methods::counted;
-use crate::methods::linear;
 use crate::methods::means;
 use crate::model::Model;
 
@@ -17,7 +17,7 @@ use crate::model::Model;
 pub const INFO: Info = Info {
     name: "idf-mean",
     kind: Kind::Similarity,
-    cost: linear,
+    cost: Cost::SUM,
     summary: "Mean of the words' vectors, each weighted by its idf, compared by cosine.",
     paper: "De Boom et al. 2016",
     range: (-1.0, 1.0),

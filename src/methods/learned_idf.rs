@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -18,7 +19,6 @@ use crate::methods::Measure;
 use crate::methods::Reads;
 use crate::methods::Unavailable;
 use crate::methods::counted;
-use crate::methods::linear;
 use crate::methods::means;
 use crate::methods::stored;
 use crate::methods::unavailable;
@@ -30,7 +30,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "learned-idf",
     kind: Kind::Similarity,
-    cost: linear,
+    cost: Cost::SUM_BY_IDF,
     summary: "Mean of the words' vectors, weighted by what was learned for their ranks by idf.",
     paper: "De Boom et al. 2016",
     range: (-1.0, 1.0),

@@ -3,27 +3,35 @@
 //!
 //! `m_X(d) = max(0, max over words w of X of v(w)_d)`, score `Σ min(m_X, m_Y) / Σ max(m_X, m_Y)`.
 
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
+use crate::methods::cost::BLOCK;
 use crate::methods::fuzzy::FixedUniverse;
 use crate::methods::fuzzy::Universe;
-use crate::methods::linear;
 use crate::model::Model;
 
 /// What is to be known of it.
 pub const INFO: Info = Info {
     name: "max-jaccard",
     kind: Kind::Similarity,
-    cost: linear,
+    cost: COST,
     summary: "Fuzzy sets of the vectors' dimensions, compared by Jaccard's ratio.",
     paper: "Zhelezniak et al. 2019",
     range: (0.0, 1.0),
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+};
+
+/// Each number of each word, and the ratio over all dimensions.
+const COST: Cost = Cost {
+    pair: |n, m, d| (16 * (n + m) + 80) * d,
+    candidate: |n, m, d| (16 * n / BLOCK + 16 * m + 40) * d,
+    bound: None,
 };
 
 /// Needs vectors alone.

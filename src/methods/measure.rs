@@ -30,7 +30,11 @@ impl Measure {
     pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
         match self {
             Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
-            Self::Euclidean => 1.0 / (1.0 + simd::squared_distance(a, b).sqrt()),
+            Self::Euclidean => match simd::squared_distance(a, b) {
+                // Too far to be told is not the same as infinitely far.
+                f32::INFINITY => f32::NAN,
+                square => 1.0 / (1.0 + square.sqrt()),
+            },
         }
     }
 }

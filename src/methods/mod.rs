@@ -200,8 +200,8 @@ pub struct Info {
     pub name: &'static str,
     /// What it is for.
     pub kind: Kind,
-    /// Multiplications it takes for texts of `n` and `m` words and `d` dimensions, roughly.
-    pub cost: fn(n: usize, m: usize, d: usize) -> u64,
+    /// How much work it is.
+    pub cost: Cost,
     /// What it does, in one sentence.
     pub summary: &'static str,
     /// Where it comes from.
@@ -267,17 +267,6 @@ pub struct Unfittable {
     pub problem: String,
 }
 
-/// Work that goes with the words of both texts.
-pub(crate) const fn linear(n: usize, m: usize, d: usize) -> u64 {
-    (n as u64).saturating_add(m as u64).saturating_mul(d as u64)
-}
-
-/// Work that goes with all pairs of words of both texts.
-pub(crate) const fn pairwise(n: usize, m: usize, d: usize) -> u64 {
-    let words = (n as u64).saturating_add(m as u64);
-    words.saturating_mul(words).saturating_mul(d as u64)
-}
-
 macro_rules! methods {
     ($($variant:ident => $($module:ident)::+,)+) => {
         /// A method of comparing texts.
@@ -309,6 +298,7 @@ pub mod blend;
 pub mod bm25;
 mod collection;
 pub(crate) mod cosine;
+mod cost;
 mod counted;
 mod distinct;
 pub mod dynamax;
@@ -339,8 +329,11 @@ pub mod wmd;
 mod words_met;
 pub mod wrd;
 
+pub use cost::Cost;
+pub use cost::Formula;
 pub use measure::Measure;
 
+#[cfg(feature = "http")]
 pub(crate) use names::edit_distance;
 
 methods! {

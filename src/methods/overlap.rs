@@ -6,6 +6,7 @@
 //! and are neither stemmed nor shortened, so unknown ones match themselves.
 
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -64,11 +65,6 @@ impl Compare for Overlap {
     }
 }
 
-/// Multiplications stand for comparisons of keys here.
-const fn comparisons(n: usize, m: usize, _d: usize) -> u64 {
-    (n as u64).saturating_add(m as u64)
-}
-
 /// Tokens as sets.
 pub mod set {
     use super::*;
@@ -77,7 +73,7 @@ pub mod set {
     pub const INFO: Info = Info {
         name: "jaccard",
         kind: Kind::Similarity,
-        cost: comparisons,
+        cost: Cost::TOKENS,
         summary: "Shared tokens over all tokens, each counted once.",
         paper: "Jaccard 1912",
         range: (0.0, 1.0),

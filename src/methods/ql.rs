@@ -7,6 +7,7 @@
 //! and what a token without a count counts as, is told in `collection.rs`.
 
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -26,7 +27,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "ql",
     kind: Kind::Ranker,
-    cost: logarithms,
+    cost: COST,
     summary: "How likely a candidate's tokens, smoothed by the model's counts, are to bring forth \
               the query (query likelihood, Dirichlet).",
     paper: "Zhai & Lafferty 2001",
@@ -36,9 +37,11 @@ pub const INFO: Info = Info {
     weights_frequency: false,
 };
 
-const fn logarithms(n: usize, m: usize, _d: usize) -> u64 {
-    let query = (n as u64).saturating_mul(collection::A_LOGARITHM);
-    query.saturating_add((m as u64).saturating_mul(collection::A_TOKEN))
+/// Each token of the query is looked for in each post.
+pub(crate) const COST: Cost = Cost { pair: logarithms, candidate: logarithms, bound: None };
+
+const fn logarithms(n: u64, m: u64, _d: u64) -> u64 {
+    n * collection::A_LOGARITHM + m * collection::A_TOKEN
 }
 
 /// Needs counts, but no vectors.

@@ -15,6 +15,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -33,7 +34,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "rm3",
     kind: Kind::Ranker,
-    cost: two_rounds,
+    cost: COST,
     summary: "Query likelihood of the query widened by the commonest tokens of the ten candidates \
               that answer it best (RM3).",
     paper: "Abdul-Jaleel et al. 2004",
@@ -50,11 +51,16 @@ const TOKENS: usize = 10;
 /// What the query itself weighs against these.
 const QUERY: f64 = 0.5;
 
-const fn two_rounds(n: usize, m: usize, _d: usize) -> u64 {
-    let asked = (n as u64).saturating_mul(2).saturating_add(TOKENS as u64);
-    let query = asked.saturating_mul(collection::A_LOGARITHM);
-    query.saturating_add((m as u64).saturating_mul(collection::A_TOKEN))
+const COST: Cost = Cost { pair: two_rounds, candidate: two_rounds, bound: None };
+
+const fn two_rounds(n: u64, m: u64, _d: u64) -> u64 {
+    let asked = (2 * n + TOKENS as u64) * collection::A_LOGARITHM;
+    // All candidates are held at once, so none has the memory of another.
+    asked + A_CANDIDATE + m * 8 * collection::A_TOKEN
 }
+
+/// Making room for a candidate.
+const A_CANDIDATE: u64 = 16_000;
 
 /// Needs counts, but no vectors.
 pub fn load(model: &Model) -> Loaded {

@@ -11,6 +11,7 @@
 use crate::kernels::linalg;
 use crate::kernels::linalg::About;
 use crate::kernels::linalg::Moments;
+use crate::methods::Cost;
 use crate::methods::Fitted;
 use crate::methods::Info;
 use crate::methods::Kind;
@@ -20,7 +21,6 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Unfittable;
 use crate::methods::counted;
-use crate::methods::linear;
 use crate::methods::means;
 use crate::methods::rows;
 use crate::methods::stored;
@@ -29,6 +29,16 @@ use crate::model::Phrase;
 
 /// The section that holds the direction that sentences share: tensor `component`, F32 `[1, d]`.
 pub const SECTION: &str = "sif-pca";
+
+/// Taking the direction away is as much work for a text of any length.
+const COST: Cost = Cost {
+    pair: |n, m, d| (n + m + 2 * PROJECTION) * d,
+    candidate: |_, m, d| (m + PROJECTION) * d,
+    bound: None,
+};
+
+/// Words that take as long to add up.
+const PROJECTION: u64 = 40;
 
 fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
     means::coefficients(phrase, |word| rows::sif_weight(phrase, word))
@@ -42,7 +52,7 @@ pub mod weighted {
     pub const INFO: Info = Info {
         name: "sif",
         kind: Kind::Similarity,
-        cost: linear,
+        cost: Cost::SUM,
         summary: "Mean of the words' vectors, each weighted by how rare its word is, compared by \
                   cosine.",
         paper: "Arora et al. 2017",
@@ -68,6 +78,7 @@ pub mod pca {
     /// What is to be known of it.
     pub const INFO: Info = Info {
         name: "sif-pca",
+        cost: COST,
         summary: "As sif, without the direction that all sentences share.",
         ..weighted::INFO
     };

@@ -12,6 +12,7 @@
 use crate::kernels::pairwise;
 use crate::kernels::vector;
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -20,7 +21,6 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::distinct::distinct;
 use crate::methods::fuzzy;
-use crate::methods::pairwise as pairwise_cost;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -28,7 +28,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "soft-cardinality",
     kind: Kind::Similarity,
-    cost: pairwise_cost,
+    cost: COST,
     summary: "Jaccard's ratio of sets in which words that are alike count for less.",
     paper: "Jimenez et al. 2010",
     range: (0.0, 1.0),
@@ -36,6 +36,13 @@ pub const INFO: Info = Info {
     embeds: false,
     weights_frequency: false,
 };
+
+/// The products of all words of both texts, and as many quotients.
+const COST: Cost = Cost { pair: quotients, candidate: quotients, bound: None };
+
+const fn quotients(n: u64, m: u64, d: u64) -> u64 {
+    (n + m) * (n + m) * (d / 2 + 192)
+}
 
 /// Needs vectors alone.
 pub fn load(_model: &Model) -> Loaded {

@@ -3,6 +3,7 @@
 //! `t_w = tf(w) · idf(w)`; a token that is not listed has the idf of an unseen word.
 
 use crate::methods::Compare;
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -20,7 +21,7 @@ use crate::model::Vocabulary;
 pub const INFO: Info = Info {
     name: "tf-idf",
     kind: Kind::Similarity,
-    cost: products,
+    cost: Cost::TOKENS,
     summary: "Shared tokens, each weighted by how often it occurs and by its idf, compared by \
               cosine.",
     paper: "De Boom et al. 2016",
@@ -29,10 +30,6 @@ pub const INFO: Info = Info {
     embeds: false,
     weights_frequency: false,
 };
-
-const fn products(n: usize, m: usize, _d: usize) -> u64 {
-    (n as u64).saturating_add(m as u64)
-}
 
 /// Needs idf, but no vectors.
 pub fn load(model: &Model) -> Loaded {

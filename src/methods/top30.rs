@@ -3,6 +3,7 @@
 //!
 //! Words of equal idf go by their keys, so that word order cannot change a score.
 
+use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -10,7 +11,6 @@ use crate::methods::Measure;
 use crate::methods::Reads;
 use crate::methods::counted;
 use crate::methods::extremes;
-use crate::methods::linear;
 use crate::methods::means;
 use crate::model::Model;
 use crate::model::Phrase;
@@ -28,8 +28,13 @@ fn rarest(phrase: &Phrase<'_>) -> Vec<usize> {
 fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
     let chosen = rarest(phrase);
     let share = 1.0 / chosen.len() as f32;
-    let coefficient = |place| if chosen.contains(&place) { share } else { 0.0 };
-    phrase.bag_order().map(coefficient).collect()
+    let mut of_text = vec![0.0; phrase.words().len()];
+    for place in chosen {
+        if let Some(coefficient) = of_text.get_mut(place) {
+            *coefficient = share;
+        }
+    }
+    phrase.bag_order().filter_map(|place| of_text.get(place).copied()).collect()
 }
 
 /// The mean of the rarest words' vectors.
@@ -40,7 +45,7 @@ pub mod mean {
     pub const INFO: Info = Info {
         name: "mean-top30",
         kind: Kind::Similarity,
-        cost: linear,
+        cost: Cost::SUM_BY_IDF,
         summary: "Mean of the vectors of the 30 % of words with the highest idf, compared by \
                   cosine.",
         paper: "De Boom et al. 2016",

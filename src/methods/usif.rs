@@ -15,6 +15,7 @@
 use crate::kernels::linalg;
 use crate::kernels::linalg::About;
 use crate::kernels::linalg::Moments;
+use crate::methods::Cost;
 use crate::methods::Embed;
 use crate::methods::Fitted;
 use crate::methods::Info;
@@ -24,7 +25,6 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Unfittable;
 use crate::methods::counted;
-use crate::methods::linear;
 use crate::methods::means;
 use crate::methods::stored;
 use crate::methods::unavailable;
@@ -35,7 +35,7 @@ use crate::model::Phrase;
 pub const INFO: Info = Info {
     name: "usif",
     kind: Kind::Similarity,
-    cost: linear,
+    cost: COST,
     summary: "Mean of the words' vectors, scaled by dimension and weighted by how rare each word \
               is, without most of what all sentences share.",
     paper: "Ethayarajh 2018",
@@ -44,6 +44,17 @@ pub const INFO: Info = Info {
     embeds: true,
     weights_frequency: true,
 };
+
+/// Dimensions are scaled with each word; taking the components away is as much work for a text of
+/// any length.
+const COST: Cost = Cost {
+    pair: |n, m, d| (16 * (n + m) + 2 * PROJECTION) * d,
+    candidate: |_, m, d| (16 * m + PROJECTION) * d,
+    bound: None,
+};
+
+/// Words that take as long to add up.
+const PROJECTION: u64 = 320;
 
 /// The section that holds constants and components: settings as in [`Settings`], tensors `axes`,
 /// F32 `[5, d]`, and `factors`, F32 `[5]`.

@@ -10,15 +10,15 @@ use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
+use crate::methods::mover;
 use crate::methods::mover::Mover;
-use crate::methods::pairwise as pairwise_cost;
 use crate::model::Model;
 
 /// What is to be known of it.
 pub const INFO: Info = Info {
     name: "wmd",
     kind: Kind::Similarity,
-    cost: pairwise_cost,
+    cost: mover::COST,
     summary: "How far the words of one text have to travel to become those of the other.",
     paper: "Kusner et al. 2015",
     range: (0.0, 1.0),

@@ -3,11 +3,17 @@
 //! Structure is what keeps look-ups within bounds and costs a pass over the vocabulary. Full adds
 //! the digest of every tensor, every word found through its own index, and every number finite.
 
+use std::io;
+use std::io::Read;
+
+use crate::kernels::vector;
 use crate::model::error::FormatError;
 use crate::model::format::Dtype;
 use crate::model::format::Header;
 use crate::model::format::Tensor;
 use crate::model::mapped::numbers;
+use crate::model::vectors::LONGEST;
+use crate::model::vectors::Vectors;
 use crate::model::vocabulary::EMPTY;
 use crate::model::vocabulary::Vocabulary;
 
@@ -101,6 +107,11 @@ pub(crate) fn full(
             return Err(FormatError::Digest { name, expected, got });
         }
         finite(tensor, bytes)?;
+        let scales = of_rows(&tensor.name).and_then(|scales| header.tensor(scales));
+        let scales = scales.and_then(|scales| file.get(scales.range.clone())).unwrap_or(&[]);
+        if of_rows(&tensor.name).is_some() {
+            bounded(tensor, bytes, scales, header.dims as usize)?;
+        }
     }
     for id in 0..vocabulary.len() {
         let found = vocabulary.word_bytes(id as u32).and_then(|word| vocabulary.lookup_bytes(word));
@@ -110,6 +121,61 @@ pub(crate) fn full(
         }
     }
     Ok(())
+}
+
+/// The scales of a tensor whose rows are vectors, if it is one.
+fn of_rows(name: &str) -> Option<&'static str> {
+    match name {
+        "vectors" => Some("scales"),
+        "section.subword.buckets" => Some("section.subword.scales"),
+        _ => None,
+    }
+}
+
+/// No row too long to calculate with. The numbers are finite.
+fn bounded(tensor: &Tensor, bytes: &[u8], scales: &[u8], dims: usize) -> Result<(), FormatError> {
+    let rows = Vectors::new(tensor.dtype, bytes, scales, dims).unwrap_or(Vectors::empty(dims));
+    // What half precision can hold is never too long.
+    let ids = if tensor.dtype == Dtype::F16 { 0..0 } else { 0..rows.len() as u32 };
+    let long = |id: &u32| rows.row(*id).is_some_and(|row| vector::norm(row) > LONGEST);
+    match ids.into_iter().find(long) {
+        Some(row) => Err(FormatError::Length { name: tensor.name.clone(), row: row.into() }),
+        None => Ok(()),
+    }
+}
+
+/// BLAKE3 of the bytes that are no tensor's: the header and the padding.
+pub(crate) fn digest_between(file: &[u8], header: &Header) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    let mut at = 0;
+    for tensor in &header.tensors {
+        hasher.update(file.get(at..tensor.range.start).unwrap_or(&[]));
+        at = tensor.range.end;
+    }
+    hasher.update(file.get(at..).unwrap_or(&[]));
+    hasher.finalize()
+}
+
+/// Whether a file has the bytes of this header, those of its tensors, and these between them.
+pub(crate) fn same_bytes(
+    mut file: impl Read,
+    header: &Header,
+    between: blake3::Hash,
+) -> io::Result<bool> {
+    let mut hasher = blake3::Hasher::new();
+    let mut at = 0;
+    for tensor in &header.tensors {
+        let gap = tensor.range.start.saturating_sub(at) as u64;
+        hasher.update_reader((&mut file).take(gap))?;
+        let mut of_tensor = blake3::Hasher::new();
+        of_tensor.update_reader((&mut file).take(tensor.range.len() as u64))?;
+        if of_tensor.finalize().to_hex().as_str() != tensor.digest {
+            return Ok(false);
+        }
+        at = tensor.range.end;
+    }
+    hasher.update_reader(file)?;
+    Ok(hasher.finalize() == between)
 }
 
 /// Every float finite, every scale above zero.

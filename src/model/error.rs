@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::model::vectors::LONGEST;
+
 /// Opening, checking or writing a model file failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -40,6 +42,12 @@ pub enum ModelError {
     /// The file changed while it was being opened.
     #[error("{}: the file changed while it was being opened; write models to a new name and rename them into place", path.display())]
     Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file that was to get more became another model meanwhile.
+    #[error("{}: another process put other vectors or counts there meanwhile, which nothing was made for; nothing was written, run the command again", path.display())]
+    Replaced {
         /// The file.
         path: PathBuf,
     },
@@ -174,6 +182,17 @@ pub enum FormatError {
         word: u64,
         /// What is wrong.
         problem: &'static str,
+    },
+    /// A vector is longer than can be calculated with.
+    #[error(
+        "tensor `{name}`: the vector of row {row} is longer than {LONGEST:e}, so that its products \
+         overflow; scale the vectors down and pack them again"
+    )]
+    Length {
+        /// The tensor.
+        name: String,
+        /// Which row.
+        row: u64,
     },
     /// A number that must be finite (or positive) is not.
     #[error("tensor `{name}`: expected {expected} at position {position}")]

@@ -11,7 +11,6 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
@@ -21,6 +20,7 @@ use rustix::fs::MemfdFlags;
 use rustix::fs::SealFlags;
 
 use crate::model::error::ModelError;
+use crate::model::origin::Origin;
 use crate::model::sigbus::Known;
 
 #[cfg(not(target_endian = "little"))]
@@ -58,29 +58,6 @@ pub const AUTO_COPY_BYTES: u64 = 64 << 20;
 /// The smallest file that can hold a header.
 pub const LEAST_BYTES: u64 = 64;
 
-/// What tells one state of a file from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Identity {
-    fn of(file: &File) -> std::io::Result<Self> {
-        let found = file.metadata()?;
-        Ok(Self {
-            device: found.dev(),
-            inode: found.ino(),
-            size: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        })
-    }
-}
-
 /// Sixty-four bytes at a multiple of sixty-four: what a copy in ordinary memory is made of.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
@@ -103,7 +80,7 @@ enum Bytes {
 #[derive(Debug)]
 pub struct Mapping {
     bytes: Bytes,
-    origin: Option<(File, Identity)>,
+    origin: Option<Origin>,
 }
 
 impl Mapping {
@@ -120,26 +97,26 @@ impl Mapping {
         if !found.is_file() {
             return Err(ModelError::NotAFile { path: path.to_owned(), found: kind(&found) });
         }
-        let before = Identity::of(&file).map_err(ModelError::io(path, "look at"))?;
-        if !(LEAST_BYTES..=most).contains(&before.size) {
+        let size = found.len();
+        if !(LEAST_BYTES..=most).contains(&size) {
             let path = path.to_owned();
-            return Err(ModelError::Size { path, least: LEAST_BYTES, most, got: before.size });
+            return Err(ModelError::Size { path, least: LEAST_BYTES, most, got: size });
         }
         let copy = match storage {
             Storage::Map => false,
             Storage::Copy => true,
-            Storage::Auto => before.size <= AUTO_COPY_BYTES,
+            Storage::Auto => size <= AUTO_COPY_BYTES,
         };
         let bytes = if copy {
-            copied(&file, before.size).map_err(ModelError::io(path, "copy"))?
+            copied(&file, size).map_err(ModelError::io(path, "copy"))?
         } else {
             // SAFETY: the map is read-only and private to this value; that nobody shrinks or
             // overwrites the file meanwhile is the promise stated at the top of this file.
             let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?;
             Bytes::Mapped { known: Some(Known::new(path, &map)), map }
         };
-        let mapping = Self { bytes, origin: Some((file, before)) };
-        if mapping.as_slice().len() as u64 != before.size || !mapping.intact() {
+        let mapping = Self { bytes, origin: Some(Origin::new(file, &found)) };
+        if mapping.as_slice().len() as u64 != size || !mapping.untouched() {
             return Err(ModelError::Changed { path: path.to_owned() });
         }
         Ok(mapping)
@@ -166,24 +143,16 @@ impl Mapping {
         }
     }
 
-    /// Whether the file behind the bytes is still as it was when it was opened.
-    pub fn intact(&self) -> bool {
-        match &self.origin {
-            Some((file, before)) => Identity::of(file).is_ok_and(|now| now == *before),
-            None => true,
-        }
+    /// Whether nobody wrote to the file behind the bytes since it was opened or last looked at.
+    pub fn untouched(&self) -> bool {
+        self.origin.as_ref().is_none_or(Origin::untouched)
     }
 
-    /// Whether the file was cut or written to under the map. Another file renamed over its path
-    /// leaves these bytes alone, and a copy has nothing to fear.
-    pub fn damaged(&self) -> bool {
-        match (&self.bytes, &self.origin) {
-            (Bytes::Mapped { known: Some(_), .. }, Some((file, before))) => {
-                let same =
-                    |now: Identity| now.size == before.size && now.modified == before.modified;
-                !Identity::of(file).is_ok_and(same)
-            }
-            _ => false,
+    /// The file, if writing to it changes the bytes: a copy has nothing to fear.
+    pub(super) fn file_under_map(&self) -> Option<&Origin> {
+        match &self.bytes {
+            Bytes::Mapped { known: Some(_), .. } => self.origin.as_ref(),
+            Bytes::Mapped { known: None, .. } | Bytes::Owned { .. } => None,
         }
     }
 

@@ -11,13 +11,16 @@ mod error;
 pub mod format;
 mod header;
 pub mod mapped;
+mod origin;
 pub mod phrase;
 mod profile;
 mod section;
 pub mod sigbus;
 pub mod subword;
+pub mod target;
 pub mod unknown;
 pub mod unlisted;
+pub mod update;
 pub mod vectors;
 pub mod vocabulary;
 pub mod writer;
@@ -27,10 +30,12 @@ pub use counts::Counts;
 pub use error::FormatError;
 pub use error::ModelError;
 pub use mapped::Storage;
+pub use origin::Look;
 pub use phrase::Phrase;
 pub use section::Section;
 pub use unknown::Unknown;
 pub use vectors::Frequency;
+pub use vectors::LONGEST;
 pub use vectors::Vectors;
 pub use vocabulary::Vocabulary;
 pub use vocabulary::WordId;
@@ -46,8 +51,10 @@ use crate::model::format::Limits;
 use crate::model::format::Tensor;
 use crate::model::mapped::Mapping;
 use crate::model::mapped::numbers;
+use crate::model::origin::Origin;
 use crate::model::unlisted::UnlistedWords;
 use crate::model::vocabulary::Corpus;
+use crate::text;
 use crate::text::Normalisation;
 
 /// How a model file is opened.
@@ -73,6 +80,8 @@ pub struct Model {
     path: PathBuf,
     mapping: Mapping,
     header: Header,
+    /// BLAKE3 of what is no tensor's.
+    between: blake3::Hash,
     places: Places,
     max_probe: u32,
     corpus: Corpus,
@@ -80,6 +89,7 @@ pub struct Model {
     unknown: Unknown,
     unlisted: UnlistedWords,
     frequency: Frequency,
+    verified: Verify,
 }
 
 /// Where the tensors that every request touches lie.
@@ -126,7 +136,7 @@ impl Model {
         let header_end = mapping.as_slice().len().min(format::ALIGNMENT as usize);
         mapping.populate(0..header_end).map_err(ModelError::io(path, "read"))?;
         let model = Self::read(path, mapping, options).map_err(ModelError::format(path))?;
-        if !model.mapping.intact() {
+        if !model.mapping.untouched() {
             return Err(ModelError::Changed { path: path.to_owned() });
         }
         Ok(model)
@@ -163,6 +173,8 @@ impl Model {
             unknown: json(&header, "unknown")?,
             unlisted: UnlistedWords::None,
             frequency: word(&header, "frequency")?,
+            verified: options.verify,
+            between: check::digest_between(mapping.as_slice(), &header),
             mapping,
             header,
             places,
@@ -242,6 +254,11 @@ impl Model {
         &self.normalisation
     }
 
+    /// About how many tokens a text has.
+    pub fn about_tokens(&self, text: &str) -> usize {
+        text::about(&self.normalisation, text)
+    }
+
     /// The policy for words that are not listed.
     pub fn unknown(&self) -> &Unknown {
         &self.unknown
@@ -254,6 +271,11 @@ impl Model {
     /// Whether vectors carry their word's weight.
     pub fn frequency(&self) -> Frequency {
         self.frequency
+    }
+
+    /// How much of the file was checked when it was opened.
+    pub fn verified(&self) -> Verify {
+        self.verified
     }
 
     /// Element type of the vectors.
@@ -271,14 +293,21 @@ impl Model {
         self.header.tensors.iter().map(|tensor| (tensor, self.slice(&tensor.range)))
     }
 
-    /// Whether the mapped file was cut or written to in place, so that scores may be wrong.
+    /// Whether the mapped file was cut or written to in place when it was last looked at, so that
+    /// scores may be wrong.
     pub fn damaged(&self) -> bool {
-        self.mapping.damaged()
+        self.mapping.file_under_map().is_some_and(Origin::damaged)
     }
 
-    /// Whether the file is still as it was when it was opened.
-    pub fn intact(&self) -> bool {
-        self.mapping.intact()
+    /// Looks at the mapped file again. Reads all of it if it was touched since the last look.
+    pub fn look_again(&self) -> Look {
+        let Some(file) = self.mapping.file_under_map() else { return Look::Same };
+        file.look_again(|bytes| check::same_bytes(bytes, &self.header, self.between))
+    }
+
+    /// Whether nobody wrote to the file since it was opened or last looked at.
+    pub fn untouched(&self) -> bool {
+        self.mapping.untouched()
     }
 }
 

@@ -7,8 +7,10 @@
 use crate::kernels::simd;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::model::LONGEST;
 use crate::model::Model;
 use crate::model::Vectors;
+use crate::model::Verify;
 use crate::model::Vocabulary;
 use crate::model::WordId;
 use crate::model::subword;
@@ -213,6 +215,13 @@ impl<'m> Phrase<'m> {
             let start = word.made as usize;
             Row::F32(self.memory.made.get(start..start + self.vectors.dims()).unwrap_or(&[]))
         })
+    }
+
+    /// Whether no vector of these words is longer than [`LONGEST`] or holds what is no number, as is
+    /// certain of a model of which every byte was checked.
+    pub fn has_sound_rows(&self) -> bool {
+        let sound = |word: &Word| vector::norm(self.row(word)) <= LONGEST;
+        self.model.verified() == Verify::Full || self.words().iter().all(sound)
     }
 
     /// The idf of one of this phrase's words, where the model has one.

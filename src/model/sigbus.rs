@@ -10,13 +10,10 @@
 
 use std::io;
 use std::path::Path;
-use std::path::PathBuf;
 use std::ptr;
-use std::slice;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicPtr;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::Ordering::Release;
@@ -24,28 +21,19 @@ use std::sync::atomic::Ordering::Release;
 /// Maps that can be told apart. Of more, the signal still ends the process, without the line.
 const PLACES: usize = 64;
 
-static MAPS: [Place; PLACES] = [const { Place::empty() }; PLACES];
-/// One keeper of [`MAPS`] at a time, and the line of each file seen so far: a file that is loaded
-/// again and again costs its line once.
-static LINES: Mutex<Vec<(PathBuf, &'static [u8])>> = Mutex::new(Vec::new());
+/// The maps there are. A handler may look while a place is given to another map, so what belongs
+/// together stands behind one pointer: it finds the one map whole or the other.
+static MAPS: [AtomicPtr<Entry>; PLACES] = [const { AtomicPtr::new(ptr::null_mut()) }; PLACES];
+/// One keeper of [`MAPS`] at a time, and every entry so far. A handler may still read an entry
+/// whose map is gone, so none is freed; a file that is mapped where it was before costs nothing.
+static ENTRIES: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 
-/// Where one map lies and what to say of it; no map while `start` is 0.
-struct Place {
-    start: AtomicUsize,
-    end: AtomicUsize,
-    line: AtomicPtr<u8>,
-    length: AtomicUsize,
-}
-
-impl Place {
-    const fn empty() -> Self {
-        Self {
-            start: AtomicUsize::new(0),
-            end: AtomicUsize::new(0),
-            line: AtomicPtr::new(ptr::null_mut()),
-            length: AtomicUsize::new(0),
-        }
-    }
+/// Where a map lies, and what to say of it.
+#[derive(PartialEq, Eq)]
+struct Entry {
+    start: usize,
+    end: usize,
+    line: Vec<u8>,
 }
 
 /// A map in the table, until dropped. To be dropped before the map itself.
@@ -55,31 +43,30 @@ pub(super) struct Known(Option<usize>);
 impl Known {
     /// Enters the bytes mapped from `path`.
     pub(super) fn new(path: &Path, map: &[u8]) -> Self {
-        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = MAPS.iter().position(|place| place.start.load(Relaxed) == 0);
+        let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = MAPS.iter().position(|place| place.load(Relaxed).is_null());
         let Some((index, place)) = free.and_then(|index| Some((index, MAPS.get(index)?))) else {
             return Self(None);
         };
-        let known = lines.iter().find(|(known, _)| known == path).map(|&(_, line)| line);
-        let line = known.unwrap_or_else(|| {
-            let line: &'static [u8] = Vec::leak(line_of(path));
-            lines.push((path.to_owned(), line));
-            line
+        let addresses = map.as_ptr_range();
+        let (start, end) = (addresses.start as usize, addresses.end as usize);
+        let entry = Entry { start, end, line: line_of(path) };
+        let known = entries.iter().copied().find(|known| **known == entry);
+        let entry = known.unwrap_or_else(|| {
+            let entry: &'static Entry = Box::leak(Box::new(entry));
+            entries.push(entry);
+            entry
         });
-        place.line.store(line.as_ptr().cast_mut(), Relaxed);
-        place.length.store(line.len(), Relaxed);
-        place.end.store(map.as_ptr_range().end as usize, Relaxed);
-        // Last, since from here on the handler believes the rest.
-        place.start.store(map.as_ptr() as usize, Release);
+        place.store(ptr::from_ref(entry).cast_mut(), Release);
         Self(Some(index))
     }
 }
 
 impl Drop for Known {
     fn drop(&mut self) {
-        let _keeper = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        let _keeper = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = self.0.and_then(|index| MAPS.get(index)) {
-            place.start.store(0, Release);
+            place.store(ptr::null_mut(), Release);
         }
     }
 }
@@ -112,6 +99,17 @@ pub fn report() -> io::Result<()> {
     }
 }
 
+/// Makes a write beyond the largest file that the process may have (RLIMIT_FSIZE) an error, as on a
+/// full disk, where a signal (SIGXFSZ) would end the process without a word. For programs that own
+/// their signals, too.
+pub fn ignore_file_size_signal() -> io::Result<()> {
+    // SAFETY: ignoring a signal installs no handler, so no code of ours ever runs in one.
+    match unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 extern "C" fn last_words(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -123,13 +121,13 @@ extern "C" fn last_words(
     let (address, code) = unsafe { ((*info).si_addr() as usize, (*info).si_code) };
     let sent = code <= 0;
     for place in MAPS.iter().filter(|_| !sent) {
-        let start = place.start.load(Acquire);
-        if start == 0 || !(start..place.end.load(Relaxed)).contains(&address) {
+        // SAFETY: null, or an entry that was written before its pointer was stored, and that is
+        // never written again and never freed.
+        let Some(entry) = (unsafe { place.load(Acquire).as_ref() }) else { continue };
+        if !(entry.start..entry.end).contains(&address) {
             continue;
         }
-        let (line, length) = (place.line.load(Relaxed), place.length.load(Relaxed));
-        // SAFETY: line and length were stored before `start`, from a leaked slice.
-        let line = unsafe { slice::from_raw_parts(line, length) };
+        let line = entry.line.as_slice();
         // SAFETY: writes from a valid slice; a handler may call `write`. If it fails there is
         // nobody left to tell.
         unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
@@ -142,5 +140,28 @@ extern "C" fn last_words(
         if sent {
             libc::raise(signal);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_mapped_where_it_was_before_costs_nothing_and_another_is_told_apart() {
+        let bytes = [0; 64];
+        let entered = |path: &str| {
+            let known = Known::new(Path::new(path), &bytes);
+            let place = &MAPS[known.0.unwrap()];
+            let entry = place.load(Acquire);
+            drop(known);
+            entry
+        };
+        let first = entered("models/one");
+        assert_eq!(first, entered("models/one"));
+        assert_ne!(first, entered("models/two"));
+        // SAFETY: entries are never freed.
+        let line = unsafe { &(*first).line };
+        assert!(String::from_utf8_lossy(line).contains("models/one"));
     }
 }

@@ -6,6 +6,8 @@
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::random::SplitMix64;
+
 /// The model's policy for words it does not know.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "kebab-case", deny_unknown_fields)]
@@ -94,13 +96,9 @@ pub fn fnv1a(bytes: &[u8]) -> u64 {
 /// splitmix64 stream seeded by the word's FNV-1a, 64 dimensions an output, lowest bit first.
 pub fn hash_vector(word: &str, norm: f32, out: &mut [f32]) {
     let component = (f64::from(norm) / (out.len().max(1) as f64).sqrt()) as f32;
-    let mut state = fnv1a(word.as_bytes());
+    let mut signs = SplitMix64::seeded(fnv1a(word.as_bytes()));
     for block in out.chunks_mut(64) {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
+        let bits = signs.word();
         for (place, value) in block.iter_mut().enumerate() {
             *value = if (bits >> place) & 1 == 1 { component } else { -component };
         }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::model::FormatError;
+use crate::model::LONGEST;
 use crate::model::Model;
 use crate::model::Unknown;
 use crate::model::format;
@@ -51,11 +52,13 @@ impl UnlistedWords {
         match model.unknown() {
             Unknown::Skip => return Ok(Self::None),
             Unknown::Fallback(rules) => {
-                // JSON holds no infinity, but a number too large for an f32 is read as one.
-                if let Some(norm) = rules.hash_norm.filter(|norm| !norm.is_finite()) {
+                // A number too large for an f32 is read as infinity.
+                if let Some(norm) =
+                    rules.hash_norm.filter(|norm| norm.is_nan() || norm.abs() > LONGEST)
+                {
                     return Err(FormatError::Metadata {
                         key: "unknown".to_owned(),
-                        expected: "a finite hash_norm".to_owned(),
+                        expected: format!("a hash_norm of at most {LONGEST:e}"),
                         got: norm.to_string(),
                     });
                 }

@@ -26,6 +26,8 @@ use crate::model::format::NO_DIGEST;
 use crate::model::format::PADDING;
 use crate::model::format::PREFIX;
 use crate::model::format::digest_of_header;
+use crate::model::target::Target;
+use crate::model::target::directory_of;
 use crate::model::vocabulary::VocabularyTables;
 
 /// Writes a tensor's bytes, all of them, in order.
@@ -144,7 +146,20 @@ impl<'a> Draft<'a> {
     }
 
     /// [`Draft::write`] on a disk of the caller's.
-    pub fn write_to<D: Disk>(mut self, disk: &D, target: &Path) -> Result<Written, ModelError> {
+    pub fn write_to<D: Disk>(self, disk: &D, target: &Path) -> Result<Written, ModelError> {
+        let found = Target::of(target).map_err(ModelError::io(target, "write to"))?;
+        let directory = directory_of(&found.path);
+        let lock = disk.lock(directory).map_err(ModelError::io(target, "write"))?;
+        self.write_locked(disk, &lock, found)
+    }
+
+    /// [`Draft::write_to`] by who holds the lock on the target's directory already.
+    pub(super) fn write_locked<D: Disk>(
+        mut self,
+        disk: &D,
+        lock: &D::Lock,
+        target: Target,
+    ) -> Result<Written, ModelError> {
         self.metadata.insert("format".to_owned(), FORMAT.to_owned());
         let first_section =
             self.tables.iter().take_while(|t| !t.name.starts_with("section.")).count();
@@ -152,11 +167,11 @@ impl<'a> Draft<'a> {
             sections.sort_by(|a, b| a.name.cmp(&b.name));
         }
         let layout = Layout::of(&self.tables, &self.metadata);
-        let (path, mode) = disk::resolve(target).map_err(ModelError::io(target, "write to"))?;
-        let written =
-            disk::replace(disk, &path, mode, layout.end, |file| layout.fill(file, self.tables));
-        let (fingerprint, digest) = written.map_err(ModelError::io(target, "write"))?;
-        Ok(Written { path, bytes: layout.end, fingerprint, digest })
+        let written = disk::replace_locked(disk, lock, &target, layout.end, |file| {
+            layout.fill(file, self.tables)
+        });
+        let (fingerprint, digest) = written.map_err(ModelError::io(&target.path, "write"))?;
+        Ok(Written { path: target.path, bytes: layout.end, fingerprint, digest })
     }
 }
 

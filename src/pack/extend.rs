@@ -16,6 +16,8 @@ use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::format::Limits;
 use crate::model::format::PREFIX;
+use crate::model::target::clash;
+use crate::model::update::Update;
 use crate::model::writer::Draft;
 use crate::pack::PackError;
 use crate::pack::readers::input::Input;
@@ -115,6 +117,10 @@ pub fn is_model(path: &Path) -> bool {
 
 /// Fits what is asked for and writes the model with it.
 pub fn extend(options: &ExtendOptions) -> Result<Extended, PackError> {
+    let read = options.components.as_deref();
+    if let Some(problem) = clash(&[("-o", &options.output)], read) {
+        return Err(PackError::Options(problem));
+    }
     let model = Model::open(&options.input, &OpenOptions::default())?;
     let fitted = fit(&model, options)?;
     if fitted.is_empty() {
@@ -122,9 +128,10 @@ pub fn extend(options: &ExtendOptions) -> Result<Extended, PackError> {
                        --universe";
         return Err(PackError::Options(problem.to_owned()));
     }
-    let mut draft = Draft::of(&model);
+    let update = Update::of(&model, &options.output)?;
+    let mut draft = Draft::of(update.model());
     fitted.iter().for_each(|fitted| fitted.put_into(&mut draft));
-    let written = draft.write(&options.output)?;
+    let written = update.write(draft)?;
     let settings = |fitted: &Fitted| {
         (fitted.section, serde_json::from_str(&fitted.settings).unwrap_or_default())
     };

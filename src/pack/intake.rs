@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::files::progress::Progress;
+use crate::model::LONGEST;
 use crate::model::vocabulary;
 use crate::pack::PackError;
 use crate::pack::readers::Place;
@@ -39,7 +40,7 @@ pub enum BadUtf8 {
 pub struct Policy {
     /// A word that stood before: the first is kept.
     pub duplicates: Flawed,
-    /// A row with NaN or infinity.
+    /// A row with NaN or infinity, or too long to calculate with.
     pub non_finite: Flawed,
     /// A word that is not UTF-8.
     pub utf8: BadUtf8,
@@ -54,7 +55,7 @@ pub struct Policy {
 pub struct LeftOut {
     /// The word stood before.
     pub duplicates: u64,
-    /// The row held NaN or infinity.
+    /// The row held NaN or infinity, or was too long.
     pub non_finite: u64,
     /// Every number of the row was zero.
     pub zero_rows: u64,
@@ -193,6 +194,17 @@ fn accept<'a>(
     if row.iter().any(|value| !value.is_finite()) {
         if policy.non_finite == Flawed::Refuse {
             return refuse(format!("`{word}` has NaN or infinity; see --non-finite"));
+        }
+        left_out.non_finite += 1;
+        return Ok(None);
+    }
+    let square: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    if square.sqrt() > f64::from(LONGEST) {
+        if policy.non_finite == Flawed::Refuse {
+            return refuse(format!(
+                "the vector of `{word}` is longer than {LONGEST:e}, so that its products \
+                 overflow; scale the vectors down, or see --non-finite"
+            ));
         }
         left_out.non_finite += 1;
         return Ok(None);

@@ -19,14 +19,19 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::files::progress::Progress;
+use crate::kernels::vector;
+use crate::kernels::vector::Row;
 use crate::methods::Unfittable;
 use crate::model::Counts;
 use crate::model::Frequency;
+use crate::model::LONGEST;
 use crate::model::ModelError;
 use crate::model::Unknown;
-use crate::model::disk;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
+use crate::model::target::Target;
+use crate::model::target::clash;
+use crate::model::target::directory_of;
 use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
@@ -128,7 +133,7 @@ impl std::fmt::Display for Packed {
         }
         let left_out = [
             (self.left_out.duplicates, "rows left out: the word stood before"),
-            (self.left_out.non_finite, "rows left out: NaN or infinity"),
+            (self.left_out.non_finite, "rows left out: NaN, infinity, or too long"),
             (self.left_out.zero_rows, "rows left out: all zeros"),
             (self.left_out.bad_utf8, "rows left out: the word is not UTF-8"),
             (self.left_out.empty_words, "rows left out: the word is empty"),
@@ -170,6 +175,12 @@ pub enum PackError {
         /// The file.
         path: PathBuf,
     },
+    /// Vectors of which every row was left out, or that have none.
+    #[error("{}: the input holds no usable row", path.display())]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+    },
     /// Options that contradict each other or the input.
     #[error("{0}")]
     Options(String),
@@ -189,12 +200,17 @@ impl PackError {
 
 /// Packs a model file.
 pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
-    let (output, _) = disk::resolve(&options.output).map_err(|source| ModelError::Io {
+    let sources = options.source.files();
+    let read = sources.iter().chain(&options.counts).chain(&options.corpus);
+    if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
+        return Err(PackError::Options(problem));
+    }
+    let target = Target::of(&options.output).map_err(|source| ModelError::Io {
         path: options.output.clone(),
         action: "write to",
         source,
     })?;
-    let directory = disk::directory_of(&output);
+    let directory = directory_of(&target.path);
     let spooled = PackError::spool(directory);
     let mut reader = format::open(&options.source)?;
     check(options, reader.as_ref())?;
@@ -203,7 +219,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     let intake = Intake::read(reader.as_mut(), &policy, directory, &Progress::bytes("reading"))?;
     let Intake { words, mut rows, counts, left_out } = intake;
     if words.is_empty() {
-        return Err(PackError::Options("the input holds no usable row".to_owned()));
+        return Err(PackError::NoRows { path: options.source.path.clone() });
     }
     let tables = VocabularyTables::build(words.iter());
     let counts = gather_counts(options, counts, &tables)?;
@@ -264,6 +280,10 @@ fn read_buckets(
     while reader.next_bucket(&mut row)? {
         if let Some(value) = row.iter().find(|value| !value.is_finite()) {
             let problem = format!("n-gram row {} holds {value}", buckets.len());
+            return Err(PackError::Row { place: reader.place(), problem });
+        }
+        if vector::norm(Row::F32(&row)) > LONGEST {
+            let problem = format!("n-gram row {} is longer than {LONGEST:e}", buckets.len());
             return Err(PackError::Row { place: reader.place(), problem });
         }
         buckets.push(&row).map_err(PackError::spool(directory))?;

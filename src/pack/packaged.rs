@@ -15,8 +15,6 @@ use std::path::Path;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::model::disk;
-use crate::model::disk::Disk;
-use crate::model::disk::LocalDisk;
 use crate::model::format::Dtype;
 use crate::model::writer::Source;
 use crate::model::writer::Table;
@@ -41,9 +39,7 @@ impl<'t> Packaged<'t> {
         dtype: Dtype,
         directory: &Path,
     ) -> io::Result<Self> {
-        let path = disk::temporary_name(directory, "packed");
-        let file = LocalDisk.create(&path)?;
-        LocalDisk.remove(&path)?;
+        let file = disk::nameless(directory)?;
         Ok(Self {
             out: BufWriter::with_capacity(1 << 20, file),
             transform,

@@ -14,8 +14,6 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::model::disk;
-use crate::model::disk::Disk;
-use crate::model::disk::LocalDisk;
 
 /// Bytes moved at once.
 const BUFFER: usize = 1 << 20;
@@ -31,9 +29,7 @@ pub struct Spool {
 impl Spool {
     /// An empty table in `directory`, the one the model will be written to.
     pub fn create(directory: &Path, dims: usize) -> io::Result<Self> {
-        let path = disk::temporary_name(directory, "rows");
-        let file = LocalDisk.create(&path)?;
-        LocalDisk.remove(&path)?;
+        let file = disk::nameless(directory)?;
         Ok(Self { out: BufWriter::with_capacity(BUFFER, file), dims, rows: 0 })
     }
 

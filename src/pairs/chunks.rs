@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::metrics::random::Random;
+use crate::random::Random;
 
 /// Words between the two chunks of a related couple, so that no phrase runs from one into the other.
 const GAP: usize = 2;

@@ -4,7 +4,6 @@
 //! known before the last. Only then does the user's file change, whole. Which couples stand in it
 //! is not known here.
 
-use std::fs;
 use std::fs::File;
 use std::io;
 use std::io::BufWriter;
@@ -18,8 +17,10 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::model::disk;
-use crate::model::disk::Disk;
 use crate::model::disk::LocalDisk;
+use crate::model::target::Target;
+use crate::model::target::clash;
+use crate::model::target::directory_of;
 use crate::pairs::PairsError;
 
 /// Bytes moved at once.
@@ -62,8 +63,7 @@ impl std::fmt::Display for Rows {
 /// A file of couples on its way.
 pub(super) struct Output {
     written: Rows,
-    target: PathBuf,
-    mode: u32,
+    target: Target,
     sink: Sink,
 }
 
@@ -80,13 +80,11 @@ impl Output {
             let problem = format!("-o: {name}: .zst is not written; end the name in .tsv or .gz");
             return Err(PairsError::Options(problem));
         }
-        let (target, mode) = disk::resolve(path).map_err(failed(path))?;
-        let same = |input: &PathBuf| fs::canonicalize(input).is_ok_and(|input| input == target);
-        if inputs.iter().any(same) {
-            let problem = format!("-o: {name} is one of the files that are read");
+        if let Some(problem) = clash(&[("-o", path)], inputs.iter().map(PathBuf::as_path)) {
             return Err(PairsError::Options(problem));
         }
-        let file = nameless(disk::directory_of(&target)).map_err(failed(path))?;
+        let target = Target::of(path).map_err(failed(path))?;
+        let file = disk::nameless(directory_of(&target.path)).map_err(failed(path))?;
         let file = BufWriter::with_capacity(BUFFER, file);
         let sink = if name.ends_with(".gz") {
             Sink::Gzip(GzEncoder::new(file, Compression::default()))
@@ -94,7 +92,7 @@ impl Output {
             Sink::Plain(file)
         };
         let written = Rows { path: path.to_owned(), ..Rows::default() };
-        let mut output = Self { written, target, mode, sink };
+        let mut output = Self { written, target, sink };
         output.write("label\ttext1\ttext2\n")?;
         Ok(output)
     }
@@ -123,12 +121,12 @@ impl Output {
 
     /// Puts the rows in the place of the user's file.
     pub(super) fn finish(self) -> Result<Rows, PairsError> {
-        let Self { mut written, target, mode, sink } = self;
+        let Self { mut written, target, sink } = self;
         let failed = failed(&written.path);
         let moved = sink.into_file().and_then(|mut rows| {
             let bytes = rows.stream_position()?;
             rows.rewind()?;
-            disk::replace(&LocalDisk, &target, mode, bytes, |file| io::copy(&mut rows, file))
+            disk::replace(&LocalDisk, &target, bytes, |file| io::copy(&mut rows, file))
         });
         written.bytes = moved.map_err(failed)?;
         Ok(written)
@@ -151,13 +149,6 @@ impl Sink {
         };
         file.into_inner().map_err(io::IntoInnerError::into_error)
     }
-}
-
-fn nameless(directory: &Path) -> io::Result<File> {
-    let path = disk::temporary_name(directory, "couples");
-    let file = LocalDisk.create(&path)?;
-    LocalDisk.remove(&path)?;
-    Ok(file)
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> PairsError {

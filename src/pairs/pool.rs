@@ -6,10 +6,10 @@
 //! allow, exactly once under either label, and no text gives its label away. Until enough
 //! wait, couples are owed; the debt is paid at the end by those that are left.
 
-use crate::metrics::random::Random;
 use crate::pairs::PairsError;
 use crate::pairs::output::Label;
 use crate::pairs::output::Output;
+use crate::random::Random;
 
 /// Chunks that wait: some 400 articles of an encyclopaedia, and a few megabytes.
 const WAITING: usize = 1 << 14;

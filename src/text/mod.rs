@@ -15,6 +15,7 @@ mod contractions;
 mod cues;
 mod emoji;
 mod entities;
+mod length;
 mod normalisation;
 mod plain;
 mod presets;
@@ -26,6 +27,7 @@ mod tokens;
 mod web;
 mod window;
 
+pub use length::about;
 pub use normalisation::Accents;
 pub use normalisation::Case;
 pub use normalisation::Cjk;

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -19,7 +18,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::model::disk;
-use crate::model::disk::LocalDisk;
 use crate::train::TrainError;
 
 /// Where the state of one run is kept.
@@ -74,10 +72,7 @@ impl Checkpoint {
         }
         let bytes = safetensors::serialize(views, Some(metadata))
             .map_err(|error| self.problem(error.to_string()))?;
-        let (target, mode) = disk::resolve(&self.path).map_err(|source| self.unwritten(source))?;
-        let size = bytes.len() as u64;
-        disk::replace(&LocalDisk, &target, mode, size, |file| file.write_all(&bytes))
-            .map_err(|source| self.unwritten(source))
+        disk::replace_by(&self.path, &bytes).map_err(|source| self.unwritten(source))
     }
 
     /// The state that an earlier run of the same identity left, if any.
@@ -142,12 +137,6 @@ pub fn beside(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".checkpoint");
     name.into()
-}
-
-/// Whether two paths name one file. With `--restart` the checkpoint is removed, so it must be none
-/// that is read or written.
-pub fn same_file(one: &Path, other: &Path) -> bool {
-    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|o| o == one))
 }
 
 fn json(path: &Path, value: &impl Serialize) -> Result<String, TrainError> {

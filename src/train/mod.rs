@@ -5,6 +5,7 @@
 //! (see [`checkpoint`]). How texts are scored with what was learned is the methods' part.
 
 pub mod checkpoint;
+mod outputs;
 #[cfg(feature = "train-ranker")]
 pub mod ranker;
 pub mod sampling;

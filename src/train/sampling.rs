@@ -1,7 +1,7 @@
 //! Random choices that training makes: numbers that fix themselves by a seed and a place in the
 //! run, so that no state of a generator has to be kept; and words drawn by how frequent they are.
 
-use crate::metrics::random::Random;
+use crate::random::Random;
 
 /// The generator of one piece of work, told by the seed of the run and where the piece stands in
 /// it, and thus the same however often the run was interrupted before.

@@ -66,7 +66,7 @@ class Pages:
         """What the command shown on the page answers."""
         command = self.browser.run("return document.querySelector('#command-text').textContent")
         assert command.startswith("curl ") and (not self.key or self.key not in command), command
-        environment = {**os.environ, "COGNATE_KEY": self.key or ""}
+        environment = {**os.environ, "API_KEY": self.key or ""}
         ran = subprocess.run(
             ["sh", "-c", command + " -sS"], env=environment, capture_output=True, text=True, timeout=30
         )

@@ -142,6 +142,14 @@ const BREACHES: &[Breach] = &[
         },
         |e| is_metadata(e, "unknown"),
     ),
+    (
+        "a hash length that overflows",
+        |c| {
+            let rules = r#"{"policy":"fallback","suffixes":[],"min_stem":3,"parts":true,"#;
+            set(c, "unknown", &format!("{rules}\"hash_norm\":1e20}}"));
+        },
+        |e| is_metadata(e, "unknown"),
+    ),
     ("odd frequency", |c| set(c, "frequency", "often"), |e| is_metadata(e, "frequency")),
     ("tokens no number", |c| set(c, "tokens", "many"), |e| is_metadata(e, "tokens")),
     ("subword without a section", |c| set(c, "unknown", "{\"policy\":\"subword\"}"), is_missing),
@@ -214,6 +222,11 @@ const BREACHES: &[Breach] = &[
     ),
     ("a scale of 0", |c| c.data_of("scales")[..4].fill(0), is_number),
     ("a scale below 0", |c| c.data_of("scales")[3] |= 0x80, is_number),
+    (
+        "a scale that makes a vector too long",
+        |c| c.data_of("scales")[4..8].copy_from_slice(&1e16_f32.to_le_bytes()),
+        |e| matches!(e, FormatError::Length { name, row: 1 } if name == "vectors"),
+    ),
     (
         "an idf of NaN",
         |c| c.data_of("idf")[..4].copy_from_slice(&f32::NAN.to_le_bytes()),

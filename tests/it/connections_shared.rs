@@ -12,8 +12,8 @@ use axum::Router;
 use cognate::http::ConnectionMetrics;
 use cognate::http::Listener;
 use cognate::http::Settings;
-use cognate::http::stop::Drained;
-use cognate::http::stop::Orders;
+use cognate::http::net::shutdown::Drained;
+use cognate::http::net::shutdown::ShutdownTrigger;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -34,7 +34,7 @@ pub fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
 /// A listener being served.
 pub struct Served {
     pub address: SocketAddr,
-    pub orders: Orders,
+    pub orders: ShutdownTrigger,
     pub ended: JoinHandle<Drained>,
     open: Arc<AtomicU64>,
     refused: Arc<AtomicU64>,
@@ -49,7 +49,7 @@ impl Served {
         };
         let listener = Listener::bind(settings.listen, settings, metrics).unwrap();
         let address = listener.local_addr();
-        let (orders, stop) = Orders::new();
+        let (orders, stop) = ShutdownTrigger::new();
         let ended = tokio::spawn(listener.serve(router, stop));
         Self { address, orders, ended, open, refused }
     }

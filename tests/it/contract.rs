@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
+use cognate::http::document;
 use cognate::http::error::Code;
-use cognate::http::openapi::{ROUTES, document};
+use cognate::http::routes::{ANY, ROUTES};
 use cognate::model::Model;
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ async fn bodies_are_refused_by_name_and_place() {
         (br#"{"a":"a","b":"b"} {}"#.to_vec(), 400, "malformed_json", ""),
         (br#"{"a":"a","b":"b","threshold":NaN}"#.to_vec(), 400, "malformed_json", ""),
         (b"".into(), 400, "malformed_json", ""),
-        (br#"{"a":"a","a":"a","b":"b"}"#.to_vec(), 422, "invalid_field", ""),
+        (br#"{"a":"a","a":"a","b":"b"}"#.to_vec(), 422, "invalid_field", "/a"),
         (br#"{"a":"a","b":"b","metod":"wmd"}"#.to_vec(), 422, "invalid_field", "/metod"),
         (br#"{"a":"a"}"#.to_vec(), 422, "invalid_field", "/b"),
         (b"{}".into(), 422, "invalid_field", "/pairs"),
@@ -117,6 +118,12 @@ async fn a_text_that_is_cut_is_listed() {
     assert_eq!(answer["truncated"], json!([1]));
     let cut = app.ask("/similarity", json!({"a": "the new city", "b": "town"})).await;
     assert_eq!(answer["scores"][1], cut["scores"][0]);
+    let body = json!({"a": "quake", "b": "the new city of quakes", "truncate": true});
+    let explained = app.ask("/explain", body).await;
+    assert_eq!(
+        (&explained["a"]["truncated"], &explained["b"]["truncated"]),
+        (&json!(null), &json!(true))
+    );
 }
 
 #[tokio::test]
@@ -147,6 +154,19 @@ async fn answers_and_work_beyond_any_deadline_are_refused_at_once() {
     let app = TestApp::with(|settings| settings.response_bytes = 1 << 10);
     let texts = json!({"texts": vec!["quake"; 100], "method": "avg-cos"}).to_string();
     app.post("/embed", texts).await.refusal(422, "response_too_large");
+    let many = |text: &str| vec![json!(text); 200];
+    let words = "quake city town new york ".repeat(10);
+    for (path, body) in [
+        ("/similarity", json!({"pairs": vec![json!(["quake", "city"]); 200]})),
+        ("/rank", json!({"query": "quake", "candidates": many("city")})),
+        ("/rank", json!({"query": "quake", "candidates": [words.repeat(5)], "return_text": true})),
+        ("/explain", json!({"a": words, "b": words})),
+    ] {
+        let problem = app.post(path, body.to_string()).await.refusal(422, "response_too_large");
+        assert!(problem["detail"].as_str().unwrap().contains("response_bytes"), "{problem}");
+    }
+    let best = json!({"query": "quake", "candidates": many("city"), "top_k": 5});
+    assert_eq!(app.post("/rank", best.to_string()).await.status, 200, "only the best are told");
     // Vectors of many dimensions, so that a short body is work enough for a deadline that reading it
     // cannot miss.
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
@@ -167,12 +187,13 @@ async fn a_deadline_is_kept_and_nothing_runs_on() {
         settings.compute_deadline_ms = 5;
         settings.compute_threads = Some(1);
     });
-    let words = "earthquake ".repeat(370);
-    let pairs = json!({"pairs": vec![json!([words, words]); 800], "method": "avg-cos"}).to_string();
+    // Words that are not listed take longer than words are weighed by.
+    let words = "zqxv ".repeat(400);
+    let pairs = json!({"pairs": vec![json!([words, words]); 100], "method": "avg-cos"}).to_string();
     let problem = app.post("/similarity", pairs).await.refusal(503, "deadline_exceeded");
     assert_eq!(problem["retry_after_s"], 1);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(app.app.compute.census(), (0, 0));
+    assert_eq!(app.app.compute.counts(), (0, 0));
     assert_eq!(app.app.admission.in_use(), 0);
 }
 
@@ -255,9 +276,7 @@ async fn a_full_house_refuses_at_once() {
     let mut long = post("/similarity", five);
     long.headers_mut().insert("content-length", "100000".parse().unwrap());
     let held = (0..5).map(|_| app.app.admission.admit().unwrap()).collect::<Vec<_>>();
-    let answer = app.send(long).await;
-    answer.refusal(503, "overloaded");
-    assert_eq!(answer.header("connection"), "close", "its body is not read");
+    app.send(long).await.refusal(503, "overloaded");
     drop(held);
     let page = app.get("/metrics").await.text();
     assert!(page.contains("cognate_shed_total{reason=\"admission\"} 2\n"), "{page}");
@@ -313,7 +332,7 @@ fn the_document_lists_every_route_status_and_code() {
     for route in ROUTES.iter().filter(|route| route.documented) {
         let operation = &document["paths"][route.path][route.verb.to_lowercase()];
         assert!(operation["responses"]["200"].is_object(), "{} {}", route.verb, route.path);
-        for code in route.codes {
+        for code in route.codes.iter().chain(ANY) {
             let response = &operation["responses"][code.status().as_str()];
             let text = response["description"].as_str().unwrap_or("");
             assert!(text.contains(&format!("`{}`", code.name())), "{} {}", route.path, code.name());
@@ -327,4 +346,43 @@ fn the_document_lists_every_route_status_and_code() {
     listed.extend([Code::NotFound, Code::MethodNotAllowed]);
     let missing: Vec<_> = Code::ALL.iter().filter(|code| !listed.contains(code)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[tokio::test]
+async fn pointers_lead_to_the_text_at_fault_however_it_is_given() {
+    let app = TestApp::new();
+    for (path, body, pointer) in [
+        ("/embed", json!({"texts": ""}), "/texts"),
+        ("/embed", json!({"texts": ["a", ""]}), "/texts/1"),
+        ("/rank", json!({"query": "q", "candidates": ["a", ""]}), "/candidates/1"),
+        ("/rank", json!({"query": "q", "candidates": ["a", {"text": ""}]}), "/candidates/1/text"),
+        ("/rank", json!({"query": "", "candidates": ["a"]}), "/query"),
+        ("/similarity", json!({"a": "a", "b": ""}), "/b"),
+    ] {
+        let problem = app.post(path, body.to_string()).await.refusal(422, "empty_text");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}");
+    }
+    let words = json!({"query": "q", "candidates": ["a"], "min_score": "0"}).to_string();
+    let problem = app.post("/rank", words).await.refusal(422, "invalid_field");
+    assert!(problem["detail"].as_str().unwrap().ends_with("expected a number"), "{problem}");
+    let huge = r#"{"query":"q","candidates":["a"],"top_k":18446744073709551616}"#;
+    app.post("/rank", huge).await.refusal(422, "out_of_range");
+}
+
+#[tokio::test]
+async fn a_threshold_comes_back_as_it_was_given() {
+    let app = TestApp::new();
+    let asked = json!({"a": "quake", "b": "quake", "threshold": 0.1});
+    assert_eq!(app.ask("/similarity", asked).await["threshold"], json!(0.1));
+    let score = app.ask("/similarity", json!({"a": "the quake", "b": "city"})).await;
+    let same = json!({"a": "the quake", "b": "city", "threshold": score["scores"][0]});
+    assert_eq!(app.ask("/similarity", same).await["related"], json!([true]), "{score}");
+}
+
+#[tokio::test]
+async fn names_of_files_that_are_no_text_are_not_found() {
+    let app = TestApp::new();
+    for path in ["/assets/%ff", "/docs/%ff"] {
+        app.get(path).await.refusal(404, "not_found");
+    }
 }

@@ -204,9 +204,10 @@ fn what_cannot_be_measured_is_refused_with_a_code_and_a_place() {
     said(&["sts", "good.tsv", "--baseline", "mean"], 2, &["`mean`", "nearest"]);
     said(&["sts", "good.tsv", "--methods", "dynamax-sif"], 2, &["dynamax-sif", "--counts"]);
     said(&["sts", "good.tsv", "--measure", "angle"], 2, &["angle"]);
-    said(&["ranking", "good.tsv", "--at", "0"], 2, &["ranks from 1"]);
+    said(&["ranking", "good.tsv", "--at", "0"], 2, &["--at", "0 is not in 1..=1000000"]);
     said(&["sts"], 2, &["<FILES>"]);
-    said(&["sts", "good.tsv", "--html", "no/such/folder.html"], 1, &["no/such/folder.html"]);
+    let unwritten = ["cannot write no/such/folder.html: No such file"];
+    said(&["sts", "good.tsv", "--html", "no/such/folder.html"], 1, &unwritten);
     let left_out = eval(folder.path(), &["sts", "good.tsv", "--resamples", "50"]);
     let shown = String::from_utf8(left_out.stdout).unwrap();
     assert!(shown.contains("not measured: dynamax-sif (the model has no word counts"), "{shown}");

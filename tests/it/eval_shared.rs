@@ -12,8 +12,8 @@ fn figures(folder: &Path, arguments: &[&str]) -> Value {
     let program = env!("CARGO_BIN_EXE_cognate");
     let model = folder.join("glove.safetensors");
     if !model.exists() {
-        let vectors = shared_data("vectors/glove.6B.100d.safetensors").unwrap();
-        let words = shared_data("vectors/vocab.txt").unwrap();
+        let vectors = shared_data("vectors/glove.6B.100d.safetensors");
+        let words = shared_data("vectors/vocab.txt");
         let mut pack = Command::new(program);
         pack.arg("pack").arg(vectors).arg("--vocabulary").arg(words).arg("-o").arg(&model);
         assert!(pack.args(["--dtype", "f16"]).output().unwrap().status.success());
@@ -30,8 +30,9 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn averaged_glove_has_its_known_figures_and_runs_their_published_ones() {
-    let (Some(sts), Some(ranking)) = (shared_data("sts"), shared_data("ranking")) else { return };
+    let (sts, ranking) = (shared_data("sts"), shared_data("ranking"));
     let folder = tempfile::tempdir().unwrap();
     let methods = ["--methods", "avg-cos", "--resamples", "10"];
 
@@ -57,7 +58,7 @@ fn averaged_glove_has_its_known_figures_and_runs_their_published_ones() {
     let known =
         [("tweets/crisislex-pairs-validation.tsv", 0.655), ("text/wiki-pairs-valid.tsv.gz", 0.819)];
     for (file, area) in known {
-        let file = shared_data(file).unwrap();
+        let file = shared_data(file);
         let report = figures(folder.path(), &["pairs", text(&file), "--methods", "avg-cos"]);
         let found = report["files"][0]["results"][0]["roc_auc"].as_f64().unwrap();
         assert!((found - area).abs() < 0.025, "{file:?}: {found:.3}, known {area}");

@@ -19,8 +19,8 @@ struct Loaded {
     buckets: Vec<Vec<f32>>,
 }
 
-fn load(name: &str) -> Option<Loaded> {
-    let path = shared_data(&format!("fixtures/gensim/{name}"))?;
+fn load(name: &str) -> Loaded {
+    let path = shared_data(&format!("fixtures/gensim/{name}"));
     let mut reader = FastTextReader::open(&path, Budget::DEFAULT).unwrap();
     let rule = reader.subword().map(|subword| match subword {
         Subword::NGrams { min, max, buckets } => NGrams { min, max, buckets },
@@ -38,7 +38,7 @@ fn load(name: &str) -> Option<Loaded> {
         loaded.buckets.push(row.clone());
     }
     assert_eq!(reader.rows_hint(), Some(loaded.order.len() as u64));
-    Some(loaded)
+    loaded
 }
 
 impl Loaded {
@@ -64,13 +64,10 @@ fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn every_word_has_the_vector_of_the_text_export() {
-    let Some(model) = load("crime-and-punishment.bin") else {
-        return;
-    };
-    let Some(export) = shared_data("fixtures/gensim/crime-and-punishment.vec") else {
-        return;
-    };
+    let model = load("crime-and-punishment.bin");
+    let export = shared_data("fixtures/gensim/crime-and-punishment.vec");
     let export = std::fs::read_to_string(export).unwrap();
     let mut lines = export.lines();
     assert_eq!(lines.next(), Some("291 5"));
@@ -88,6 +85,7 @@ fn every_word_has_the_vector_of_the_text_export() {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn words_seen_and_unseen_have_the_vectors_that_gensim_gives_them() {
     // File, words, buckets; then words and the first three numbers of their vectors.
     type Expected = (&'static str, [f32; 3]);
@@ -119,7 +117,7 @@ fn words_seen_and_unseen_have_the_vectors_that_gensim_gives_them() {
         ]),
     ];
     for (name, words, buckets, expected) in files {
-        let Some(model) = load(name) else { return };
+        let model = load(name);
         assert_eq!((model.order.len(), model.buckets.len()), (words, buckets), "{name}");
         for (word, vector) in expected {
             assert_close(&model.vector(word)[..3], &vector, 1e-6);
@@ -128,10 +126,9 @@ fn words_seen_and_unseen_have_the_vectors_that_gensim_gives_them() {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn a_supervised_model_gives_its_words_without_its_labels_and_has_no_n_grams() {
-    let Some(model) = load("pang_lee_polarity_fasttext.bin") else {
-        return;
-    };
+    let model = load("pang_lee_polarity_fasttext.bin");
     assert_eq!((model.order.len(), model.rule), (1694, None));
     assert!(model.buckets.is_empty());
     assert!(!model.order.iter().any(|word| word.starts_with(b"__label__")));
@@ -139,11 +136,10 @@ fn a_supervised_model_gives_its_words_without_its_labels_and_has_no_n_grams() {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn files_from_before_the_magic_number_are_refused_with_advice() {
     for name in ["lee_fasttext.bin", "non_ascii_fasttext.bin", "cp852_fasttext.bin"] {
-        let Some(path) = shared_data(&format!("fixtures/gensim/{name}")) else {
-            return;
-        };
+        let path = shared_data(&format!("fixtures/gensim/{name}"));
         let error = FastTextReader::open(&path, Budget::DEFAULT).unwrap_err();
         assert!(matches!(error, ReadError::Unsupported { .. }), "{error}");
         assert!(error.to_string().contains("793712314"), "{error}");

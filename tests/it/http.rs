@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use cognate::engine::Engine;
-use cognate::http::{App, Peer, Settings, Shelf};
+use cognate::http::{App, Models, Peer, Settings};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -50,7 +50,7 @@ impl TestApp {
         let mut settings = Settings::default();
         change(&mut settings);
         let engine = Engine::new(model).unwrap().with_limits(settings.text_limits());
-        Self { app: App::with_models(settings, Shelf::of("tiny", engine)).unwrap() }
+        Self { app: App::with_models(settings, Models::of("tiny", engine)).unwrap() }
     }
 
     /// Sends a request.

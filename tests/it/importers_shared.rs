@@ -65,13 +65,11 @@ fn row(model: &Model, id: u32) -> Vec<f32> {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn one_slice_of_glove_in_four_formats_becomes_one_model() {
     let mut models = Vec::new();
     for ending in ["glove.txt", "word2vec.txt", "word2vec.bin", "npy"] {
-        let Some(path) = shared_data(&format!("vectors/slice/glove.6B.100d.top2000.{ending}"))
-        else {
-            return;
-        };
+        let path = shared_data(&format!("vectors/slice/glove.6B.100d.top2000.{ending}"));
         let (packed, model) = packed(&path, "glove-6b");
         assert_eq!((packed.words, packed.dims), (2000, 100), "{ending}");
         models.push((ending, model));
@@ -88,10 +86,9 @@ fn one_slice_of_glove_in_four_formats_becomes_one_model() {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn a_text_gets_the_vectors_that_fasttext_gives_its_words() {
-    let Some(path) = shared_data("fixtures/gensim/crime-and-punishment.bin") else {
-        return;
-    };
+    let path = shared_data("fixtures/gensim/crime-and-punishment.bin");
     let (packed, model) = packed(&path, "fasttext");
     assert_eq!((packed.words, packed.dims, packed.counted_words), (291, 5, 291));
     assert_eq!(*model.unknown(), Unknown::Subword);
@@ -114,10 +111,9 @@ fn a_text_gets_the_vectors_that_fasttext_gives_its_words() {
 
 #[cfg(feature = "model2vec")]
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn a_text_gets_the_embedding_that_model2vec_gives_it() {
-    let Some(folder) = shared_data("fixtures/model2vec-float32") else {
-        return;
-    };
+    let folder = shared_data("fixtures/model2vec-float32");
     let (packed, model) = packed(&folder, "bert");
     assert_eq!((packed.words, packed.dims), (29_523, 2));
     let phrase = model.phrase("hello world");
@@ -140,11 +136,10 @@ fn a_text_gets_the_embedding_that_model2vec_gives_it() {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn what_is_refused_leaves_nothing_behind() {
     let refused = |name: &str, format: Option<Format>, expected: &str| {
-        let Some(path) = shared_data(&format!("fixtures/gensim/{name}")) else {
-            return;
-        };
+        let path = shared_data(&format!("fixtures/gensim/{name}"));
         let folder = tempfile::tempdir().unwrap();
         let source = Source { format, ..Source::at(path) };
         let error = pack::pack(&options(source, folder.path(), "plain")).unwrap_err();

@@ -2,16 +2,23 @@
 //! effect where it was copied.
 
 use std::fs::File;
+use std::fs::Permissions;
 use std::io::Read;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
+use std::time::SystemTime;
 
+use cognate::model::Look;
 use cognate::model::Model;
 use cognate::model::OpenOptions;
 use cognate::model::Storage;
@@ -119,26 +126,88 @@ fn a_signal_that_somebody_sent_ends_the_process_without_blaming_a_file() {
     assert!(!process.log().contains(WORDS), "{}", process.log());
 }
 
-#[test]
-fn a_model_knows_whether_its_file_is_as_it_was() {
+/// A folder with the tiny model in it, and its bytes.
+fn written() -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     let bytes = support::tiny(Dtype::F32);
     std::fs::write(&path, &bytes).unwrap();
-    let open =
-        |storage| Model::open(&path, &OpenOptions { storage, ..OpenOptions::default() }).unwrap();
-    let (mapped, copied) = (open(Storage::Map), open(Storage::Copy));
-    assert!(mapped.intact() && copied.intact() && !mapped.damaged());
-    // File times are as fine as the kernel's clock ticks.
-    std::thread::sleep(Duration::from_millis(20));
+    (folder, path, bytes)
+}
+
+fn open(path: &Path, storage: Storage) -> Model {
+    Model::open(path, &OpenOptions { storage, ..OpenOptions::default() }).unwrap()
+}
+
+/// Gives a file another time, as `touch` does.
+fn touch(path: &Path, seconds: u64) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+}
+
+#[test]
+fn a_model_knows_whether_its_file_has_the_bytes_it_was_opened_with() {
+    let (folder, path, bytes) = written();
+    let (mapped, copied) = (open(&path, Storage::Map), open(&path, Storage::Copy));
+    assert_eq!((mapped.look_again(), mapped.untouched()), (Look::Same, true));
     let file = File::options().write(true).open(&path).unwrap();
-    file.write_all_at(&bytes[bytes.len() - 1..], bytes.len() as u64 - 1).unwrap();
-    assert!(!mapped.intact() && mapped.damaged());
-    assert!(!copied.damaged(), "a copy has nothing to fear");
-    // Another file at the same path is how models are replaced, and harms nothing.
-    let mapped = open(Storage::Map);
+    let write = |byte: u8, at: usize, seconds: u64| {
+        file.write_all_at(&[byte], at as u64).unwrap();
+        touch(&path, seconds);
+    };
+    // The last byte of a tensor, one of the header, one of the padding between tensors.
+    let padding = (0..bytes.len()).rev().find(|&at| bytes[at..].starts_with(&[0; 9])).unwrap();
+    for (turn, at) in (1..).zip([bytes.len() - 1, 100, padding]) {
+        write(bytes[at] ^ 1, at, turn * 10);
+        assert!(!mapped.untouched() && !mapped.damaged(), "nobody looked yet");
+        assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Damaged, true), "{at}");
+        assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Same, true));
+        write(bytes[at], at, turn * 10 + 1);
+        assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Sound, false), "{at}");
+    }
+    touch(&path, 1000);
+    assert_eq!((mapped.look_again(), mapped.look_again()), (Look::Sound, Look::Same));
+    file.set_len(bytes.len() as u64 - 1).unwrap();
+    assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Damaged, true));
+    assert_eq!((copied.look_again(), copied.damaged()), (Look::Same, false), "nothing to fear");
+    drop(folder);
+}
+
+/// Another file at the same path is how models are replaced; links and modes are no bytes.
+#[test]
+fn what_is_done_to_names_and_modes_of_a_file_is_not_done_to_its_bytes() {
+    let (folder, path, bytes) = written();
+    let mapped = open(&path, Storage::Map);
+    let link = folder.path().join("link");
+    std::fs::hard_link(&path, &link).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+    assert!(mapped.untouched());
+    std::fs::rename(&link, folder.path().join("moved")).unwrap();
     let other = folder.path().join("other");
     std::fs::write(&other, &bytes).unwrap();
     std::fs::rename(&other, &path).unwrap();
-    assert!(!mapped.damaged());
+    assert!(mapped.untouched() && mapped.look_again() == Look::Same);
+}
+
+#[test]
+fn a_file_opens_while_others_link_it_and_change_its_mode() {
+    let (folder, path, _) = written();
+    let link = folder.path().join("link");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::fs::hard_link(&path, &link).unwrap();
+                std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+                std::fs::remove_file(&link).unwrap();
+            }
+        });
+        let opened = std::panic::catch_unwind(|| {
+            for storage in [Storage::Map, Storage::Copy].into_iter().cycle().take(400) {
+                open(&path, storage);
+            }
+        });
+        done.store(true, Ordering::Relaxed);
+        opened.unwrap();
+    });
 }

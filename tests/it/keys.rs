@@ -1,13 +1,14 @@
 //! API keys and their quotas: the file, who is let in, and how often.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cognate::http::keys;
-use cognate::http::keys::{FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS};
-use cognate::http::keys::{Refused, Scope};
-use cognate::http::quota::{Quota, RetryAfter};
+use cognate::http::auth::keys;
+use cognate::http::auth::keys::{FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS};
+use cognate::http::auth::keys::{Refused, Scope};
+use cognate::http::auth::quota::Quota;
 use governor::clock::FakeRelativeClock;
 
 fn line(id: &str, scope: Scope, key: &str) -> String {
@@ -138,27 +139,55 @@ fn too_many_keys_and_too_large_files_are_refused() {
 fn a_quota_counts_each_key_for_itself_and_refills() {
     let clock = FakeRelativeClock::default();
     let quota = Quota::with_clock(2, Some(2), clock.clone());
-    assert_eq!(quota.per_second(), Some(2));
+    let take = |key: usize| quota.bucket(key).unwrap().take(NonZeroU32::MIN);
+    assert_eq!(quota.bucket(0).unwrap().per_second().get(), 2);
     for _ in 0..2 {
-        assert_eq!(quota.check(0), Ok(()));
+        assert_eq!(take(0), Ok(()));
     }
-    assert_eq!(quota.check(0), Err(RetryAfter { seconds: 1 }));
-    assert_eq!(quota.check(1), Ok(()));
+    assert_eq!(take(0), Err(Duration::from_millis(500)));
+    assert_eq!(take(1), Ok(()));
     clock.advance(Duration::from_millis(499));
-    assert_eq!(quota.check(0), Err(RetryAfter { seconds: 1 }));
+    assert_eq!(take(0), Err(Duration::from_millis(1)));
     clock.advance(Duration::from_millis(2));
-    assert_eq!(quota.check(0), Ok(()));
-    assert_eq!(quota.check(0), Err(RetryAfter { seconds: 1 }));
+    assert_eq!(take(0), Ok(()));
+    assert!(take(0).is_err());
     clock.advance(Duration::from_secs(3600));
-    let within = (0..100).filter(|_| quota.check(0).is_ok()).count();
+    let within = (0..100).filter(|_| take(0).is_ok()).count();
     assert_eq!(within, 2);
+}
+
+#[test]
+fn a_bucket_gives_several_requests_at_once_and_never_more_than_it_holds() {
+    let clock = FakeRelativeClock::default();
+    let quota = Quota::with_clock(1, Some(10), clock.clone());
+    let take = |requests: u32| quota.bucket(0).unwrap().take(NonZeroU32::new(requests).unwrap());
+    assert_eq!(take(7), Ok(()));
+    assert_eq!(take(7), Err(Duration::from_millis(400)));
+    clock.advance(Duration::from_millis(400));
+    assert_eq!(take(7), Ok(()));
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(take(1000), Ok(()), "as many as there are in a second");
+    assert!(take(1).is_err());
+}
+
+#[test]
+fn a_key_that_stays_goes_on_with_its_quota() {
+    let same = |key: &str| line(key, Scope::Query, key);
+    let (old, new) = (["a", "b"].map(same).join("\n"), ["c", "b"].map(same).join("\n"));
+    let (old, new) = (parse(&old).unwrap(), parse(&new).unwrap());
+    assert_eq!(new.places_in(&old), [None, Some(1)]);
+    let before = Quota::new(2, Some(1));
+    let take = |quota: &Quota, key: usize| quota.bucket(key).unwrap().take(NonZeroU32::MIN);
+    assert!((0..2).all(|key| take(&before, key).is_ok()));
+    let after = Quota::new(2, Some(1)).going_on(&before, &new.places_in(&old));
+    assert!(take(&after, 0).is_ok(), "a new key begins anew");
+    assert!(take(&after, 1).is_err(), "a reload does not refill the others");
 }
 
 #[test]
 fn without_a_rate_there_is_no_quota() {
     let quota = Quota::new(1, None);
-    assert_eq!(quota.per_second(), None);
-    assert!((0..100_000).all(|_| quota.check(0).is_ok()));
+    assert!(quota.bucket(0).is_none());
 }
 
 #[test]

@@ -5,29 +5,49 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A room and the rooms it may use. A file's room is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("text", &[]),
-    ("kernels", &[]),
+    ("random", &[]),
+    ("kernels", &["random"]),
     ("files", &[]),
     ("page", &[]),
-    ("metrics", &[]),
-    ("model", &["text", "kernels"]),
-    ("methods", &["kernels", "model"]),
+    ("stats", &["random"]),
+    ("model", &["text", "random", "kernels"]),
+    ("methods", &["random", "kernels", "model"]),
     ("engine", &["kernels", "model", "methods"]),
     ("pack", &["text", "kernels", "files", "model", "methods"]),
-    ("train", &["text", "kernels", "files", "page", "metrics", "model", "methods"]),
+    ("train", &["text", "random", "kernels", "files", "page", "stats", "model", "methods"]),
     ("inspect", &["text", "kernels", "model"]),
-    ("pairs", &["text", "files", "metrics", "model"]),
-    ("eval", &["text", "kernels", "files", "page", "metrics", "model", "methods", "engine"]),
+    ("pairs", &["text", "random", "files", "model"]),
+    (
+        "eval",
+        &["text", "random", "kernels", "files", "page", "stats", "model", "methods", "engine"],
+    ),
     ("http", &["model", "methods", "engine"]),
     (
         "cli",
-        &[
-            "text", "metrics", "model", "engine", "http", "pack", "train", "inspect", "pairs",
-            "eval",
-        ],
+        &["text", "stats", "model", "engine", "http", "pack", "train", "inspect", "pairs", "eval"],
     ),
     ("main", &["cli"]),
+];
+
+/// The rooms of `http` and those of them that each may use.
+const MAY_USE_IN_HTTP: [(&str, &[&str]); 15] = [
+    ("error", &[]),
+    ("observe", &["error"]),
+    ("settings", &["observe"]),
+    ("auth", &["error", "settings"]),
+    ("registry", &["error", "settings"]),
+    ("work", &["error", "observe"]),
+    ("request", &["error", "settings", "registry"]),
+    ("net", &["error", "settings", "request"]),
+    ("routes", &["error"]),
+    ("openapi", &["error", "registry", "request", "routes"]),
+    ("app", &["error", "observe", "settings", "auth", "registry", "work", "routes"]),
+    ("middleware", &["error", "observe", "auth", "net", "app"]),
+    ("api", &["error", "auth", "registry", "work", "request", "openapi", "app", "middleware"]),
+    ("router", &["error", "openapi", "app", "middleware", "api"]),
+    ("serve", &["settings", "net", "app"]),
 ];
 
 /// Rooms that may hold `unsafe`, and nothing else may.
@@ -70,6 +90,29 @@ fn imports_point_one_way() {
             for used in code.split("crate::").skip(1) {
                 let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
                 let fine = used == room || allowed.contains(&used) || used.is_empty();
+                assert!(fine, "{name}:{}: `{room}` may not use `{used}`", number + 1);
+            }
+        }
+    });
+}
+
+#[test]
+fn rooms_of_the_service_use_only_those_below_them() {
+    each_source(|name, source| {
+        let Some(inside) = name.strip_prefix("http/").filter(|inside| *inside != "mod.rs") else {
+            return;
+        };
+        let room = inside.split(['/', '.']).next().unwrap();
+        let rule = MAY_USE_IN_HTTP.iter().position(|(known, _)| *known == room);
+        let rule = rule.unwrap_or_else(|| panic!("{name}: a room that no rule names"));
+        let (_, allowed) = MAY_USE_IN_HTTP[rule];
+        let below = |used: &&str| MAY_USE_IN_HTTP[..rule].iter().any(|(known, _)| known == used);
+        assert!(allowed.iter().all(below), "`{room}` is allowed what stands above it");
+        for (number, line) in source.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            for used in code.split("crate::http::").skip(1) {
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                let fine = used == room || allowed.contains(&used);
                 assert!(fine, "{name}:{}: `{room}` may not use `{used}`", number + 1);
             }
         }

@@ -100,7 +100,7 @@ async fn a_full_queue_is_counted_once() {
             app.compute.run(deadline, &app.metrics, wait).await
         })
     };
-    while app.app.compute.census().0 == 0 {
+    while app.app.compute.counts().0 == 0 {
         tokio::task::yield_now().await;
     }
     let pairs = vec![["the quake hits the city", "new york"]; 5000];

@@ -59,29 +59,25 @@ fn assert_embedding(found: &[f32], expected: &Path, tolerance: f32) {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn means_of_rows_are_the_embeddings_that_model2vec_computes() {
-    let Some(folder) = shared_data("fixtures/model2vec-float32") else {
-        return;
-    };
+    let folder = shared_data("fixtures/model2vec-float32");
     let float = load(&folder);
     // 29,528 entries, five of them special.
     assert_eq!((float.order.len(), float.left_out), (29_523, 0));
     assert_embedding(&float.embed(&["hello", "world"]), &folder.join("expected_short.json"), 1e-5);
     assert_embedding(&float.embed(&["hello"; 1000]), &folder.join("expected_long.json"), 1e-5);
 
-    let Some(small) = shared_data("fixtures/model2vec-int8") else {
-        return;
-    };
+    let small = shared_data("fixtures/model2vec-int8");
     let small = load(&small);
     assert_eq!(small.order, float.order);
     assert_embedding(&small.embed(&["hello", "world"]), &folder.join("expected_short.json"), 2e-2);
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn a_quantised_vocabulary_gives_the_same_embedding_and_loses_the_pieces_of_words() {
-    let Some(folder) = shared_data("fixtures/model2vec-vocab-quantized") else {
-        return;
-    };
+    let folder = shared_data("fixtures/model2vec-vocab-quantized");
     let model = load(&folder);
     let expected = folder.join("expected_embeddings.json");
     assert_embedding(&model.embed(&["hello"; 1000]), &expected, 1e-5);
@@ -102,10 +98,9 @@ const WORDS: [&str; 50] = [
 ];
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn fifty_words_fall_into_the_pieces_that_the_tokenizers_library_finds() {
-    let Some(folder) = shared_data("fixtures/model2vec-float32") else {
-        return;
-    };
+    let folder = shared_data("fixtures/model2vec-float32");
     let model = load(&folder);
     let Some(Subword::WordPiece { prefix }) = &model.subword else { panic!("{:?}", model.subword) };
     let index: HashMap<&str, u32> =

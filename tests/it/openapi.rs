@@ -9,13 +9,16 @@ use crate::http::TestApp;
 #[test]
 fn the_committed_document_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/cognate.json");
-    let made = format!("{:#}\n", cognate::http::openapi::document());
-    if std::env::var_os("COGNATE_BLESS").is_some() {
+    let made = format!("{:#}\n", cognate::http::document());
+    if std::env::var_os("TEST_COGNATE_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &made).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(made == committed, "openapi/cognate.json is not current: run with COGNATE_BLESS=1");
+    assert!(
+        made == committed,
+        "openapi/cognate.json is not current: run with TEST_COGNATE_BLESS=1"
+    );
 }
 
 /// What is served names the models, and no more than they can do; else it is the committed one.
@@ -24,7 +27,7 @@ async fn the_served_document_names_the_models() {
     let mut served = TestApp::new().get("/openapi.json").await.json();
     let model = &served["components"]["schemas"]["RankBody"]["properties"]["model"];
     assert_eq!(model["enum"], serde_json::json!(["tiny", null]));
-    let whole = cognate::http::openapi::document();
+    let whole = cognate::http::document();
     let threshold = "/components/schemas/ThresholdSchema/oneOf";
     assert_eq!(served.pointer(threshold).unwrap().as_array().unwrap().len(), 1, "no calibration");
     *served.pointer_mut(threshold).unwrap() = whole.pointer(threshold).unwrap().clone();
@@ -83,6 +86,6 @@ fn no_reference_is_left_hanging() {
             _ => {}
         }
     }
-    let document = cognate::http::openapi::document();
+    let document = cognate::http::document();
     look(&document, &document);
 }

@@ -55,6 +55,15 @@ fn row(model: &Model, word: &str) -> Vec<f32> {
 }
 
 #[test]
+fn a_vector_too_long_to_calculate_with_is_refused_or_left_out() {
+    let folder = folder_with(&[("v.txt", "the 1 2\nfar 1e17 0\ncity 0 1\n")]);
+    let expected = ["`far`", "line 2", "longer than 1e15", "scale the vectors down"];
+    refused(folder.path(), &["v.txt"], 1, &expected);
+    let model = packed(folder.path(), &["v.txt", "--non-finite", "drop"]);
+    assert_eq!(model.vocabulary().words().collect::<Vec<_>>(), ["the", "city"]);
+}
+
+#[test]
 fn glove_text_becomes_a_model_that_answers() {
     let folder = folder_with(&[("v.txt", GLOVE), ("c.tsv", "the\t900\nquake\t60\nzebra\t40\n")]);
     let model = packed(folder.path(), &["v.txt", "--counts", "c.tsv", "--licence", "mine"]);
@@ -139,6 +148,10 @@ fn what_is_wrong_with_a_row_is_named_and_policy_decides() {
         ("zero.txt", "the 1 2\nquake 0 0\ncity 3 4\n"),
         ("empty.txt", ""),
         ("cased.txt", "The 1 2\nthe 3 4\nQuake 1 0\n"),
+        ("typo.txt", "the 1 2,5 3\nquake 1 2 3\ncity 1 2 3\n"),
+        ("zeros.txt", "the 0 0\nquake 0 0\n"),
+        ("returns.txt", "the 1 2\rquake 1 0\r"),
+        ("words.txt", "the first line\rthe second\r"),
     ]);
     std::fs::write(folder.path().join("latin.txt"), b"the 1 2\ncaf\xe9 1 0\n").unwrap();
     let folder = folder.path();
@@ -148,6 +161,16 @@ fn what_is_wrong_with_a_row_is_named_and_policy_decides() {
     refused(folder, &["latin.txt", "--utf8", "strict"], 1, &["line 2", "UTF-8"]);
     refused(folder, &["empty.txt"], 1, &["empty.txt", "empty"]);
     refused(folder, &["absent.txt"], 1, &["absent.txt"]);
+    refused(folder, &["typo.txt"], 1, &["typo.txt, line 1:", "3 numbers", "found `2,5`"]);
+    refused(folder, &["zeros.txt"], 1, &["zeros.txt: the input holds no usable row"]);
+    for returns in [&["returns.txt"][..], &["nan.txt", "--corpus", "words.txt"]] {
+        refused(
+            folder,
+            &[returns, &["--non-finite", "drop"]].concat(),
+            1,
+            &[".txt, line 1: lines end in carriage returns"],
+        );
+    }
     // A folder is read as model2vec's, and this one is none; a build without it says which can.
     let folders = if cfg!(feature = "model2vec") { "config.json" } else { "--features model2vec" };
     refused(folder, &["."], 1, &[folders]);

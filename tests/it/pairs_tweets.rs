@@ -325,3 +325,24 @@ fn bad_rows_are_named_with_file_and_line() {
     refused(folder, &[&arguments[..], &["--where", "good"]].concat(), 2, &["--where", "`=`"]);
     refused(folder, &[&arguments[..], &["--per-tweet", "0"]].concat(), 2, &["--per-tweet"]);
 }
+
+#[test]
+fn what_stands_in_a_file_is_shown_short_and_cannot_steer_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // The second character begins an order to a terminal, and may stand in JSON as it is.
+    let loud = "\u{9b}2J no such column".repeat(50_000);
+    for (name, content) in [
+        ("t.tsv", format!("\u{1b}[2J{loud}\n")),
+        ("t.jsonl", format!("\"{loud}\"\n")),
+        ("u.jsonl", format!("{{\"text\": \"a\", \"time\": \"{loud}\"}}\n")),
+    ] {
+        std::fs::write(folder.join(name), content).unwrap();
+        let output = cognate(folder, &["pairs", "tweets", name, "-o", "out.tsv"]);
+        let message = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("line 1") && message.contains('…'), "{message}");
+        assert!(message.len() < 400, "{} bytes", message.len());
+        assert!(!message.trim_end().contains(char::is_control), "{message:?}");
+    }
+}

@@ -33,7 +33,16 @@ impl Process {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("model.safetensors");
         std::fs::write(&model, support::tiny(Dtype::F32)).unwrap();
-        let mut process = Self::spawn(folder, model, arguments);
+        Self::spawn(folder, model, arguments).ready()
+    }
+
+    /// Serves a model on a free port, and waits until it is ready.
+    pub fn serve(model: &Path, arguments: &[String]) -> Self {
+        Self::start_with(model, arguments).ready()
+    }
+
+    fn ready(self) -> Self {
+        let mut process = self;
         process.until_log("the start", |log| log.contains("\"ready\""));
         let log = process.log();
         let (_, rest) = log.split_once("\"listening\",\"address\":\"").expect("it listens");

@@ -73,10 +73,9 @@ fn a_query_without_a_known_word_leaves_all_unscored() {
 }
 
 #[test]
+#[ignore = "needs the data in ../shared/data"]
 fn most_exact_problems_of_a_real_list_are_never_solved() {
-    let (Some(path), Some(engine)) = (shared_data("sts/stsb-dev.tsv"), glove()) else {
-        return;
-    };
+    let (path, engine) = (shared_data("sts/stsb-dev.tsv"), glove());
     let lines = fs::read_to_string(path).unwrap();
     let mut sentences = lines.lines().filter_map(|line| line.split('\t').nth(1));
     let queries: Vec<&str> = sentences.by_ref().step_by(10).take(20).collect();

@@ -1,12 +1,14 @@
 //! New models taken into use while questions are asked: none is lost, none is answered by two, and
 //! a bad file changes nothing.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use cognate::http::{App, NamedModel, Settings};
+use cognate::model::Storage;
 use cognate::model::format::Dtype;
 use serde_json::json;
 
@@ -113,7 +115,6 @@ async fn a_bad_file_changes_nothing() {
 
 #[tokio::test]
 async fn a_file_changed_in_place_under_its_map_is_noticed() {
-    use cognate::model::Storage;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     replace(&path, &tiny(Dtype::F32));
@@ -136,6 +137,51 @@ async fn a_file_changed_in_place_under_its_map_is_noticed() {
     replace(&path, &tiny(Dtype::F32));
     mapped.app.reload().unwrap();
     assert_eq!(mapped.get("/ready").await.status, 200);
+}
+
+/// Only the damaged model is refused; the server is as ready as its default model.
+#[tokio::test]
+async fn a_damaged_model_is_refused_and_a_touched_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["one", "two"].map(|name| folder.path().join(name));
+    replace(&paths[0], &tiny(Dtype::F32));
+    replace(&paths[1], &tiny(Dtype::I8));
+    let app = app_over(&paths[0], |settings| {
+        settings.model.push(NamedModel { name: "int8".to_owned(), path: paths[1].clone() });
+        settings.model_storage = Storage::Map;
+    });
+    let ask = async |model: &str| {
+        app.app.look_after_models();
+        let question = json!({"a": "the quake", "b": "town", "model": model});
+        app.post("/similarity", question.to_string()).await
+    };
+    let open = |path: &Path| File::options().write(true).open(path).unwrap();
+    let touched = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+    for path in &paths {
+        open(path).set_modified(touched).unwrap();
+    }
+    assert_eq!(ask("default").await.status, 200);
+    assert_eq!(ask("int8").await.status, 200);
+    assert_eq!(app.get("/ready").await.status, 200);
+
+    open(&paths[1]).set_len(1 << 20).unwrap();
+    let problem = ask("int8").await.refusal(503, "not_ready");
+    assert!(problem["detail"].as_str().unwrap().contains("`int8`"), "{problem}");
+    assert_eq!(ask("default").await.status, 200);
+    assert_eq!(app.get("/ready").await.status, 200, "whoever asks for the default is served");
+    let page = app.get("/metrics").await.text();
+    for gauge in ["{model=\"default\"} 1", "{model=\"int8\"} 0"] {
+        assert!(page.contains(&format!("cognate_model_intact{gauge}\n")), "{page}");
+    }
+
+    open(&paths[0]).set_len(1 << 20).unwrap();
+    ask("default").await.refusal(503, "not_ready");
+    app.get("/ready").await.refusal(503, "not_ready");
+    replace(&paths[0], &tiny(Dtype::F32));
+    replace(&paths[1], &tiny(Dtype::I8));
+    app.app.reload().unwrap();
+    assert_eq!(ask("int8").await.status, 200);
+    assert_eq!(app.get("/ready").await.status, 200);
 }
 
 #[test]

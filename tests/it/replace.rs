@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use cognate::model::disk;
-use cognate::model::disk::{Disk, DiskFile};
+use cognate::model::disk::{Disk, DiskFile, LocalDisk};
+use cognate::model::target::Target;
 
 /// What reached the simulated disk, in order.
 #[derive(Debug, Clone)]
@@ -27,7 +28,6 @@ struct Simulated {
     steps: Rc<RefCell<Vec<Step>>>,
     operations: Rc<RefCell<usize>>,
     fail_at: Option<usize>,
-    names: RefCell<Vec<PathBuf>>,
 }
 
 struct SimulatedFile {
@@ -63,19 +63,21 @@ impl Disk for Simulated {
         Ok(())
     }
 
-    fn entries(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
-        Ok(self.names.borrow().clone())
+    fn sweep(&self, _: &Path) -> io::Result<()> {
+        Ok(())
     }
 
-    fn create(&self, path: &Path) -> io::Result<SimulatedFile> {
-        self.step(Step::Create(path.to_owned()))?;
-        Ok(SimulatedFile {
-            path: path.to_owned(),
+    fn create(&self, directory: &Path, _: u32) -> io::Result<(PathBuf, SimulatedFile)> {
+        let path = directory.join("temporary");
+        self.step(Step::Create(path.clone()))?;
+        let file = SimulatedFile {
+            path: path.clone(),
             bytes: Cursor::new(Vec::new()),
             steps: self.steps.clone(),
             operations: self.operations.clone(),
             fail_at: self.fail_at,
-        })
+        };
+        Ok((path, file))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -145,7 +147,8 @@ fn new_bytes() -> Vec<u8> {
 
 fn write_new(disk: &Simulated) -> io::Result<()> {
     let bytes = new_bytes();
-    disk::replace(disk, Path::new(TARGET), 0o644, bytes.len() as u64, |file| file.write_all(&bytes))
+    let target = Target { path: TARGET.into(), mode: Some(0o644) };
+    disk::replace(disk, &target, bytes.len() as u64, |file| file.write_all(&bytes))
 }
 
 /// What the disk may hold after the power went following `steps`: names whose directory was synced
@@ -223,13 +226,46 @@ fn a_temporary_file_left_by_a_crash_is_removed_by_the_next_writer() {
     let other = folder.path().join("keep.txt");
     std::fs::write(&stale, "half a model").unwrap();
     std::fs::write(&other, "mine").unwrap();
-    let written: io::Result<()> =
-        disk::replace(&disk::LocalDisk, &target, 0o640, 3, |file| file.write_all(b"new"));
-    written.unwrap();
+    disk::replace_by(&target, b"new").unwrap();
     assert!(!stale.exists());
     assert!(other.exists());
     assert_eq!(std::fs::read(&target).unwrap(), b"new");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_temporary_file_that_somebody_is_writing_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (theirs, mut file) = LocalDisk.create(folder.path(), 0o600).unwrap();
+    disk::replace_by(&folder.path().join("m.safetensors"), b"new").unwrap();
+    assert!(theirs.exists(), "as where the lock on the folder is not seen by all");
+    file.write_all(b"whole").unwrap();
+    LocalDisk.rename(&theirs, &folder.path().join("theirs")).unwrap();
+    drop(file);
+    disk::replace_by(&folder.path().join("m.safetensors"), b"newer").unwrap();
+    assert_eq!(std::fs::read(folder.path().join("theirs")).unwrap(), b"whole");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn names_of_temporary_files_are_drawn_at_random() {
+    let folder = tempfile::tempdir().unwrap();
+    let made: Vec<_> = (0..4).map(|_| LocalDisk.create(folder.path(), 0o600).unwrap().0).collect();
+    for (at, path) in made.iter().enumerate() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let drawn = name.strip_prefix(disk::TEMPORARY_PREFIX).unwrap();
+        assert!(drawn.len() == 16 && u64::from_str_radix(drawn, 16).is_ok(), "{name}");
+        // A count or the number of the process would make neighbours of them.
+        assert!(made[..at].iter().all(|other| shared_beginning(other, path) < 12), "{made:?}");
+    }
+}
+
+/// Characters that two names of files begin with.
+fn shared_beginning(one: &Path, other: &Path) -> usize {
+    let names = [one, other].map(|path| path.file_name().unwrap().to_str().unwrap());
+    let names = names.map(|name| name.trim_start_matches(disk::TEMPORARY_PREFIX).chars());
+    let [one, other] = names;
+    one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
 #[test]
@@ -239,7 +275,31 @@ fn only_regular_files_are_replaced_and_links_are_followed() {
     let link = folder.path().join("current");
     std::fs::write(&real, "old").unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    assert_eq!(disk::resolve(&link).unwrap().0, real.canonicalize().unwrap());
-    assert!(disk::resolve(folder.path()).is_err());
-    assert!(disk::resolve(Path::new("/dev/null")).is_err());
+    assert_eq!(Target::of(&link).unwrap().path, real.canonicalize().unwrap());
+    assert!(Target::of(folder.path()).is_err());
+    assert!(Target::of(Path::new("/dev/null")).is_err());
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_is_followed_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::create_dir(folder.join("models")).unwrap();
+    // Two links, each relative to its own folder.
+    std::os::unix::fs::symlink("models/current", folder.join("link")).unwrap();
+    std::os::unix::fs::symlink("../models/m-2", folder.join("models/current")).unwrap();
+    disk::replace_by(&folder.join("link"), b"new").unwrap();
+    assert_eq!(std::fs::read(folder.join("models/m-2")).unwrap(), b"new");
+    for link in ["link", "models/current"] {
+        assert!(folder.join(link).symlink_metadata().unwrap().is_symlink(), "{link}");
+    }
+    disk::replace_by(&folder.join("link"), b"newer").unwrap();
+    assert_eq!(std::fs::read(folder.join("models/m-2")).unwrap(), b"newer");
+
+    std::os::unix::fs::symlink("circle", folder.join("circle")).unwrap();
+    let refused = disk::replace_by(&folder.join("circle"), b"new").unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(rustix::io::Errno::LOOP.raw_os_error()));
+    std::os::unix::fs::symlink("absent/m", folder.join("nowhere")).unwrap();
+    let refused = disk::replace_by(&folder.join("nowhere"), b"new").unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::NotFound);
 }

@@ -161,9 +161,7 @@ fn unknown_keys_are_refused_in_every_layer_with_the_nearest_named() {
     let environment = [
         ("COGNATE_BODY_BITES", "1"),
         ("COGNATE_listen", "1"),
-        ("COGNATE_LONG", "1"),
-        ("COGNATE_BLESS", "1"),
-        ("COGNATE_FUZZ_SECONDS", "1"),
+        ("TEST_COGNATE_LONG", "1"),
         ("COGNATE_CONFIG", "x"),
         ("OTHER", "1"),
     ];
@@ -193,9 +191,40 @@ fn models_can_be_a_table_or_a_list_but_not_both() {
     assert_eq!(problems(&both).len(), 1);
     let one = read("model = 'a=b,c'", &[], &[]);
     assert_eq!(one.settings.model, [model("a", "b,c")]);
-    for wrong in ["model = []", "model = 'a.bin'", "model = ['=a']", "[models]", "model = 1"] {
+    for wrong in ["model = []", "model = ['=a']", "model = 'a='", "[models]", "model = ''"] {
         assert_eq!(problems(&read(wrong, &[], &[])).len(), 1, "{wrong}");
     }
+}
+
+#[test]
+fn the_first_model_may_come_without_a_name() {
+    let model = |name: &str, path: &str| NamedModel { name: name.to_owned(), path: path.into() };
+    let alone = read("model = 'a.bin'", &[], &[]);
+    assert_eq!(alone.settings.model, [model("default", "a.bin")]);
+    let by_variable = read("", &[("COGNATE_MODEL", "/m=1/a.bin,b=b.bin")], &[]);
+    assert_eq!(problems(&by_variable), [""; 0]);
+    assert_eq!(by_variable.settings.model, [model("default", "/m=1/a.bin"), model("b", "b.bin")]);
+    let by_flag = read("", &[], &[("model", &["a.bin"])]);
+    assert_eq!(by_flag.settings.model, [model("default", "a.bin")]);
+    let second = read("", &[], &[("model", &["a=a.bin", "b.bin"])]);
+    let expected = "--model: `b.bin` has no name; only the first may lack one, `default`";
+    assert_eq!(problems(&second), [expected]);
+}
+
+#[test]
+fn a_tool_takes_the_first_model_of_the_list() {
+    let first = |list| NamedModel::first(list).map(|model| (model.name, model.path));
+    for (list, name, path) in [
+        ("a.bin", "default", "a.bin"),
+        ("own=a.bin", "own", "a.bin"),
+        ("own=a.bin,b=b.bin", "own", "a.bin"),
+        ("a.bin, b = b.bin", "default", "a.bin"),
+        ("own=a,b.bin", "own", "a,b.bin"),
+        ("./a=1,2.bin", "default", "./a=1,2.bin"),
+    ] {
+        assert_eq!(first(list), Ok((name.to_owned(), path.into())), "{list}");
+    }
+    assert!(first("").is_err() && first("=a").is_err() && first("a=").is_err());
 }
 
 #[test]

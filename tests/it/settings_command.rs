@@ -124,3 +124,27 @@ fn every_problem_is_told_at_once() {
     assert_eq!(missing.status.code(), Some(2));
     assert!(stderr(&missing).contains("cannot read none.toml"), "{}", stderr(&missing));
 }
+
+#[test]
+fn one_variable_names_the_model_to_the_service_and_to_the_tools() {
+    let folder = with_model();
+    let rows = "5\tquake\tthe quake\n1\tcity\tnew york\n2\ttown\tthe city\n";
+    std::fs::write(folder.path().join("sts.tsv"), rows).unwrap();
+    let measuring = ["eval", "sts", "sts.tsv", "--methods", "avg-cos", "--resamples", "10"];
+    for given in ["tiny.bin", "own=tiny.bin", "own=tiny.bin,other=tiny.bin"] {
+        for arguments in [&["serve", "--check"][..], &measuring] {
+            let output = cognate(folder.path(), &[("COGNATE_MODEL", given)], arguments);
+            assert_eq!(output.status.code(), Some(0), "{given}: {}", stderr(&output));
+        }
+    }
+    for given in ["tiny.bin", "own=tiny.bin"] {
+        let flag = ["--model", given];
+        for arguments in [&["serve", "--check"][..], &measuring] {
+            let output = cognate(folder.path(), &[], &[arguments, &flag].concat());
+            assert_eq!(output.status.code(), Some(0), "{given}: {}", stderr(&output));
+        }
+    }
+    let nothing = cognate(folder.path(), &[("COGNATE_MODEL", "own=")], &measuring);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(stderr(&nothing).contains("`own=` is not a file"), "{}", stderr(&nothing));
+}

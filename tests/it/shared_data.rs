@@ -1,14 +1,12 @@
-//! Where test data that is too large or not free enough for this repository lies, if it does.
+//! Test data that is too large or not free enough for this repository. Tests that need it are
+//! ignored unless they are asked for; `.ci/run` asks where the data is there.
 
 use std::path::PathBuf;
 
-/// A path in the data folder beside the repository. `None`, said aloud, where it is missing.
-pub(crate) fn shared_data(path: &str) -> Option<PathBuf> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data");
-    let found = PathBuf::from(root).join(path);
-    if found.exists() {
-        return Some(found);
-    }
-    eprintln!("skipped: no {}", found.display());
-    None
+/// A path in the data folder beside the repository.
+#[track_caller]
+pub(crate) fn shared_data(path: &str) -> PathBuf {
+    let found = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data")).join(path);
+    assert!(found.exists(), "{} is missing: this test needs it", found.display());
+    found
 }

@@ -44,13 +44,13 @@ async fn a_line_in_is_a_line_out_and_a_bad_one_does_not_end_it() {
     assert_eq!(answer.header("content-type"), "application/x-ndjson");
     assert_eq!(
         answer.header("x-model-fingerprint"),
-        app.app.shelf().models()[0].engine.model().fingerprint()
+        app.app.models().all()[0].engine.model().fingerprint()
     );
     let got = answers(&answer.text());
     let query = Query::new(Method::AvgCos);
     let pairs = [("the quake", "an earthquake"), ("new york", "the city"), ("o'neill", "0")];
-    let shelf = app.app.shelf();
-    let scores = shelf.models()[0].engine.similarity(&pairs, &query).unwrap().scores;
+    let models = app.app.models();
+    let scores = models.all()[0].engine.similarity(&pairs, &query).unwrap().scores;
     let score = |place: usize| got[place]["score"].as_f64().unwrap() as f32;
     assert_eq!((score(0), score(1), score(7)), (scores[0], scores[1], scores[2]));
     for (place, line, code) in [
@@ -132,4 +132,21 @@ async fn silence_ends_a_stream_with_a_word() {
     let answer = app.send(lines("?method=avg-cos", Body::from_stream(silent))).await;
     let got = answers(&answer.text());
     assert_eq!((&got[1]["line"], &got[1]["error"]["code"]), (&json!(2), &json!("request_timeout")));
+}
+
+#[tokio::test]
+async fn a_service_that_stops_says_which_line_comes_next() {
+    let app = TestApp::new();
+    let first = Bytes::from_static(b"[\"quake\",\"city\"]\n[\"quake\",\"town\"]\n");
+    let first = stream::iter([Ok::<_, std::io::Error>(first)]);
+    let open = futures_util::StreamExt::chain(first, stream::pending());
+    let request = lines("?method=avg-cos", Body::from_stream(open));
+    let mut body = app.app.router().oneshot(request).await.unwrap().into_body();
+    let answered = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!(answers(std::str::from_utf8(&answered).unwrap()).len(), 2);
+    app.app.streams.end();
+    let rest = body.collect().await.unwrap().to_bytes();
+    let last = answers(std::str::from_utf8(&rest).unwrap());
+    assert_eq!((&last[0]["line"], &last[0]["error"]["code"]), (&json!(3), &json!("draining")));
+    assert_eq!(last.len(), 1);
 }

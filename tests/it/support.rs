@@ -233,7 +233,7 @@ impl Chance {
 
 /// How often a test of chance is repeated: `ordinary`, or `long` in the long lane.
 pub fn rounds(ordinary: usize, long: usize) -> usize {
-    if std::env::var_os("COGNATE_LONG").is_some() { long } else { ordinary }
+    if std::env::var_os("TEST_COGNATE_LONG").is_some() { long } else { ordinary }
 }
 
 /// Kills a training at a moment of chance and says whether it left a state to go on from.

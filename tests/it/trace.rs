@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
-use cognate::http::trace::Parent;
-use cognate::http::trace::TraceId;
+use cognate::http::observe::trace::Parent;
+use cognate::http::observe::trace::TraceId;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 

@@ -12,8 +12,8 @@ use cognate::engine::Query;
 use cognate::methods::Method;
 use cognate::methods::ranker;
 use cognate::methods::ranker::Encoder;
-use cognate::metrics::random::Random;
 use cognate::model::Model;
+use cognate::random::Random;
 use cognate::train::ranker::Goal;
 use cognate::train::ranker::RankerOptions;
 use cognate::train::ranker::batch::Batch;
@@ -229,7 +229,11 @@ fn what_cannot_be_learned_from_is_refused() {
     refused(&mut with(&["--rate", "0"]), 2, &["--rate"]);
     refused(&mut with(&["--dropout", "1"]), 2, &["--dropout"]);
     refused(&mut with(&["--kernel", "99"]), 2, &["kernel"]);
-    refused(&mut with(&["--checkpoint", "./train.tsv"]), 2, &["--checkpoint", "another file"]);
+    refused(
+        &mut with(&["--checkpoint", "./train.tsv"]),
+        2,
+        &["--checkpoint", "one of the files that are read"],
+    );
     refused(&mut with(&["--rate", "1e30"]), 2, &["finite"]);
     std::fs::write(folder.join("train.tsv"), "1\ta\t1\tb\n1\ta\t1\tc\n").unwrap();
     refused(&mut with(&[]), 1, &["train.tsv", "relevant candidates and others"]);

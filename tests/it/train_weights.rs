@@ -234,7 +234,7 @@ fn couples_are_named_where_they_are_wrong_and_counted_where_they_are_left_out() 
     said(&with(&["p.tsv", "--epochs", "0"]), 2, &["--epochs"]);
     said(&with(&["p.tsv", "--set", "a/b"]), 2, &["--set", "`a/b`"]);
     let own = ["p.tsv", "--checkpoint", "./m.safetensors", "--restart"];
-    said(&with(&own), 2, &["--checkpoint: m.safetensors is another file"]);
+    said(&with(&own), 2, &["--checkpoint: m.safetensors is one of the files"]);
     assert!(folder.join("m.safetensors").exists());
     said(&with(&["p.tsv", "--import", "w.json"]), 2, &["cannot be used with"]);
     said(&with(&[]), 2, &["<PAIRS>"]);

@@ -17,10 +17,13 @@ use crate::tally::milliseconds;
 use crate::wire::Connection;
 use crate::wire::get;
 
-/// The largest rankings that are allowed.
-pub fn rankings(ground: &Ground) -> anyhow::Result<Rc<Vec<Question>>> {
+/// The most candidates that are allowed.
+const MOST: usize = 10_000;
+
+/// Rankings of so many candidates.
+pub fn rankings(ground: &Ground, candidates: usize) -> anyhow::Result<Rc<Vec<Question>>> {
     let ask = |turn: usize| {
-        let candidates = ground.texts.sentences(turn, 10_000);
+        let candidates = ground.texts.sentences(turn, candidates);
         ground.oracle.rank(&ground.texts.pairs[turn].0, &candidates)
     };
     Ok(Rc::new((0..8).map(ask).collect::<anyhow::Result<_>>()?))
@@ -29,7 +32,7 @@ pub fn rankings(ground: &Ground) -> anyhow::Result<Rc<Vec<Question>>> {
 /// Runs it.
 pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let server = Server::start(&ground.launch).await?;
-    let heavy = Load { questions: rankings(ground)?, ..ground.load(&server, 8) };
+    let heavy = Load { questions: rankings(ground, MOST)?, ..ground.load(&server, 8) };
     let light = ground.load(&server, 8);
     let address = server.address;
     let health = async {

@@ -17,6 +17,8 @@ use crate::wire::once;
 const THREADS: usize = 2;
 const QUEUE: usize = 8;
 const REQUESTS: usize = 1000;
+/// Candidates of each, so many that some are late and none is refused for that.
+const CANDIDATES: usize = 400;
 const AT_ONCE: usize = 64;
 
 /// Runs it.
@@ -25,7 +27,7 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let flags = ["--compute-deadline-ms", "1", "--compute-threads", &threads];
     let more = ["--compute-queue", &queue, "--admission-units", "1000000"];
     let server = Rc::new(Server::start(&ground.launch.with(&flags).with(&more)).await?);
-    let questions = rankings(ground)?;
+    let questions = rankings(ground, CANDIDATES)?;
     let (asked, unexpected, in_time) =
         (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     let mut clients = tokio::task::JoinSet::new();

@@ -1,8 +1,11 @@
 //! The scenarios: one file each, one promise or two each.
 
 mod bad_reload;
+mod certain_timeouts;
 mod clock;
 mod damage;
+mod dripping;
+mod early_refusals;
 mod fair;
 mod half_open;
 mod held;
@@ -10,12 +13,15 @@ mod jobs;
 mod memory_guard;
 mod overload;
 mod reload;
+mod revoked_key;
 mod slow_bodies;
 mod slow_headers;
 mod slow_readers;
 mod soak;
 mod stop;
 mod storm;
+mod unannounced_bodies;
+mod unread_answers;
 
 use std::time::Duration;
 
@@ -50,6 +56,12 @@ pub async fn run(choice: Choice, ground: &Ground, report: &mut Report) -> anyhow
         Choice::Stop => stop::run(ground, report).await,
         Choice::MemoryGuard => memory_guard::run(ground, report).await,
         Choice::Clock => clock::run(ground, report).await,
+        Choice::UnreadAnswers => unread_answers::run(ground, report).await,
+        Choice::UnannouncedBodies => unannounced_bodies::run(ground, report).await,
+        Choice::EarlyRefusals => early_refusals::run(ground, report).await,
+        Choice::Dripping => dripping::run(ground, report).await,
+        Choice::RevokedKey => revoked_key::run(ground, report).await,
+        Choice::CertainTimeouts => certain_timeouts::run(ground, report).await,
         Choice::RestartStorm => storm::restarts(ground, report).await,
         Choice::KillStorm => storm::kills(ground, report).await,
         Choice::Soak => soak::run(ground, report).await,

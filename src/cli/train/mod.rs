@@ -21,7 +21,7 @@ pub(super) enum TrainCommand {
     Ranker(NotBuilt),
     /// Word vectors from running text: Siamese CBOW, or word2vec's CBOW and skip-gram
     Vectors(Box<vectors::VectorsArgs>),
-    /// Weights for the ranks of a text's words by idf, from couples that are related or not
+    /// Weights for the ranks of a text's words by idf, from pairs labelled related or not
     Weights(Box<weights::WeightsArgs>),
 }
 

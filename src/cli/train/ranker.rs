@@ -9,6 +9,9 @@ use clap::Args;
 use clap::ValueEnum;
 
 use crate::cli::Failure;
+use crate::cli::MOST_EPOCHS;
+use crate::cli::count;
+use crate::cli::model::model_file;
 use crate::cli::show;
 use crate::cli::train::refused;
 use crate::train::checkpoint;
@@ -29,11 +32,12 @@ pub(in crate::cli) struct RankerArgs {
     /// Judged posts to choose the best epoch by [default: a share of the queries of --data]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     valid: Vec<PathBuf>,
-    /// That share
+    /// Share of the queries of --data that choose the best epoch
     #[arg(long, value_name = "SHARE", default_value_t = 0.15)]
     valid_share: f64,
-    /// Model file whose vectors are the start; they are trained along
-    #[arg(long, env = "COGNATE_MODEL")]
+    /// Model file whose vectors are the start; they are trained along. A name before it is passed
+    /// over
+    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
     model: PathBuf,
     /// Model file to write
     #[arg(short, long)]
@@ -57,37 +61,39 @@ pub(in crate::cli) struct RankerArgs {
     /// Numbers of the layer over both texts
     #[arg(long, value_name = "N", default_value = "100")]
     joint: NonZeroUsize,
-    /// Share of that layer left out of each step
+    /// Dropout of that layer
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     dropout: f64,
-    /// Times the posts are gone through at most
-    #[arg(long, value_name = "N", default_value = "15")]
-    epochs: NonZeroU32,
-    /// End after so many epochs without a better figure
+    /// Maximum number of epochs
+    #[arg(long, value_name = "N", default_value = "15",
+          value_parser = count::<u32>(1, MOST_EPOCHS))]
+    epochs: u32,
+    /// Stop after this many epochs without improvement
     #[arg(long, value_name = "N", default_value = "5")]
     patience: NonZeroU32,
-    /// The figure: mean average precision, or precision among the first thirty
+    /// Measure that chooses the best epoch: mean average precision, or precision at 30
     #[arg(long, value_enum, default_value_t = Goal::Map)]
     goal: Goal,
-    /// Posts of a step at most
-    #[arg(long, value_name = "N", default_value = "256")]
-    batch: NonZeroUsize,
+    /// Maximum number of posts in a step
+    #[arg(long, value_name = "N", default_value = "256",
+          value_parser = count::<usize>(1, 4096))]
+    batch: usize,
     /// Which posts go together in a step
     #[arg(long, value_enum, default_value_t = Grouping::Query)]
     grouping: Grouping,
-    /// Leave the vectors as they are
+    /// Do not train the vectors
     #[arg(long)]
     freeze: bool,
-    /// Rate of the first steps
+    /// Learning rate of the first steps
     #[arg(long, default_value_t = 0.03)]
     rate: f64,
-    /// Share of the step before that each step repeats
+    /// Momentum
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     momentum: f64,
     /// Weight decay
     #[arg(long, value_name = "SHARE", default_value_t = 1e-4)]
     decay: f64,
-    /// What the rate is multiplied by after every --slow-every epochs
+    /// Factor of the learning rate after every --slow-every epochs
     #[arg(long, value_name = "FACTOR", default_value_t = 0.75)]
     slow_by: f64,
     /// See --slow-by
@@ -96,23 +102,23 @@ pub(in crate::cli) struct RankerArgs {
     /// How often a token that the model does not list must occur to become a word
     #[arg(long, value_name = "N", default_value_t = 2)]
     min_count: u64,
-    /// What fixes random choices
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the state of the unfinished run is kept; the same command goes on from there [default:
+    /// Checkpoint file; the same command resumes an interrupted run from it [default:
     /// OUTPUT.checkpoint]
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// Seconds between two checkpoints within an epoch
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
     checkpoint_every: u64,
-    /// Begin anew even where there is a checkpoint
+    /// Start over even if there is a checkpoint
     #[arg(long)]
     restart: bool,
-    /// Terms under which the outcome may be used, kept in the file
+    /// Licence of the result, stored in the file
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
-    /// Say what was trained as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -153,10 +159,10 @@ impl RankerArgs {
             filters: self.filters.get(),
             hidden: self.hidden.get(),
             joint: self.joint.get(),
-            epochs: self.epochs.get(),
+            epochs: self.epochs,
             patience: self.patience.get(),
             goal: self.goal,
-            batch: self.batch.get(),
+            batch: self.batch,
             grouping: self.grouping,
             pace: Pace {
                 rate: self.rate,

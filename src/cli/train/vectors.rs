@@ -1,7 +1,5 @@
 //! Flags of `cognate train vectors`.
 
-use std::num::NonZeroU32;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,9 +8,13 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
 use crate::cli::Failure;
+use crate::cli::MOST_EPOCHS;
+use crate::cli::MOST_THREADS;
+use crate::cli::count;
 use crate::cli::show;
 use crate::cli::train::refused;
 use crate::cli::usage;
+use crate::model::format::Limits;
 use crate::text::Normalisation;
 use crate::train::checkpoint;
 use crate::train::vectors;
@@ -31,13 +33,13 @@ pub(in crate::cli) struct VectorsArgs {
     /// Model file to write
     #[arg(short, long)]
     output: PathBuf,
-    /// Write the vectors as word2vec text, too
+    /// Also write the vectors as word2vec text
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// Write one HTML page with the course of the loss
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// What vectors are learned for
+    /// Objective
     #[arg(long, value_enum, default_value_t = Objective::SiameseCbow)]
     objective: Objective,
     /// Go on from the vectors of this model: its words keep their rules and gain by the text, new
@@ -49,14 +51,15 @@ pub(in crate::cli) struct VectorsArgs {
           value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
     normalisation: String,
     /// Dimensions
-    #[arg(long, value_name = "N", default_value = "300")]
-    dims: NonZeroUsize,
-    /// Leave out words that occur less often
+    #[arg(long, value_name = "N", default_value = "300",
+          value_parser = count::<usize>(1, Limits::DEFAULT.dims))]
+    dims: usize,
+    /// Minimum count of a word
     #[arg(long, value_name = "N", default_value_t = 5)]
     min_count: u64,
-    /// Times the text is gone through
-    #[arg(long, value_name = "N", default_value = "5")]
-    epochs: NonZeroU32,
+    /// Epochs
+    #[arg(long, value_name = "N", default_value = "5", value_parser = count::<u32>(1, MOST_EPOCHS))]
+    epochs: u32,
     /// Rate of the first step, falling linearly to nothing; Adagrad's does not fall [default: 0.01,
     /// for cbow 0.05, for skip-gram 0.025]
     #[arg(long)]
@@ -66,45 +69,46 @@ pub(in crate::cli) struct VectorsArgs {
     #[arg(long, value_enum)]
     optimiser: Option<Optimiser>,
     /// Examples of a batch of Siamese CBOW
-    #[arg(long, value_name = "N", default_value = "100")]
-    batch: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value = "100", value_parser = count::<usize>(1, 10_000))]
+    batch: usize,
     /// Random sentences beside the neighbours, or random words of word2vec [default: 2, for
     /// word2vec 5]
-    #[arg(long, value_name = "K")]
-    negatives: Option<NonZeroUsize>,
+    #[arg(long, value_name = "K", value_parser = count::<usize>(1, 1000))]
+    negatives: Option<usize>,
     /// Where the random sentences are drawn from, for Siamese CBOW
     #[arg(long, value_enum, default_value_t = Others::Document)]
     others: Others,
     /// Most words on each side of the middle, for word2vec
-    #[arg(long, value_name = "N", default_value = "5")]
-    window: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value = "5", value_parser = count::<usize>(1, 1000))]
+    window: usize,
     /// Words that are a larger share of the text are left out now and then, for word2vec; 0 is never
     #[arg(long, value_name = "SHARE", default_value_t = 1e-5)]
     sample: f64,
-    /// What fixes random choices
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Threads. The bits of Siamese CBOW do not depend on them; those of word2vec depend on how many
     /// there are, and on nothing else
-    #[arg(long, value_name = "N", default_value = "1")]
-    threads: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = count::<usize>(1, MOST_THREADS))]
+    threads: usize,
     /// Threads do not wait for each other: faster with many, but no two runs give the same bits
     #[arg(long)]
     hogwild: bool,
-    /// Where the state of the unfinished run is kept; the same command goes on from there [default:
+    /// Checkpoint file; the same command resumes an interrupted run from it [default:
     /// OUTPUT.checkpoint]
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
     /// Seconds between two checkpoints
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
     checkpoint_every: u64,
-    /// Begin anew even where there is a checkpoint
+    /// Start over even if there is a checkpoint
     #[arg(long)]
     restart: bool,
     /// Terms under which the vectors may be used, kept in the file
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
-    /// Say what was trained as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -127,10 +131,10 @@ impl VectorsArgs {
         };
         let adagrad = self.optimiser.unwrap_or(usual) == Optimiser::Adagrad;
         let schedule = Schedule {
-            epochs: self.epochs.get(),
+            epochs: self.epochs,
             rate: self.rate.unwrap_or(self.objective.rate()),
             adagrad,
-            threads: self.threads.get(),
+            threads: self.threads,
             hogwild: self.hogwild,
             every: Duration::from_secs(self.checkpoint_every),
         };
@@ -142,12 +146,12 @@ impl VectorsArgs {
             objective: self.objective,
             from: self.from,
             normalisation,
-            dims: self.dims.get(),
+            dims: self.dims,
             least: self.min_count,
-            batch: self.batch.get(),
-            negatives: self.negatives.map_or(self.objective.negatives(), NonZeroUsize::get),
+            batch: self.batch,
+            negatives: self.negatives.unwrap_or(self.objective.negatives()),
             others: self.others,
-            window: self.window.get(),
+            window: self.window,
             sample: self.sample,
             seed: self.seed,
             schedule,

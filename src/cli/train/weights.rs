@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::Failure;
+use crate::cli::MOST_EPOCHS;
+use crate::cli::MOST_THREADS;
+use crate::cli::count;
 use crate::cli::eval::MeasureName;
+use crate::cli::model::model_file;
 use crate::cli::show;
 use crate::cli::train::refused;
 use crate::train::checkpoint;
@@ -41,12 +45,12 @@ pub(in crate::cli) struct WeightsArgs {
     /// text2; .gz and .zst are read directly
     #[arg(value_name = "PAIRS", required_unless_present = "import")]
     couples: Vec<PathBuf>,
-    /// Take the weights that --export wrote instead of training any: this is how they are carried
+    /// Import the weights that --export wrote instead of training: this carries them
     /// over to other vectors
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_TRAINING)]
     import: Option<PathBuf>,
-    /// Model file
-    #[arg(long, env = "COGNATE_MODEL")]
+    /// Model file, as FILE or NAME=FILE; the name is ignored
+    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
     model: PathBuf,
     /// Model file to write; may be the same
     #[arg(short, long)]
@@ -58,48 +62,49 @@ pub(in crate::cli) struct WeightsArgs {
     /// Make this set the one in use; the first set of a model is so anyway
     #[arg(long)]
     default: bool,
-    /// What is made small
+    /// Loss to minimise
     #[arg(long, value_enum, default_value_t = Loss::Median)]
     loss: Loss,
-    /// What texts are compared by
+    /// Measure that texts are compared by
     #[arg(long, value_enum, default_value = "euclidean")]
     measure: MeasureName,
     /// Number of weights; texts of another length spread them over their words
     #[arg(long, value_name = "M", default_value_t = 30)]
     max_length: usize,
-    /// What the sum of the squared weights counts in the loss
+    /// Weight of the L2 penalty
     #[arg(long, default_value_t = 0.001)]
     lambda: f64,
     /// How steep the median loss is, in multiples of one over the median distance; auto finds it by
     /// five-fold cross-validation
     #[arg(long, value_name = "auto|X", default_value = "auto", value_parser = kappa)]
     kappa: Kappa,
-    /// What fixes random choices
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Most times the couples are gone through; training stops where the loss does
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    /// Maximum number of epochs; training stops when the loss stops falling
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = count::<usize>(1, MOST_EPOCHS))]
     epochs: usize,
     /// Threads; they change no bit [default: all the machine has]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
+    threads: Option<usize>,
     /// Couples to judge the weights by [default: a tenth of PAIRS, which is not trained on]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
-    /// Write the weights as JSON, too
+    /// Also write the weights as JSON
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
     /// Write one HTML page with the course of the training
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Where the state of the unfinished run is kept; the same command goes on from there [default:
+    /// Checkpoint file; the same command resumes an interrupted run from it [default:
     /// OUTPUT.checkpoint]
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// Begin anew even where there is a checkpoint
+    /// Start over even if there is a checkpoint
     #[arg(long)]
     restart: bool,
-    /// Say what was trained as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -133,7 +138,7 @@ impl WeightsArgs {
             kappa: self.kappa,
             seed: self.seed,
             epochs: self.epochs,
-            threads: self.threads,
+            threads: self.threads.and_then(NonZeroUsize::new),
             export: self.export,
             report: self.report,
             checkpoint: self.checkpoint.unwrap_or(beside),

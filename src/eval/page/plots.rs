@@ -6,13 +6,13 @@ use crate::eval::pairs::PairFile;
 use crate::eval::pairs::PairResult;
 use crate::eval::sts::Subtask;
 use crate::eval::sts::SubtaskResult;
-use crate::metrics::curve::precision_recall;
-use crate::metrics::curve::roc;
-use crate::metrics::distribution::equal_edges;
-use crate::metrics::distribution::histogram;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
 use crate::page::frame::escaped;
+use crate::stats::curve::precision_recall;
+use crate::stats::curve::roc;
+use crate::stats::distribution::equal_edges;
+use crate::stats::distribution::histogram;
 
 /// Sizes of plots by how many stand in a row: two, three, four. Text is as large in each.
 const WIDE: (f64, f64) = (480.0, 330.0);

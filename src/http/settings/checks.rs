@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::http::observe::trace;
 use crate::http::settings::Loaded;
 use crate::http::settings::NamedModel;
 use crate::http::settings::Settings;
 use crate::http::settings::value::quoted;
-use crate::http::trace;
 
 /// File descriptors that are not connections: models, logs, listeners, the runtime's own.
 const OTHER_FILES: u64 = 64;
@@ -58,6 +58,18 @@ impl Loaded {
                 format!(
                     "{} connections need {needed} open files and this process may have {allowed}: \
                      raise `ulimit -n` or lower max_connections",
+                    settings.max_connections
+                ),
+            );
+        }
+        if let Some(streams) = settings.max_streams
+            && streams >= settings.max_connections
+        {
+            self.wrong(
+                "max_streams",
+                format!(
+                    "{streams} streams could take all {} connections: lower it, or raise \
+                     max_connections",
                     settings.max_connections
                 ),
             );

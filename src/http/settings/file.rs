@@ -83,7 +83,9 @@ fn single(value: &DeValue<'_>) -> Result<String, String> {
 /// `[models]`: a name and a file a row.
 fn named(models: &DeTable<'_>) -> Result<Written, String> {
     let rows = in_order(models).into_iter().map(|(_, name, value)| match value {
-        DeValue::String(_) if name.contains('=') => Err(format!("{} is no name", quoted(name))),
+        DeValue::String(_) if name.contains(['=', '/']) => {
+            Err(format!("{} is no name", quoted(name)))
+        }
         DeValue::String(path) => Ok(format!("{name}={path}")),
         other => Err(format!("{}: a {} is no file", quoted(name), other.type_str())),
     });
@@ -121,6 +123,7 @@ mod tests {
         let read = only("[models]\nz = '1.safetensors'\na = '2.safetensors'\n");
         assert_eq!(read, Ok(Written::Many(expected)));
         assert!(only("[models]\n'a=b' = 'c'").is_err());
+        assert!(only("[models]\n'a/b' = 'c'").is_err());
         assert!(only("[models]\na = 3").is_err());
     }
 

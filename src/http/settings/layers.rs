@@ -13,9 +13,8 @@ use crate::http::settings::rule::Written;
 use crate::http::settings::value::quoted;
 use crate::methods::edit_distance;
 
-/// Variables that begin like ours and are no settings: which file to read, and three of the tests.
-const PASSED_OVER: [&str; 4] =
-    ["COGNATE_CONFIG", "COGNATE_LONG", "COGNATE_BLESS", "COGNATE_FUZZ_SECONDS"];
+/// The variable that names the settings file, and so is no setting.
+pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
 
 /// A settings file that was read.
 #[derive(Debug, Clone)]
@@ -170,7 +169,7 @@ impl Loaded {
         let mut ours: Vec<_> = variables
             .iter()
             .map(|(name, value)| (name.to_string_lossy(), value))
-            .filter(|(name, _)| name.starts_with(VARIABLES) && !PASSED_OVER.contains(&&**name))
+            .filter(|(name, _)| name.starts_with(VARIABLES) && name != FILE_VARIABLE)
             .collect();
         ours.sort();
         for (name, value) in ours {

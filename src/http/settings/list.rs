@@ -42,93 +42,99 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Address and port to listen on; on others than loopback, keys are asked for, so that nothing
-    /// is exposed by accident.
+    /// Address and port to listen on; an address that other machines can reach requires keys_file
+    /// or allow_no_auth, so that nothing is exposed by accident.
     listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), Rule::text("ADDRESS:PORT");
-    /// Address and port where metrics, readiness and reload are served instead, so that the public
-    /// one does not show them.
+    /// Separate address and port for metrics, readiness and reload; the public one then does not
+    /// serve them.
     admin_listen: Option<SocketAddr> = None, Rule::text("ADDRESS:PORT").or("none");
-    /// Models by name; requests choose by it and get the first otherwise.
+    /// Models by name; a request chooses one by its name and gets the first without one. The first
+    /// may be a file alone, which is then called `default`.
     model: Vec<NamedModel> = vec![NamedModel {
-        name: "default".to_owned(),
+        name: NamedModel::UNNAMED.to_owned(),
         path: PathBuf::from("models/default.safetensors"),
-    }], Rule::list("NAME=FILE");
-    /// File of API keys, a line each, as `cognate keygen` prints them; keeps strangers out.
+    }], Rule::list("[NAME=]FILE");
+    /// File of API keys, one a line, as `cognate keygen` prints them.
     keys_file: Option<PathBuf> = None, Rule::text("FILE").or("none");
-    /// Serve without keys on an address that others can reach.
+    /// Serve without keys on an address that other machines can reach.
     allow_no_auth: bool = false, Rule::switch();
-    /// Origins whose pages may call from a browser, each exactly as browsers write it; no other
-    /// site can use a visitor's access.
+    /// Origins whose pages may call this service from a browser (CORS), each exactly as browsers
+    /// send it.
     cors_origins: Vec<String> = Vec::new(), Rule::list("ORIGIN");
-    /// Requests a second for each key; keeps one client from taking everybody's share.
+    /// Maximum requests a second for each key; a line of a stream counts as a request.
     rate_limit_per_key: Option<u32> = None, Rule::count(1, 1_000_000).or("off");
-    /// Open connections at once; keeps file descriptors from running out.
+    /// Maximum open connections; keeps file descriptors from running out.
     max_connections: usize = 2048, Rule::count(1, 65_536);
-    /// Connections that the kernel holds before they are accepted; carries over short bursts.
+    /// Maximum open NDJSON streams, less than max_connections: a stream lasts as long as its client
+    /// sends, and other requests need connections too. `quarter` is a quarter of max_connections.
+    max_streams: Option<usize> = None, Rule::count(1, 65_535).or("quarter");
+    /// Connections that the kernel queues until they are accepted; absorbs short bursts.
     accept_backlog: u32 = 1024, Rule::count(1, 65_535);
-    /// Seconds until a request's head must be complete, and that an idle connection is kept; ends
-    /// clients that dribble. A load balancer must give up idle connections sooner.
+    /// Seconds within which a request's head must be complete, and after which an idle connection is
+    /// closed. A load balancer must close idle connections sooner.
     header_timeout_s: u64 = 15, Rule::count(1, 120);
-    /// Largest request head; bounds the memory of a connection.
+    /// Maximum size of a request's head; bounds the memory of a connection.
     header_bytes: usize = 32 << 10, Rule::bytes(8 << 10, 1 << 20);
-    /// Most header fields; bounds the work of reading a head.
+    /// Maximum number of header fields in a request.
     header_count: usize = 64, Rule::count(8, 1024);
-    /// Largest request body; bounds the memory of a request.
+    /// Maximum size of a request's body; bounds the memory of a request.
     body_bytes: usize = 8 << 20, Rule::bytes(1 << 10, 64 << 20);
-    /// Seconds until a body must have arrived; ends clients that send slowly.
+    /// Seconds within which a body must arrive, and within which a stream must send a line.
     body_timeout_s: u64 = 5, Rule::count(1, 300);
-    /// Seconds that a client may read nothing of its answer; ends clients that read slowly.
+    /// Seconds within which a client must read 64 KiB, or a sixty-fourth, of its response.
     write_timeout_s: u64 = 30, Rule::count(1, 600);
-    /// Milliseconds that computing one answer may take; frees the cores from what nobody awaits.
+    /// Milliseconds that computing one response may take; beyond it the request gets 503.
     compute_deadline_ms: u64 = 2000, Rule::count(1, 60_000);
-    /// Requests on one connection before it is closed; lets load balancers spread clients anew.
+    /// Requests on one connection before it is closed, so that load balancers redistribute clients.
     requests_per_connection: u64 = 10_000, Rule::count(1, 1_000_000_000);
-    /// Texts, pairs and candidates in the house at once; more are refused at once, so that queues
-    /// cannot grow.
+    /// Maximum texts, pairs and candidates in progress; requests beyond it get 503 at once, so that
+    /// no queue grows.
     admission_units: usize = 65_536, Rule::count(1, 16_777_216);
-    /// Threads that compute large requests; keeps them from taking every core.
+    /// Threads that compute large requests.
     compute_threads: Option<usize> = None, Rule::count(1, 1024).or("cores");
-    /// Large requests that wait for a compute thread; more are refused, so that waits stay short.
+    /// Maximum large requests that wait for a compute thread; requests beyond it get 503.
     compute_queue: usize = 64, Rule::count(1, 65_536);
-    /// Texts in one request; bounds the work that one body can ask for.
+    /// Maximum texts in one request.
     max_texts: usize = 10_000, Rule::count(1, 100_000);
-    /// Pairs in one request; bounds the work that one body can ask for.
+    /// Maximum pairs in one request.
     max_pairs: usize = 10_000, Rule::count(1, 100_000);
-    /// Candidates in one request; bounds the work that one body can ask for.
+    /// Maximum candidates in one request.
     max_candidates: usize = 10_000, Rule::count(1, 100_000);
-    /// Characters of a text; this service is for short ones.
+    /// Maximum characters of a text.
     text_chars: usize = 8192, Rule::count(1, 65_536);
-    /// Bytes of a text, looked at before anything else is.
+    /// Maximum bytes of a text, checked before anything else.
     text_bytes: usize = 32 << 10, Rule::bytes(1, 256 << 10);
-    /// Tokens of a text; some methods cost the square of it, and none is made for more than 512.
+    /// Maximum tokens of a text; the cost of some methods grows with its square.
     tokens_per_text: usize = 512, Rule::count(1, 512);
-    /// Tokens of all texts of a request; bounds the memory of looking them up.
+    /// Maximum tokens of all texts of a request together.
     tokens_total: usize = 1_000_000, Rule::count(1, 100_000_000);
-    /// Largest answer, known before work begins; bounds what slow readers hold.
+    /// Maximum size of a response, estimated before work begins.
     response_bytes: usize = 64 << 20, Rule::bytes(1 << 10, 1 << 30);
-    /// Largest model file; refuses absurd ones before they are read.
+    /// Maximum memory of all responses that clients have not read yet; requests beyond it get 503.
+    /// `auto` is a quarter of the memory that the process may use, at most 256 MiB.
+    unsent_bytes: Option<usize> = None, Rule::bytes(1 << 20, 64 << 30).or("auto");
+    /// Maximum size of a model file.
     model_bytes: u64 = 4 << 30, Rule::bytes(1 << 10, 1 << 40);
-    /// How much of a model file is checked when it is opened: every byte, or what keeps look-ups
-    /// within bounds.
+    /// How a model file is checked when it is opened: `full` reads every byte, `structure` only what
+    /// keeps look-ups within bounds.
     verify: Verify = Verify::Full, Rule::choice(&["full", "structure"]);
-    /// How model files are held: mapped, copied so that nobody can damage them while they are
-    /// used, or copied up to 64 MiB.
+    /// How model files are held: `map` maps them, `copy` copies them so that changes to the file do
+    /// no harm, `auto` copies files of up to 64 MiB and maps larger ones.
     model_storage: Storage = Storage::Auto, Rule::choice(&["map", "copy", "auto"]);
-    /// Refuse model files that this process could write to.
+    /// Refuse model files that this process can write to.
     strict: bool = false, Rule::switch();
-    /// BLAKE3 digest that the first model's file must have; tells a file that was exchanged.
+    /// BLAKE3 digest that the first model's file must have.
     model_digest: Option<String> = None, Rule::text("HEX").or("none");
-    /// Seconds of serving on after the order to stop, so that load balancers notice before
-    /// connections are refused.
+    /// Seconds during which requests are still accepted after SIGTERM, so that load balancers notice
+    /// before connections are refused.
     shutdown_delay_s: u64 = 3, Rule::count(0, 300);
-    /// Seconds that requests in flight get to finish after that; then they are dropped.
+    /// Seconds that requests in flight get to finish after that; then their connections are dropped.
     shutdown_grace_s: u64 = 20, Rule::count(0, 3600);
-    /// What is logged: error, warn, info, debug, trace or off, or a filter such as
-    /// `info,cognate=debug`.
+    /// Log level (error, warn, info, debug, trace or off) or a filter such as `info,cognate=debug`.
     log: String = "info".to_owned(), Rule::text("FILTER");
-    /// Collector that spans of requests are sent to, over plain HTTP; for builds with the feature
-    /// `otlp`.
+    /// OTLP collector to which spans of requests are sent over plain HTTP; in builds with the
+    /// feature `otlp`.
     otlp_endpoint: Option<String> = None, Rule::text("http://HOST:PORT").or("none");
-    /// Milliseconds between two looks at how late the runtime's timers are.
+    /// Milliseconds between two measurements of how late the runtime's timers are.
     lateness_tick_ms: u64 = 100, Rule::count(1, 10_000);
 }

@@ -12,6 +12,7 @@ mod rule;
 mod value;
 
 pub use checks::Surroundings;
+pub use layers::FILE_VARIABLE;
 pub use layers::Layers;
 pub use layers::Loaded;
 pub use layers::Origin;
@@ -34,6 +35,11 @@ impl Settings {
     pub fn open_options(&self) -> OpenOptions {
         let limits = Limits { model_bytes: self.model_bytes, ..Limits::DEFAULT };
         OpenOptions { verify: self.verify, storage: self.model_storage, limits }
+    }
+
+    /// How many streams of lines there may be at once.
+    pub fn most_streams(&self) -> usize {
+        self.max_streams.unwrap_or(self.max_connections / 4).max(1)
     }
 
     /// How long texts may be under these settings.

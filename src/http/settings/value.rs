@@ -18,6 +18,40 @@ pub struct NamedModel {
     pub path: PathBuf,
 }
 
+impl NamedModel {
+    /// What a model is called that comes without a name.
+    pub const UNNAMED: &str = "default";
+
+    /// The first of a list as a variable holds it, after which another name would follow.
+    pub fn first(list: &str) -> Result<Self, String> {
+        let mut commas = list.match_indices(',').map(|(at, _)| at);
+        let end = commas.find(|&at| split(&list[at + 1..]).0.is_some()).unwrap_or(list.len());
+        Self::parse(&list[..end])
+    }
+
+    /// A name and a file, or a file alone.
+    fn parse(text: &str) -> Result<Self, String> {
+        let (name, path) = split(text);
+        let name = name.unwrap_or(Self::UNNAMED);
+        if name.is_empty() || path.is_empty() {
+            return Err(format!(
+                "{} is not a file, or a name and a file such as \
+                 default=models/default.safetensors",
+                quoted(text)
+            ));
+        }
+        Ok(Self { name: name.to_owned(), path: PathBuf::from(path) })
+    }
+}
+
+/// What stands before the first `=`, and the rest. No name holds a slash, so a path may hold both.
+fn split(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
+        Some((name, path)) if !name.contains('/') => (Some(name.trim()), path.trim()),
+        _ => (None, text.trim()),
+    }
+}
+
 /// A type that a setting can have.
 pub(super) trait Value: Sized {
     /// Reads it, or says what is wrong.
@@ -219,16 +253,12 @@ impl Value for Vec<String> {
 
 impl Value for Vec<NamedModel> {
     fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
-        let models = many(written).iter().map(|text| text.trim()).map(|text| {
-            match text.split_once('=').map(|(name, path)| (name.trim(), path.trim())) {
-                Some((name, path)) if !name.is_empty() && !path.is_empty() => {
-                    Ok(NamedModel { name: name.to_owned(), path: PathBuf::from(path) })
-                }
-                _ => Err(format!(
-                    "{} is not a name and a file, such as default=models/default.safetensors",
-                    quoted(text)
-                )),
+        let models = many(written).iter().enumerate().map(|(place, text)| {
+            if place > 0 && split(text).0.is_none() {
+                let (text, name) = (quoted(text.trim()), NamedModel::UNNAMED);
+                return Err(format!("{text} has no name; only the first may lack one, `{name}`"));
             }
+            NamedModel::parse(text)
         });
         let models = models.collect::<Result<Self, String>>()?;
         if models.is_empty() {

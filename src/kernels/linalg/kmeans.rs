@@ -12,6 +12,7 @@ use super::nearest::BLOCK;
 use super::nearest::Panels;
 use super::nearest::Rows;
 use super::nearest::squared_distance;
+use crate::random::SplitMix64;
 
 /// How to look for centroids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl KMeans {
     /// those before.
     fn start(&self, rows: &Rows<'_>) -> Vec<f32> {
         let clusters = self.clusters.min(rows.count).max(usize::from(rows.count > 0));
-        let mut random = SplitMix64(self.seed);
+        let mut random = SplitMix64::seeded(self.seed);
         let mut distances = vec![f32::INFINITY; rows.count];
         let mut centroids = Vec::with_capacity(clusters * rows.dim);
         while centroids.len() < clusters * rows.dim {
@@ -245,19 +246,4 @@ fn draw(weights: &[f32], share: f64) -> usize {
         }
     }
     weights.len().saturating_sub(1)
-}
-
-/// A small random generator (Steele, Lea and Flood 2014), so that a start depends on nothing else.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    /// A number from 0 up to but not including 1.
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        (mixed >> 11) as f64 / (1u64 << 53) as f64
-    }
 }

@@ -40,6 +40,8 @@ pub use section::settings;
 pub(crate) use memory::Memory;
 
 use crate::methods::Compare;
+use crate::methods::Cost;
+use crate::methods::Formula;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -62,6 +64,8 @@ const HIDDEN: u64 = 200;
 const JOINT: u64 = 100;
 /// Numbers of a word under a set of kernels two words wide.
 const TAPS: u64 = 2 * FILTERS;
+/// Of a window of two words: each number is read, weighted, added and compared.
+const A_WINDOW: u64 = 4 * TAPS;
 /// Of so many words one is not found among those kept or met.
 const RARE: u64 = 8;
 
@@ -123,16 +127,31 @@ fn load(model: &Model, encoder: Encoder) -> Loaded {
     }))
 }
 
-/// Work for words that are not kept, of the texts' words and of so many times them.
-const fn words(m: usize, d: usize, times: u64) -> u64 {
-    (m as u64).saturating_mul(d as u64).saturating_mul(TAPS * times / RARE)
+/// The kernels' products with the words of a post that are not kept.
+const fn words(m: u64, d: u64, kernels: u64) -> u64 {
+    m * d * (TAPS * kernels / RARE)
 }
 
-/// A layer and a maximum over all windows for the post, and for it once a query word.
-const fn readings(n: usize, m: usize) -> u64 {
-    let pooled = (m as u64).saturating_add(1).saturating_mul(TAPS);
-    let joint = HIDDEN * JOINT;
-    (n as u64).saturating_add(1).saturating_mul(pooled.saturating_add(FILTERS * HIDDEN + joint))
+/// A maximum over all windows of the post, and the layers above it; again for each query word.
+const fn readings(n: u64, m: u64) -> u64 {
+    (n + 1) * ((m + 1) * A_WINDOW + FILTERS * HIDDEN + HIDDEN * JOINT)
+}
+
+/// The kernels' products with the words of a post times each word of the query. The longer the query,
+/// the fewer words are remembered; of a long one, none.
+const fn crossed(n: u64, m: u64, d: u64) -> u64 {
+    let all = n * m * d * TAPS;
+    match n {
+        0..=8 => all * 5 / 2 / RARE,
+        9..=64 => all * 5 / 2 * n / 64,
+        65..=131 => all * 5 / 2,
+        _ => all,
+    }
+}
+
+/// Pairs are only explained, which is work as for a candidate.
+const fn cost(candidate: Formula) -> Cost {
+    Cost { pair: candidate, candidate, bound: None }
 }
 
 /// Query and post encoded apart.
@@ -143,7 +162,7 @@ pub mod bicnn {
     pub const INFO: Info = Info {
         name: "bicnn",
         kind: Kind::Ranker,
-        cost: |_, m, d| readings(0, m).saturating_add(words(m, d, 1)),
+        cost: cost(|_, m, d| readings(0, m) + words(m, d, 1)),
         summary: "Trained network over query and post, each encoded by itself; the logarithm of the \
                   chance that the post is relevant.",
         paper: "Shi, Rao, Lin 2019",
@@ -166,10 +185,7 @@ pub mod qatt {
     /// What is to be known of it.
     pub const INFO: Info = Info {
         name: "qatt",
-        cost: |n, m, d| {
-            let times = (n as u64).saturating_add(1);
-            readings(n, m).saturating_add(words(m, d, 1).saturating_mul(times))
-        },
+        cost: cost(|n, m, d| readings(n, m) + words(m, d, 1) + crossed(n, m, d)),
         summary: "Trained network that also reads the post through kernels made for each word of \
                   the query.",
         ..bicnn::INFO
@@ -188,7 +204,7 @@ pub mod patt {
     /// What is to be known of it.
     pub const INFO: Info = Info {
         name: "patt",
-        cost: |n, m, d| readings(n, m).saturating_add(words(m, d, 2)),
+        cost: cost(|n, m, d| readings(n, m) + words(m, d, 2)),
         summary: "Trained network that also reads the post for each word of the query, with each \
                   word of the post weighted by its cosine to it (samCNN).",
         ..bicnn::INFO
@@ -207,7 +223,7 @@ pub mod ranker_ql {
     /// What is to be known of it.
     pub const INFO: Info = Info {
         name: "ranker-ql",
-        cost: |n, m, d| (qatt::INFO.cost)(n, m, d).saturating_add((ql::INFO.cost)(n, m, d)),
+        cost: cost(|n, m, d| (qatt::INFO.cost.pair)(n, m, d) + (ql::COST.pair)(n, m, d)),
         summary: "The model's trained network plus query likelihood, by the weight that was best \
                   for the queries it was judged by.",
         ..bicnn::INFO

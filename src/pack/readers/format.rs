@@ -95,6 +95,9 @@ impl FromStr for Format {
     }
 }
 
+/// What is read of a model2vec folder: settings, words, rows.
+pub(super) const FOLDER_FILES: [&str; 3] = ["config.json", "tokenizer.json", "model.safetensors"];
+
 /// Word vectors to read: where they are and what is known about them.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -117,17 +120,32 @@ impl Source {
         Self { path, format: None, vocabulary: None, tensor: None, budget: Budget::DEFAULT }
     }
 
+    /// Every file that may be read for it, of whatever format it is.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = vec![self.path.clone()];
+        match &self.vocabulary {
+            Some(vocabulary) => files.push(vocabulary.clone()),
+            None => files.extend(self.vocabularies()),
+        }
+        files.extend(FOLDER_FILES.map(|name| self.path.join(name)));
+        files
+    }
+
+    /// Where the words of a matrix are looked for, in this order.
+    fn vocabularies(&self) -> [PathBuf; 2] {
+        [self.path.with_extension("vocab.txt"), self.path.with_file_name("vocab.txt")]
+    }
+
     /// The words that belong to a matrix.
     fn words(&self) -> Result<Input, ReadError> {
         if let Some(vocabulary) = &self.vocabulary {
             return Input::open(vocabulary);
         }
-        let own = self.path.with_extension("vocab.txt");
-        let shared = self.path.with_file_name("vocab.txt");
-        match [&own, &shared].into_iter().find(|path| path.exists()) {
+        let places = self.vocabularies();
+        match places.iter().find(|path| path.exists()) {
             Some(path) => Input::open(path),
             None => {
-                let (own, shared) = (own.display(), shared.display());
+                let [own, shared] = places.each_ref().map(|path| path.display());
                 let problem = format!(
                     "a matrix without words: neither {own} nor {shared} exists; name the vocabulary"
                 );

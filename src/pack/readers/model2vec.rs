@@ -30,6 +30,7 @@ use super::Place;
 use super::ReadError;
 use super::Subword;
 use super::VectorReader;
+use super::format::FOLDER_FILES;
 use super::positioned::Source;
 use tensors::Header;
 use tensors::Tensor;
@@ -60,9 +61,10 @@ pub struct Model2VecReader {
 impl Model2VecReader {
     /// Opens a folder and checks all of it but the numbers in its tensors.
     pub fn open(folder: &Path, budget: Budget) -> Result<Self, ReadError> {
-        let config = Source::open(&folder.join("config.json"))?;
-        let tokenizer = Source::open(&folder.join("tokenizer.json"))?;
-        let tensors = Source::open(&folder.join("model.safetensors"))?;
+        let [config, tokenizer, tensors] = FOLDER_FILES.map(|name| folder.join(name));
+        let config = Source::open(&config)?;
+        let tokenizer = Source::open(&tokenizer)?;
+        let tensors = Source::open(&tensors)?;
         Self::over(tensors, &tokenizer, &config, budget)
     }
 

@@ -84,6 +84,15 @@ pub(super) fn count_numbers(line: &[u8]) -> usize {
     numbers
 }
 
+/// The last part of a row's word, if that has several: what stands before its `numbers`.
+pub(super) fn last_part(line: &[u8], numbers: usize) -> Option<&[u8]> {
+    let mut word = trim_end(line);
+    for _ in 0..numbers {
+        (word, _) = split_last(word)?;
+    }
+    split_last(word).map(|(_, part)| part)
+}
+
 /// Takes a line apart into `word` and exactly `dims` numbers.
 pub(super) fn parse_row(
     line: &[u8],

@@ -10,10 +10,12 @@ use std::str::FromStr;
 
 use serde_json::Map;
 use serde_json::Value;
+use serde_json::error::Category;
 
 use crate::files::Place;
 use crate::files::ReadError;
 use crate::files::input::Input;
+use crate::files::input::shown;
 use crate::files::progress::Progress;
 use crate::pairs::tweets::instant;
 
@@ -98,7 +100,11 @@ impl Columns {
     }
 
     fn object(&self, line: &str) -> Result<Map<String, Value>, String> {
-        serde_json::from_str(line).map_err(|error| format!("expected a JSON object: {error}"))
+        serde_json::from_str(line).map_err(|error| match error.classify() {
+            // That would hold what was found, of whatever length.
+            Category::Data => format!("expected a JSON object, found {}", shown(line.as_bytes())),
+            _ => format!("expected a JSON object: {error}"),
+        })
     }
 
     fn row_of<'r>(&self, object: &'r Map<String, Value>) -> Result<Option<Row<'r>>, String> {
@@ -145,7 +151,8 @@ impl Table {
         let names: Vec<&str> = header.split('\t').collect();
         let place = |name: &str| names.iter().position(|known| *known == name);
         let missing = |what: String| {
-            let problem = format!("expected {what} in the header, found {}", names.join(", "));
+            let found = shown(header.as_bytes());
+            let problem = format!("expected {what} in the header, found {found}");
             input.malformed(Place::Line(1), problem)
         };
         let find = |name: &str, flag: &str| {
@@ -186,11 +193,8 @@ impl Table {
 
 fn milliseconds(column: &str, value: &str) -> Result<i64, String> {
     instant::milliseconds(value).ok_or_else(|| {
-        let mut shown: String = value.chars().take(40).collect();
-        if shown.len() < value.len() {
-            shown.push('…');
-        }
-        format!("`{column}`: expected {}, found `{shown}`", instant::FORMS)
+        let found = shown(value.as_bytes());
+        format!("`{column}`: expected {}, found {found}", instant::FORMS)
     })
 }
 

@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::files::progress::Progress;
-use crate::metrics::random::Random;
 use crate::pairs::Rejected;
 use crate::pairs::tweets::store::Key;
 use crate::pairs::tweets::store::Tweets;
+use crate::random::Random;
 
 /// Partners that a tweet draws before it gives up.
 const DRAWS: usize = 64;
@@ -56,6 +56,9 @@ impl<'t> Coupling<'t> {
         let mut turns: Vec<u32> = (0..self.tweets.len() as u32).collect();
         let progress = Progress::count("couples");
         for round in 0..self.per_tweet {
+            if turns.is_empty() {
+                break;
+            }
             random.shuffle(&mut turns);
             // Who found nobody will find nobody later: partners only become fewer.
             turns.retain(|&tweet| {

@@ -16,7 +16,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::metrics::random::Random;
 use crate::pairs::Columns;
 use crate::pairs::PairsError;
 use crate::pairs::Rows;
@@ -27,6 +26,7 @@ use crate::pairs::tweets::store::Key;
 use crate::pairs::tweets::store::Outcome;
 use crate::pairs::tweets::store::Reader;
 use crate::pairs::tweets::store::Tweets;
+use crate::random::Random;
 use crate::text::Normalisation;
 
 /// What `cognate pairs tweets` does.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::metrics::random::Random;
+use crate::random::Random;
 use crate::train::ranker::data::Example;
 use crate::train::ranker::data::Texts;
 use crate::train::ranker::pool::Positions;

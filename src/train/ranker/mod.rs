@@ -30,12 +30,12 @@ use serde::Serialize;
 
 use crate::methods::learned_idf::TrainedOn;
 use crate::methods::ranker::Shape;
-use crate::metrics::random::Random;
 use crate::model::Model;
 use crate::model::OpenOptions;
+use crate::random::Random;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::checkpoint::same_file;
+use crate::train::outputs::Outputs;
 use crate::train::ranker::batch::Grouping;
 use crate::train::ranker::data::Data;
 use crate::train::ranker::run::Epoch;
@@ -252,17 +252,21 @@ fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
             return refuse(&format!("{flag}: expected a share from 0, below 1"));
         }
     }
+    if !(options.slowing.0.is_finite() && options.slowing.0 > 0.0) {
+        return refuse("--slow-by: expected a number above 0");
+    }
     if !(decay.is_finite() && decay >= 0.0) {
         return refuse("--decay: expected a number from 0");
     }
     if !(options.valid_share > 0.0 && options.valid_share < 1.0) {
         return refuse("--valid-share: expected a share above 0, below 1");
     }
-    let beside = options.report.iter().chain([&options.model, &options.output]);
-    let mut files = options.files.iter().chain(&options.valid).chain(beside);
-    if let Some(file) = files.find(|file| same_file(file, &options.checkpoint)) {
-        return refuse(&format!("--checkpoint: {} is another file of this run", file.display()));
-    }
+    let written = Outputs {
+        output: &options.output,
+        checkpoint: Some(&options.checkpoint),
+        beside: &[("--report", &options.report)],
+    };
+    written.check(options.files.iter().chain(&options.valid), Some(&options.model))?;
     let RankerOptions { encoder, kernel, filters, hidden, joint, .. } = *options;
     let dims = model.vectors().dims();
     let shape = Shape { encoder, dims, kernel, filters, hidden, joint };

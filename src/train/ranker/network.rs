@@ -14,7 +14,7 @@ use candle_core::Var;
 
 use crate::methods::ranker::Encoder;
 use crate::methods::ranker::Shape;
-use crate::metrics::random::Random;
+use crate::random::Random;
 use crate::train::ranker::batch::Batch;
 use crate::train::ranker::batch::Filled;
 use crate::train::ranker::pool::pool;

@@ -280,7 +280,7 @@ mod tests {
     use candle_core::Var;
 
     use super::*;
-    use crate::metrics::random::Random;
+    use crate::random::Random;
     use crate::train::sampling;
 
     fn random(shape: &[usize], random: &mut Random) -> Var {

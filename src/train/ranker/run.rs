@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::files::progress::Progress;
 use crate::files::topics::Topic;
-use crate::metrics::ranking::JudgedRanking;
+use crate::stats::ranking::JudgedRanking;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
 use crate::train::ranker::Goal;

@@ -7,7 +7,7 @@ use candle_core::Var;
 use candle_nn::loss::cross_entropy;
 
 use crate::methods::ranker::Shape;
-use crate::metrics::random::Random;
+use crate::random::Random;
 use crate::train::ranker::batch::Batch;
 use crate::train::ranker::network::Mode;
 use crate::train::ranker::network::Network;

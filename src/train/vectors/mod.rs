@@ -27,7 +27,7 @@ use crate::model::format::Limits;
 use crate::text::Normalisation;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::checkpoint::same_file;
+use crate::train::outputs::Outputs;
 use crate::train::vectors::corpus::Corpus;
 use crate::train::vectors::output::Output;
 use crate::train::vectors::rows::Blocks;
@@ -323,13 +323,10 @@ fn check(options: &VectorsOptions) -> Result<(), TrainError> {
         let problem = format!("--dims: expected at most {most}, got {}", options.dims);
         return Err(TrainError::Options(problem));
     }
-    let beside = [&options.text, &options.report, &options.from].into_iter().flatten();
-    let files = options.files.iter().chain(beside).chain([&options.output]);
-    if let Some(file) = files.into_iter().find(|file| same_file(file, &options.checkpoint)) {
-        let problem = format!("--checkpoint: {} is another file of this run", file.display());
-        return Err(TrainError::Options(problem));
-    }
-    Ok(())
+    let beside = [("--text", &options.text), ("--report", &options.report)];
+    let written =
+        Outputs { output: &options.output, checkpoint: Some(&options.checkpoint), beside: &beside };
+    written.check(&options.files, options.from.as_ref())
 }
 
 fn checkpoint(

@@ -13,6 +13,7 @@ use crate::model::Unknown;
 use crate::model::disk;
 use crate::model::disk::LocalDisk;
 use crate::model::format::Dtype;
+use crate::model::target::Target;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
@@ -181,10 +182,10 @@ impl Output<'_> {
     /// word2vec's text format: a line with the number of words and of dimensions, then a word and
     /// its numbers a line.
     fn write_text(&self, path: &Path) -> io::Result<()> {
-        let (target, mode) = disk::resolve(path)?;
+        let target = Target::of(path)?;
         let mut size = Counted(0);
         self.lines(&mut size)?;
-        disk::replace(&LocalDisk, &target, mode, size.0, |file| {
+        disk::replace(&LocalDisk, &target, size.0, |file| {
             let mut out = BufWriter::new(file);
             self.lines(&mut out)?;
             out.flush()

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use crate::metrics::random::Random;
+use crate::random::Random;
 use crate::train::sampling;
 use crate::train::vectors::batch::Batch;
 use crate::train::vectors::batch::Relation;

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use crate::kernels::simd;
-use crate::metrics::random::Random;
+use crate::random::Random;
 use crate::train::sampling;
 use crate::train::sampling::Draw;
 use crate::train::vectors::batch::Tally;

@@ -99,7 +99,9 @@ impl Descent<'_> {
                 }
                 gone += 1;
             }
-            progress.at((number * batches + gone) as u64, (self.epochs * batches) as u64);
+            // So many that they cannot be counted are as good as any number for a bar.
+            let all = self.epochs.saturating_mul(batches);
+            progress.at((number * batches + gone) as u64, all as u64);
             progress.say(format!("epoch {}  loss {:.5}", number + 1, sum / gone as f64));
         }
         let loss = sum / batches.max(1) as f64;

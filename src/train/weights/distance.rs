@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::kernels::simd;
 use crate::methods::Measure;
-use crate::metrics::distribution::quantile;
+use crate::stats::distribution::quantile;
 use crate::train::weights::forms::Forms;
 
 /// The weight that every rank begins with.

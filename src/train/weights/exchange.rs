@@ -17,6 +17,7 @@ use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::disk;
 use crate::train::TrainError;
+use crate::train::outputs::Outputs;
 use crate::train::weights::set;
 use crate::train::weights::set::MOST_RANKS;
 use crate::train::weights::set::NamedSet;
@@ -102,6 +103,8 @@ impl std::fmt::Display for Imported {
 
 /// Puts weights that were trained elsewhere into a model.
 pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
+    let written = Outputs { output: &options.output, checkpoint: None, beside: &[] };
+    written.check([&options.file], Some(&options.model))?;
     let mut set = read(&options.file)?;
     if let Some(name) = &options.set {
         set.set = name.clone();

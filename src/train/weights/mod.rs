@@ -52,7 +52,7 @@ use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::disk;
 use crate::train::TrainError;
-use crate::train::checkpoint::same_file;
+use crate::train::outputs::Outputs;
 use crate::train::weights::forms::KEPT_BYTES;
 use crate::train::weights::run::Run;
 
@@ -181,10 +181,8 @@ fn check(options: &WeightsOptions) -> Result<(), TrainError> {
     if options.epochs == 0 {
         return refuse("--epochs: expected at least 1".to_owned());
     }
-    let files = [&options.model, &options.output].into_iter().chain(&options.couples);
-    if let Some(file) = files.chain(&options.validation).find(|f| same_file(f, &options.checkpoint))
-    {
-        return refuse(format!("--checkpoint: {} is another file of this run", file.display()));
-    }
-    Ok(())
+    let beside = [("--export", &options.export), ("--report", &options.report)];
+    let written =
+        Outputs { output: &options.output, checkpoint: Some(&options.checkpoint), beside: &beside };
+    written.check(options.couples.iter().chain(&options.validation), Some(&options.model))
 }

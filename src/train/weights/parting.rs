@@ -1,10 +1,10 @@
 //! How well distances part related couples from others (De Boom et al. 2016, section 5).
 
 use crate::methods::learned_idf::Parting;
-use crate::metrics::classification::Confusion;
-use crate::metrics::divergence::jensen_shannon;
-use crate::metrics::threshold::Aim;
-use crate::metrics::threshold::best_threshold;
+use crate::stats::classification::Confusion;
+use crate::stats::divergence::jensen_shannon;
+use crate::stats::threshold::Aim;
+use crate::stats::threshold::best_threshold;
 
 /// The distances of some couples.
 #[derive(Debug, Clone, Default)]

@@ -2,8 +2,6 @@
 //! the distances of couples not trained on.
 
 use crate::methods::learned_idf::Parting;
-use crate::metrics::distribution::equal_edges;
-use crate::metrics::distribution::histogram;
 use crate::model::Model;
 use crate::page::Cell;
 use crate::page::Head;
@@ -11,6 +9,8 @@ use crate::page::Page;
 use crate::page::Table;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
+use crate::stats::distribution::equal_edges;
+use crate::stats::distribution::histogram;
 use crate::train::weights::Course;
 use crate::train::weights::outcome::Side;
 

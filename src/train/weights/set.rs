@@ -13,6 +13,7 @@ use crate::methods::learned_idf::Trained;
 use crate::methods::learned_idf::WeightSet;
 use crate::model::Model;
 use crate::model::format::Dtype;
+use crate::model::update::Update;
 use crate::model::writer::Draft;
 use crate::model::writer::Source;
 use crate::model::writer::Table;
@@ -66,6 +67,8 @@ impl NamedSet {
         usage: Use,
         output: &Path,
     ) -> Result<(Written, bool), TrainError> {
+        let update = Update::of(model, output)?;
+        let model = update.model();
         let of_model = learned_idf::settings(model)?;
         let section = model.section(learned_idf::SECTION);
         // What this version does not know of other sets stays as it is.
@@ -95,6 +98,6 @@ impl NamedSet {
         tables.push(Table::of(name, Dtype::F32, &[self.weights.len()], &self.weights));
         let mut draft = Draft::of(model);
         draft.set_section(learned_idf::SECTION, settings.to_string(), tables);
-        Ok((draft.write(output)?, default == self.set))
+        Ok((update.write(draft)?, default == self.set))
     }
 }

@@ -16,13 +16,13 @@ use super::objective::Workbench;
 use super::search::FOLDS;
 use super::*;
 use crate::methods::Scorer;
-use crate::metrics::distribution::quantile;
-use crate::metrics::random::Random;
 use crate::model::Unknown;
 use crate::model::format::Dtype;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
+use crate::random::Random;
+use crate::stats::distribution::quantile;
 use crate::text::Normalisation;
 use crate::train::checkpoint;
 

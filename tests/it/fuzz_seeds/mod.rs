@@ -1,6 +1,6 @@
 //! The corpus that fuzzing starts from: small files of every kind, whole and broken, made here.
 //!
-//! `COGNATE_BLESS=1 cargo test --test it fuzz_seeds` writes them anew. What the fuzzer found lies
+//! `TEST_COGNATE_BLESS=1 cargo test --test it fuzz_seeds` writes them anew. What the fuzzer found lies
 //! beside them under other names and is left alone.
 
 mod binary;
@@ -33,7 +33,7 @@ fn with(file: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_seed_is_in_the_corpus() {
-    let bless = std::env::var_os("COGNATE_BLESS").is_some();
+    let bless = std::env::var_os("TEST_COGNATE_BLESS").is_some();
     let mut total = 0;
     for (target, name, bytes) in made() {
         let path = corpus().join(target).join(name);
@@ -41,7 +41,7 @@ fn every_seed_is_in_the_corpus() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, &bytes).unwrap();
         }
-        assert!(path.exists(), "no {}: run with COGNATE_BLESS=1", path.display());
+        assert!(path.exists(), "no {}: run with TEST_COGNATE_BLESS=1", path.display());
         total += bytes.len();
     }
     assert!(total < 300_000, "{total} bytes are more than a repository should carry");

@@ -127,3 +127,33 @@ fn numbers_that_are_not_finite_and_words_that_occur_twice_are_handed_over() {
     assert_eq!(rows[1].0, "the");
     assert!(rows[1].1[0].is_nan());
 }
+
+#[test]
+fn a_number_that_is_none_in_the_first_row_is_found_there() {
+    for (file, found) in [
+        ("the x 2 3\nof 1 2 3\n", "`x` before the last 2"),
+        ("the 1 x 3\nof 1 2 3\n", "`x` before the last 1"),
+        ("the 1 2 x\nof 1 2 3\n", "found `the 1 2 x`"),
+    ] {
+        says(&fault(glove(file)), &["memory, line 1", found]);
+    }
+    // A word of two parts is a word where the next line agrees, or is the one at fault.
+    assert_eq!(all(glove("new york 1 2\nof 3 4\n")).unwrap().len(), 2);
+    says(&fault(glove("new york 1 2\nof 3\n")), &["memory, line 2"]);
+    // However many numbers come after.
+    let long = format!("the x 2\nof{}\n", " 1".repeat(900));
+    says(&fault(glove(long)), &["memory, line 1", "a word and 900 numbers"]);
+}
+
+#[test]
+fn returns_alone_do_not_make_one_word_of_a_file() {
+    for file in
+        ["the 1 2\rof 3 4\r", "the 1 2\rof 3 4", "\u{feff}the 1 2\rof 3 4\r", "2 2\ra 1 2\rb 3 4"]
+    {
+        says(&fault(either(file)), &["memory, line 1", "carriage returns alone", "tr '\\r' '\\n'"]);
+    }
+    let long = format!("the{}\r", " 1".repeat(100)).repeat(4000);
+    says(&fault(either(&long)), &["memory, line 1", "carriage returns alone"]);
+    // One line, however it ends, is one line.
+    assert_eq!(all(either("the 1 2\r")).unwrap(), [row("the", &[1.0, 2.0])]);
+}

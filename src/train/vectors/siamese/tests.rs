@@ -1,7 +1,7 @@
 //! The gradient held to finite differences, the bits to the number of threads.
 
 use super::*;
-use crate::metrics::random::Random;
+use crate::random::Random;
 use crate::text::Normalisation;
 use crate::train::vectors::batch::Tally;
 use crate::train::vectors::rows::Blocks;

@@ -1,0 +1,24 @@
+# Short names for common commands: `just --list`.
+
+# Everything that a change must pass
+check:
+    .ci/run
+
+# The long lane: every feature, fuzzing, benches, load, containers
+long:
+    .ci/run long
+
+# Write generated files anew; read the difference before you commit it
+bless:
+    TEST_COGNATE_BLESS=1 cargo test --locked --test it openapi
+    TEST_COGNATE_BLESS=1 cargo test --locked --test it fuzz_seeds
+
+# The service on 127.0.0.1:8080, with the model in this repository
+serve *FLAGS:
+    cargo run --locked --release -- serve {{FLAGS}}
+
+# Fuzz one target for a while: just fuzz import_glove 60
+fuzz TARGET SECONDS="60":
+    mkdir -p fuzz/target/found/{{TARGET}}
+    RUSTC_BOOTSTRAP=1 cargo fuzz run {{TARGET}} --sanitizer none fuzz/target/found/{{TARGET}} fuzz/corpus/{{TARGET}} -- \
+        -max_total_time={{SECONDS}} -rss_limit_mb=512 -timeout=2

@@ -1,0 +1,230 @@
+//! `GET /methods` and `GET /models`: what this server can do.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Query;
+use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::IntoParams;
+use utoipa::ToSchema;
+
+use crate::engine::Engine;
+use crate::engine::Measure;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::registry::models::LoadedModel;
+use crate::methods::Method;
+use crate::model::Frequency;
+
+/// Which model is meant.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct OfModel {
+    /// The model's name; without one the default is meant.
+    model: Option<String>,
+}
+
+/// Every method.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MethodList {
+    /// The model's name.
+    model: String,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: String,
+    /// What `auto` stands for.
+    auto: &'static str,
+    /// Every method, whether or not this model can serve it.
+    methods: Vec<MethodEntry>,
+}
+
+/// One method.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MethodEntry {
+    /// Its name.
+    name: &'static str,
+    /// `similarity` scores pairs and ranks; `ranker` only ranks.
+    #[schema(value_type = String)]
+    kind: crate::methods::Kind,
+    /// What it does.
+    summary: &'static str,
+    /// Where it comes from.
+    paper: &'static str,
+    /// Between which numbers its scores lie; `null` on a side where they have no bound, as those of
+    /// some rankers have none.
+    range: (Option<f32>, Option<f32>),
+    /// Whether it has a vector of one text alone, so that `/embed` can use it.
+    embeds: bool,
+    /// The measure used where none is asked for.
+    measure: &'static str,
+    /// What a text must have to be scored: known `words`, or `tokens` of any kind.
+    #[schema(value_type = String)]
+    reads: crate::methods::Reads,
+    /// Whether this model can serve it.
+    available: bool,
+    /// Why not, and which command adds what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What else is to be known of it with this model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+/// Every model.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelList {
+    /// The models, the default first.
+    models: Vec<ModelEntry>,
+}
+
+/// One model.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelEntry {
+    /// What requests choose it by.
+    name: String,
+    /// Whether it is used where none is chosen.
+    default: bool,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: String,
+    /// Words of the vocabulary.
+    words: usize,
+    /// Dimensions of the word vectors.
+    dimensions: usize,
+    /// Size of the file.
+    bytes: u64,
+    /// Terms of use, as the file states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    licence: Option<String>,
+    /// What `auto` stands for.
+    auto: &'static str,
+    /// `in_norm` if the vectors' lengths carry how frequent a word is, else `none`.
+    frequency: &'static str,
+    /// Thresholds that were found on labelled pairs.
+    thresholds: Vec<ThresholdEntry>,
+}
+
+/// A threshold of one method and measure.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ThresholdEntry {
+    /// The method.
+    method: &'static str,
+    /// The measure.
+    measure: &'static str,
+    /// Scores of at least this count as related.
+    threshold: f64,
+    /// What it was chosen for.
+    aim: String,
+    /// Share of the pairs above it that are related.
+    precision: f64,
+    /// Share of the related pairs that are above it.
+    recall: f64,
+    /// Their harmonic mean.
+    f1: f64,
+}
+
+impl MethodEntry {
+    fn of(method: Method, engine: &Engine) -> Self {
+        let info = method.info();
+        let reason = engine.unavailable(method).map(ToString::to_string);
+        let carried = engine.model().frequency() == Frequency::InNorm;
+        let note = "the lengths of this model's vectors already carry how frequent a word is, \
+                    so that weighting by frequency counts it twice; `auto` never picks it";
+        Self {
+            name: info.name,
+            kind: info.kind,
+            summary: info.summary,
+            paper: info.paper,
+            range: (bound(info.range.0), bound(info.range.1)),
+            embeds: info.embeds,
+            measure: engine.default_measure(method).name(),
+            reads: info.reads,
+            available: reason.is_none(),
+            reason,
+            note: (carried && info.weights_frequency).then_some(note),
+        }
+    }
+}
+
+impl ModelEntry {
+    fn of(served: &LoadedModel, default: bool) -> Self {
+        let engine = &served.engine;
+        let model = engine.model();
+        let measures = [Measure::Cosine, Measure::Euclidean];
+        let keys = Method::ALL.iter().flat_map(|&method| measures.map(|measure| (method, measure)));
+        let thresholds = keys.filter_map(|(method, measure)| {
+            let known = &engine.calibration(method, measure)?.threshold;
+            Some(ThresholdEntry {
+                method: method.name(),
+                measure: measure.name(),
+                threshold: known.threshold,
+                aim: known.aim.clone(),
+                precision: known.precision,
+                recall: known.recall,
+                f1: known.f1,
+            })
+        });
+        Self {
+            name: served.name.clone(),
+            default,
+            fingerprint: model.fingerprint().to_owned(),
+            words: model.vocabulary().len(),
+            dimensions: model.vectors().dims(),
+            bytes: model.bytes(),
+            licence: model.metadata().get("licence").cloned(),
+            auto: engine.auto().name(),
+            frequency: match model.frequency() {
+                Frequency::InNorm => "in_norm",
+                Frequency::None => "none",
+            },
+            thresholds: thresholds.collect(),
+        }
+    }
+}
+
+/// JSON has no infinity.
+fn bound(end: f32) -> Option<f32> {
+    end.is_finite().then_some(end)
+}
+
+/// Every method: what it does, and whether the model can serve it.
+#[utoipa::path(
+    get,
+    path = "/methods",
+    tag = "describe",
+    params(OfModel),
+    responses((status = 200, description = "Every method", body = MethodList)),
+)]
+pub async fn methods(
+    State(app): State<Arc<App>>,
+    of: Result<Query<OfModel>, QueryRejection>,
+) -> Result<Json<MethodList>, ApiError> {
+    let Query(of) = of.map_err(|_| {
+        ApiError::at(Code::InvalidField, "", "the query string may hold `model` and nothing else")
+    })?;
+    let models = app.models();
+    let served = models.choose(of.model.as_deref())?;
+    Ok(Json(MethodList {
+        model: served.name.clone(),
+        fingerprint: served.engine.model().fingerprint().to_owned(),
+        auto: served.engine.auto().name(),
+        methods: Method::ALL.iter().map(|&each| MethodEntry::of(each, &served.engine)).collect(),
+    }))
+}
+
+/// Every model: its size, its terms, its thresholds.
+#[utoipa::path(
+    get,
+    path = "/models",
+    tag = "describe",
+    responses((status = 200, description = "Every model, the default first", body = ModelList)),
+)]
+pub async fn models(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
+    let models = app.models();
+    models.choose(None)?;
+    let entry = |(place, served): (usize, &Arc<LoadedModel>)| ModelEntry::of(served, place == 0);
+    Ok(Json(ModelList { models: models.all().iter().enumerate().map(entry).collect() }))
+}

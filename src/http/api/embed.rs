@@ -1,0 +1,205 @@
+//! `POST /embed`: the vectors of texts.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::Counts;
+use crate::engine::Place;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::ANSWER_HEAD;
+use crate::http::api::pipeline::Endpoint;
+use crate::http::api::pipeline::INDEX_BYTES;
+use crate::http::api::pipeline::NUMBER_BYTES;
+use crate::http::api::pipeline::Plan;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::schema;
+use crate::http::registry::models::Models;
+use crate::http::request::cost::WRITING;
+use crate::http::request::encoding::Encoding;
+use crate::http::request::fields::OneOrMore;
+use crate::http::request::fields::Text;
+use crate::http::request::query::Oov;
+use crate::http::request::query::Selection;
+use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Answer;
+
+/// The body of `POST /embed`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbedRequest<'b> {
+    #[serde(borrow)]
+    texts: OneOrMore<'b>,
+    #[serde(borrow)]
+    model: Option<Text<'b>>,
+    #[serde(borrow)]
+    method: Option<Text<'b>>,
+    normalize: Option<bool>,
+    encoding: Option<Encoding>,
+    oov: Option<Oov>,
+    truncate: Option<bool>,
+}
+
+/// The vectors of texts.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EmbedResponse<'r> {
+    /// The model's name.
+    model: &'r str,
+    /// The method, `auto` resolved.
+    method: &'static str,
+    /// What the method's vectors are compared by.
+    measure: &'static str,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: &'r str,
+    /// Length of every vector.
+    dimensions: usize,
+    /// A vector a text, in order; `null` for a text without a known word.
+    #[schema(value_type = Vec<Option<schema::Vector>>)]
+    embeddings: Vec<Option<Vector>>,
+    /// Tokens of each text.
+    tokens: &'r [usize],
+    /// Tokens of each text that a word was found for.
+    known: &'r [usize],
+    /// Indexes of the texts that were cut.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    truncated: &'r [usize],
+}
+
+/// A vector as it is sent.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Vector {
+    Numbers(Vec<f32>),
+    Base64(String),
+}
+
+/// The endpoint.
+pub struct Embed;
+
+impl Endpoint for Embed {
+    type Question<'b> = EmbedRequest<'b>;
+}
+
+impl EmbedRequest<'_> {
+    fn texts(&self) -> &[Text<'_>] {
+        &self.texts.texts.items
+    }
+
+    fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
+        self.texts().iter().enumerate().map(|(index, text)| (Place::Text(index), text.as_ref()))
+    }
+
+    /// Faults of the only text stand where it does.
+    fn locate(&self, error: ApiError) -> ApiError {
+        match self.texts.alone {
+            true => error.moved(Place::Text(0), "texts", "/texts"),
+            false => error,
+        }
+    }
+
+    fn encode(&self, mut vector: Vec<f32>) -> Vector {
+        if self.normalize.unwrap_or(false) {
+            let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+            let length = square.sqrt();
+            if length > 0.0 {
+                vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
+            }
+        }
+        match self.encoding.unwrap_or_default() {
+            Encoding::Float => Vector::Numbers(vector),
+            Encoding::Base64 => {
+                let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
+                Vector::Base64(STANDARD.encode(bytes))
+            }
+        }
+    }
+}
+
+impl<'b> Question<'b> for EmbedRequest<'b> {
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        let (length, limit) = (self.texts.texts.length, app.settings.max_texts);
+        pipeline::check_length("/texts", "texts", length, limit)?;
+        let choice = Selection {
+            model: self.model.as_ref(),
+            method: self.method.as_ref(),
+            oov: self.oov,
+            truncate: self.truncate,
+            ..Selection::default()
+        };
+        let mut asked = choice.resolve(models)?;
+        if self.method.as_ref().is_none_or(|name| name.as_ref().trim().eq_ignore_ascii_case("auto"))
+        {
+            // The model's choice for scores need not have vectors.
+            asked.query.method = asked.served.engine.auto_embedding();
+        }
+        let dims = asked.served.engine.embedding_dims(asked.query.method)?;
+        let vector = match self.encoding.unwrap_or_default() {
+            Encoding::Float => dims.saturating_mul(NUMBER_BYTES),
+            Encoding::Base64 => dims.saturating_mul(4).div_ceil(3).saturating_mul(4),
+        };
+        // Two quotes and a comma, and the numbers of tokens and of known ones.
+        let each = vector.saturating_add(3 + 2 * INDEX_BYTES);
+        let answer = ANSWER_HEAD.saturating_add(length.saturating_mul(each));
+        let bytes = self.texts().iter().map(|text| text.as_ref().len()).sum();
+        let of_text = |text: &Text<'_>| asked.multiplications(text.as_ref(), "");
+        let scoring = self.texts().iter().map(of_text).fold(0, u64::saturating_add);
+        let writing = (length as u64).saturating_mul(dims as u64).saturating_mul(WRITING);
+        let plan = Plan::new(asked, length, bytes, scoring.saturating_add(writing), app)?;
+        plan.answering(answer, "/texts", app)
+    }
+
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let asked = &plan.asked;
+        let engine = &asked.served.engine;
+        let total = asked.check_total(self.places(), &app.settings);
+        total.map_err(|error| self.locate(error))?;
+        let embedded = work.in_parts(self.texts().len(), plan.per_part(), |part| {
+            engine.embed(self.texts().get(part).unwrap_or_default(), &asked.query)
+        });
+        let embedded =
+            embedded.map_err(|error| self.locate(asked.explain(error, self.places())))?;
+        let encode = |vector: Option<Vec<f32>>| vector.map(|vector| self.encode(vector));
+        let response = EmbedResponse {
+            model: &asked.served.name,
+            method: asked.query.method.name(),
+            measure: asked.measure().name(),
+            fingerprint: engine.model().fingerprint(),
+            dimensions: embedded.dims,
+            embeddings: embedded.vectors.into_iter().map(encode).collect(),
+            tokens: &embedded.tokens,
+            known: &embedded.known,
+            truncated: &embedded.truncated,
+        };
+        work.check()?;
+        answer.write_json(&response)?;
+        Ok(embedded.counts)
+    }
+}
+
+/// The vectors of texts, for a method that has them.
+#[utoipa::path(
+    post,
+    path = "/embed",
+    tag = "compare",
+    request_body(content = schema::EmbedBody, content_type = "application/json"),
+    responses((status = 200, description = "Vectors in the order of the texts", body = EmbedResponse<'_>)),
+)]
+pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    pipeline::answer::<Embed>(app, request).await
+}

@@ -1,0 +1,82 @@
+//! Whether the server lives, whether it is ready, what it counted, and the order to load its
+//! models again. None of these waits behind requests that compute.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::middleware::authorize;
+use crate::http::registry::reload::Reloaded;
+
+/// A short word on the server's state.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Status {
+    /// `ok` or `ready`.
+    status: &'static str,
+}
+
+/// Whether the process lives. Also under `/livez` and `/healthz`.
+#[utoipa::path(
+    get,
+    path = "/health",
+    tag = "operate",
+    responses((status = 200, description = "The process lives", body = Status)),
+)]
+pub async fn health() -> Json<Status> {
+    Json(Status { status: "ok" })
+}
+
+/// Whether requests are welcome. Also under `/readyz`.
+#[utoipa::path(
+    get,
+    path = "/ready",
+    tag = "operate",
+    responses((status = 200, description = "The models are loaded", body = Status)),
+)]
+pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError> {
+    app.check_ready()?;
+    Ok(Json(Status { status: "ready" }))
+}
+
+/// Counters, gauges and histograms, as Prometheus reads them.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "operate",
+    responses((status = 200, description = "Metrics in the Prometheus text format", body = String, content_type = "text/plain")),
+)]
+pub async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let page = app.metrics.render(&app.snapshot());
+    let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(header::CONTENT_TYPE, media)], page).into_response()
+}
+
+/// Opens the key file and the model files again, checks them, and takes them into use.
+///
+/// Keys and models do not wait for each other: a bad model file leaves the models as they are and
+/// the new keys in force, and the other way round; the refusal says which were taken over. Needs a
+/// key of the scope `admin`; where no keys are set, it must come from a program of this machine.
+#[utoipa::path(
+    post,
+    path = "/-/reload",
+    tag = "operate",
+    responses((status = 200, description = "The keys and models now in use", body = Reloaded)),
+)]
+pub async fn reload(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Json<Reloaded>, ApiError> {
+    authorize::check_admin(&request)?;
+    let task = tokio::task::spawn_blocking(move || app.reload());
+    Ok(Json(task.await.map_err(|error| ApiError::internal(&error.to_string()))??))
+}

@@ -1,0 +1,78 @@
+//! Pages for people: a playground and the document, made readable. All files are in the binary, and
+//! none names another host.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::http::HeaderValue;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Redirect;
+use axum::response::Response;
+
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Files that our pages need: name, media type, contents.
+const ASSETS: [(&str, &str, &str); 10] = [
+    ("playground.css", CSS, include_str!("pages/playground.css")),
+    ("answers.css", CSS, include_str!("pages/answers.css")),
+    ("playground.js", SCRIPT, include_str!("pages/playground.js")),
+    ("asking.js", SCRIPT, include_str!("pages/asking.js")),
+    ("elements.js", SCRIPT, include_str!("pages/elements.js")),
+    ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
+    ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
+    ("docs.css", CSS, include_str!("pages/docs.css")),
+    ("docs.js", SCRIPT, include_str!("pages/docs.js")),
+    ("icon.svg", "image/svg+xml", include_str!("pages/icon.svg")),
+];
+
+/// What our page of the document needs of Swagger UI. Its own page would configure itself by a
+/// script that asks other hosts, and is not served.
+const SWAGGER: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
+
+/// A page on which texts can be tried out.
+pub async fn playground() -> Response {
+    file(HTML, include_str!("pages/playground.html").as_bytes().into())
+}
+
+/// A file that a page needs.
+pub async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+    let Path(name) = name.map_err(|_| missing())?;
+    let found = ASSETS.iter().find(|(known, _, _)| *known == name);
+    let (_, media, contents) = found.ok_or_else(missing)?;
+    Ok(file(media, contents.as_bytes().into()))
+}
+
+/// The way to the document.
+pub async fn docs() -> Response {
+    Redirect::permanent("/docs/index.html").into_response()
+}
+
+/// The document, by Swagger UI.
+pub async fn docs_file(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+    // A name that is no UTF-8 is none of ours.
+    let Path(name) = name.map_err(|_| missing())?;
+    if name == "index.html" {
+        return Ok(file(HTML, include_str!("pages/docs.html").as_bytes().into()));
+    }
+    let name = SWAGGER.into_iter().find(|known| *known == name).ok_or_else(missing)?;
+    let found = utoipa_swagger_ui::serve(name, Arc::default()).ok().flatten();
+    let found = found.ok_or_else(missing)?;
+    let media = if name.ends_with(".css") { CSS } else { SCRIPT };
+    Ok(file(media, found.bytes))
+}
+
+fn file(media: &'static str, contents: Cow<'static, [u8]>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(media))], contents).into_response()
+}
+
+fn missing() -> ApiError {
+    ApiError::new(Code::NotFound, "there is no such file")
+}

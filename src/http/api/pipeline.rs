@@ -1,0 +1,257 @@
+//! The way of every question that computes: admitted, read, parsed, weighed, answered here or on
+//! the pool.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::body::Bytes;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::HeaderName;
+use axum::http::HeaderValue;
+use axum::http::header;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::engine::Counts;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::registry::models::Models;
+use crate::http::request::body;
+use crate::http::request::cost::NANOS_PER_BYTE;
+use crate::http::request::cost::estimate;
+use crate::http::request::json;
+use crate::http::request::query::Resolved;
+use crate::http::work::admission::Permit;
+use crate::http::work::pool;
+use crate::http::work::pool::INLINE_NANOS;
+use crate::http::work::pool::JobContext;
+use crate::http::work::pool::PART_NANOS;
+use crate::http::work::unsent::Answer;
+
+/// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
+const BYTES_PER_ITEM: usize = 128;
+/// Bytes of a body up to which it is parsed where it was read. To read the texts of a longer one
+/// takes too long there, so it would be parsed again on the pool.
+const INLINE_BYTES: usize = (INLINE_NANOS / NANOS_PER_BYTE) as usize;
+/// How many times the time that all threads have until the deadline a question may be estimated to
+/// take. Estimates are made for a common core and hold within a factor of 2 either way for words as
+/// they are written; so what is estimated at less may be in time on a fast core with nothing else to
+/// do, and what is estimated at more would be late the next time as well, and is refused.
+const SLACK: u64 = 2;
+
+const FINGERPRINT: HeaderName = HeaderName::from_static("x-model-fingerprint");
+const TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// Room for the headers of an answer, those of its frame included, so that they never move.
+const HEADERS: usize = 12;
+/// Bytes of an answer beside its lists.
+pub const ANSWER_HEAD: usize = 256;
+/// Bytes of an index in an answer, with its comma.
+pub const INDEX_BYTES: usize = 6;
+/// Bytes of a score or another number of an answer, with its comma: what most take at most.
+pub const NUMBER_BYTES: usize = 13;
+
+/// An endpoint, by the questions it answers.
+pub trait Endpoint: 'static {
+    /// The body, borrowed.
+    type Question<'b>: Question<'b>;
+}
+
+/// A question that is parsed from a body, weighed and answered.
+pub trait Question<'b>: Deserialize<'b> {
+    /// Checks lengths, finds the model and the method, and weighs the work.
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
+
+    /// Writes the answer as JSON, and says what was read for it.
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError>;
+}
+
+/// A question that can be answered, and how much work that is.
+pub struct Plan {
+    /// Model and method.
+    pub asked: Resolved,
+    /// Items of the list that makes it long.
+    pub items: usize,
+    /// Estimated nanoseconds.
+    nanos: u64,
+    /// Estimated bytes of the answer.
+    answer_bytes: usize,
+}
+
+impl Plan {
+    /// Weighs a question of `items` items with texts of so many bytes, or refuses one that would
+    /// certainly be late.
+    pub fn new(
+        asked: Resolved,
+        items: usize,
+        bytes: usize,
+        multiplications: u64,
+        app: &App,
+    ) -> Result<Self, ApiError> {
+        Self::at_least(asked, items, bytes, [multiplications; 2], app)
+    }
+
+    /// Weighs a question that may turn out to be less work: the first number of multiplications is
+    /// certain, the second the most.
+    pub fn at_least(
+        asked: Resolved,
+        items: usize,
+        bytes: usize,
+        [least, most]: [u64; 2],
+        app: &App,
+    ) -> Result<Self, ApiError> {
+        let deadline_ms = app.settings.compute_deadline_ms;
+        let deadline = Duration::from_millis(deadline_ms).as_nanos() as u64;
+        let threads = app.compute.threads().min(items).max(1) as u64;
+        let time = deadline.saturating_mul(threads);
+        let certain = estimate(bytes, least);
+        if certain / SLACK > time {
+            let each = (certain / items.max(1) as u64).max(1);
+            // One thread computes an item, however many there are.
+            let batch = match time / each {
+                largest if each <= deadline => {
+                    format!("the largest batch that could is about {largest}")
+                }
+                _ => "not even one could".to_owned(),
+            };
+            let method = asked.query.method.name();
+            let detail = format!(
+                "{method} over {items} items of this length cannot be done in {deadline_ms} ms; {batch}"
+            );
+            return Err(ApiError::at(Code::TooMuchWork, "", detail));
+        }
+        Ok(Self { asked, items, nanos: estimate(bytes, most), answer_bytes: 0 })
+    }
+
+    /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
+    /// may have; `pointer` names the list that makes it long.
+    pub fn answering(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
+        app.unsent.check(bytes, self.items, pointer)?;
+        Ok(Self { answer_bytes: bytes, ..self })
+    }
+
+    /// Items that take about [`PART_NANOS`].
+    pub fn per_part(&self) -> usize {
+        let each = (self.nanos / self.items.max(1) as u64).max(1);
+        usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
+    }
+}
+
+/// An answer on its way out.
+struct Answered {
+    json: Bytes,
+    counts: Counts,
+    plan: Plan,
+    took: Duration,
+}
+
+/// Answers one request.
+pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+    let mut permit = app.admission.admit()?;
+    body::check_json(request.headers())?;
+    body::no_settings(request.uri())?;
+    // A long body is paid for before it is read: parsing it to count its items would already be the
+    // work that a full house must not take on.
+    let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
+    let body = body::read(request, &app.settings, |bytes| {
+        app.admission.top_up(&mut permit, (bytes / BYTES_PER_ITEM).min(most))
+    })
+    .await?;
+    let models = app.models();
+    let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
+    if body.len() <= INLINE_BYTES {
+        let started = Instant::now();
+        let question: E::Question<'_> = json::read_object(&body)?;
+        let plan = question.plan(&app, &models)?;
+        app.admission.top_up(&mut permit, plan.items)?;
+        if plan.nanos <= INLINE_NANOS {
+            let mut answer = app.unsent.answer(plan.answer_bytes)?;
+            let counts =
+                question.answer(&plan, &app, &JobContext::inline(deadline), &mut answer)?;
+            let (json, took) = (answer.into_bytes(), started.elapsed());
+            return Ok(respond(&app, Answered { json, counts, plan, took }));
+        }
+    }
+    let job = {
+        let app = Arc::clone(&app);
+        move |work: &JobContext| {
+            let started = Instant::now();
+            let (json, counts, plan) =
+                parse_and_answer::<E>(&app, &models, &body, work, &mut permit)?;
+            Ok(Answered { json, counts, plan, took: started.elapsed() })
+        }
+    };
+    match app.compute.run(deadline, &app.metrics, job).await {
+        Some(answered) => Ok(respond(&app, answered?)),
+        None => Err(pool::queue_full()),
+    }
+}
+
+/// Parsed on the pool: a large body takes longer to parse than the runtime's threads should be
+/// held, and a small one with much work less than that work.
+fn parse_and_answer<E: Endpoint>(
+    app: &App,
+    models: &Models,
+    body: &Bytes,
+    work: &JobContext,
+    permit: &mut Permit,
+) -> Result<(Bytes, Counts, Plan), ApiError> {
+    let question: E::Question<'_> = json::read_object(body)?;
+    let plan = question.plan(app, models)?;
+    app.admission.top_up(permit, plan.items)?;
+    let mut answer = app.unsent.answer(plan.answer_bytes)?;
+    let counts = question.answer(&plan, app, work, &mut answer)?;
+    Ok((answer.into_bytes(), counts, plan))
+}
+
+fn respond(app: &App, answered: Answered) -> Response {
+    let Answered { json, counts, plan, took } = answered;
+    app.metrics.computed(plan.asked.query.method, counts);
+    let mut response = Response::new(Body::from(json));
+    let headers = response.headers_mut();
+    *headers = HeaderMap::with_capacity(HEADERS);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    mark(headers, &plan.asked, took);
+    response
+}
+
+/// Refuses a list that is empty or too long.
+pub fn check_length(
+    pointer: &str,
+    what: &str,
+    length: usize,
+    limit: usize,
+) -> Result<(), ApiError> {
+    match length {
+        0 => Err(ApiError::at(Code::EmptyList, pointer, format!("there are no {what}"))),
+        _ if length > limit => {
+            Err(ApiError::beyond(Code::TooManyItems, pointer, what, limit, length))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The headers that every computed answer has.
+pub fn mark(headers: &mut HeaderMap, asked: &Resolved, took: Duration) {
+    headers.insert(FINGERPRINT, asked.served.fingerprint.clone());
+    let micros = took.saturating_add(Duration::from_nanos(500)).as_micros();
+    let mut text = [0; 64];
+    let mut left = &mut text[..];
+    let written = write!(left, "compute;dur={}.{:03}", micros / 1000, micros % 1000);
+    let length = 64 - left.len();
+    // Digits are fit for a header, and no duration has more than there is room for.
+    let value = written.ok().and_then(|()| HeaderValue::from_bytes(text.get(..length)?).ok());
+    if let Some(value) = value {
+        headers.insert(TIMING, value);
+    }
+}

@@ -1,0 +1,253 @@
+//! `POST /rank`: candidates by how alike they are to a query.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::Counts;
+use crate::engine::Measure;
+use crate::engine::Place;
+use crate::engine::RankOptions;
+use crate::engine::Ranking;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::ANSWER_HEAD;
+use crate::http::api::pipeline::Endpoint;
+use crate::http::api::pipeline::INDEX_BYTES;
+use crate::http::api::pipeline::NUMBER_BYTES;
+use crate::http::api::pipeline::Plan;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::openapi::schema;
+use crate::http::registry::models::Models;
+use crate::http::request::fields::Candidate;
+use crate::http::request::fields::Count;
+use crate::http::request::fields::Id;
+use crate::http::request::fields::List;
+use crate::http::request::fields::Real;
+use crate::http::request::fields::Text;
+use crate::http::request::query::Oov;
+use crate::http::request::query::Selection;
+use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Answer;
+
+/// Bytes of a result beside its numbers: `{"index":,"score":},`.
+const RESULT_BYTES: usize = 20;
+/// Bytes of an id beside itself: `"id":"",`.
+const ID_BYTES: usize = 8;
+/// Bytes of a text beside itself: `,"text":""`.
+const TEXT_BYTES: usize = 10;
+
+/// The body of `POST /rank`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RankRequest<'b> {
+    #[serde(borrow)]
+    query: Text<'b>,
+    #[serde(borrow)]
+    candidates: List<Candidate<'b>>,
+    #[serde(borrow)]
+    model: Option<Text<'b>>,
+    #[serde(borrow)]
+    method: Option<Text<'b>>,
+    measure: Option<Measure>,
+    top_k: Option<Count>,
+    min_score: Option<Real>,
+    return_text: Option<bool>,
+    oov: Option<Oov>,
+    truncate: Option<bool>,
+}
+
+/// Candidates by how alike they are to the query.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RankResponse<'r> {
+    /// The model's name.
+    model: &'r str,
+    /// The method, `auto` resolved.
+    method: &'static str,
+    /// The measure.
+    measure: &'static str,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: &'r str,
+    /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
+    results: Vec<RankedCandidate<'r>>,
+    /// Indexes of the candidates that cannot be scored.
+    unscored: &'r [usize],
+    /// Indexes of the candidates that were cut.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    truncated: &'r [usize],
+    /// Whether the query was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    query_truncated: bool,
+}
+
+/// A candidate and its score.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RankedCandidate<'r> {
+    /// Its place among the candidates.
+    index: usize,
+    /// Its own name, if it came with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::IdSchema>)]
+    id: Option<&'r Id<'r>>,
+    /// Its score.
+    score: f32,
+    /// The text, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'r str>,
+}
+
+/// The endpoint.
+pub struct Rank;
+
+impl Endpoint for Rank {
+    type Question<'b> = RankRequest<'b>;
+}
+
+impl RankRequest<'_> {
+    fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
+        let candidates = self.candidates.items.iter().enumerate();
+        let places =
+            candidates.map(|(index, candidate)| (Place::Candidate(index), candidate.as_ref()));
+        std::iter::once((Place::Query, self.query.as_ref())).chain(places)
+    }
+
+    /// Faults of a candidate that is an object stand at its text.
+    fn locate(&self, mut error: ApiError) -> ApiError {
+        for fault in &mut error.faults {
+            let index = fault.pointer.strip_prefix("/candidates/");
+            let index = index.and_then(|index| index.parse::<usize>().ok());
+            let candidate = index.and_then(|index| self.candidates.items.get(index));
+            if candidate.is_some_and(|candidate| candidate.object) {
+                fault.pointer.push_str("/text");
+            }
+        }
+        error
+    }
+
+    /// Bytes of the answer, roughly: texts and ids as they stand, escapes aside. Which candidates are
+    /// the best is not known yet, so of fewer than all the longest count.
+    fn answer_bytes(&self) -> usize {
+        let with_text = self.return_text.unwrap_or(false);
+        let bytes_of = |candidate: &Candidate<'_>| {
+            let id = match &candidate.id {
+                Some(Id::Text(id)) => ID_BYTES + id.as_ref().len(),
+                Some(Id::Number(_)) => ID_BYTES + NUMBER_BYTES,
+                None => 0,
+            };
+            id + if with_text { TEXT_BYTES + candidate.text.as_ref().len() } else { 0 }
+        };
+        let length = self.candidates.items.len();
+        let wanted = self.top_k.map_or(length, |Count(most)| most.min(length));
+        let (all, longest) = self
+            .candidates
+            .items
+            .iter()
+            .map(bytes_of)
+            .fold((0, 0), |(all, longest), bytes| (all + bytes, bytes.max(longest)));
+        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES;
+        ANSWER_HEAD
+            .saturating_add(wanted.saturating_mul(each))
+            .saturating_add(longest.saturating_mul(wanted).min(all))
+    }
+
+    /// The results, the unscored last where everything is wanted.
+    fn results<'r>(&'r self, ranking: &Ranking, options: &RankOptions) -> Vec<RankedCandidate<'r>> {
+        let wanted = options.top_k.unwrap_or(usize::MAX);
+        let scored = ranking.results.iter().map(|ranked| (ranked.index, ranked.score));
+        // A least score leaves out what has none.
+        let unscored = ranking.unscored.iter().filter(|_| options.min_score.is_none());
+        let all = scored.chain(unscored.map(|&index| (index, 0.0))).take(wanted);
+        all.filter_map(|(index, score)| {
+            let candidate = self.candidates.items.get(index)?;
+            let text = self.return_text.unwrap_or(false).then_some(candidate.text.as_ref());
+            Some(RankedCandidate { index, id: candidate.id.as_ref(), score, text })
+        })
+        .collect()
+    }
+}
+
+impl<'b> Question<'b> for RankRequest<'b> {
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        let (length, limit) = (self.candidates.length, app.settings.max_candidates);
+        pipeline::check_length("/candidates", "candidates", length, limit)?;
+        let choice = Selection {
+            model: self.model.as_ref(),
+            method: self.method.as_ref(),
+            measure: self.measure,
+            oov: self.oov,
+            truncate: self.truncate,
+        };
+        let asked = choice.resolve(models)?;
+        asked.served.engine.check(&asked.query)?;
+        let query = self.query.as_ref();
+        let texts = self.candidates.items.iter().map(AsRef::as_ref);
+        let bytes = query.len() + texts.clone().map(str::len).sum::<usize>();
+        let only_best = self.top_k.is_some() || self.min_score.is_some();
+        let multiplications = asked.multiplications_of_ranking(query, texts, only_best);
+        let answer = self.answer_bytes();
+        let plan = Plan::at_least(asked, length, bytes, multiplications, app)?;
+        plan.answering(answer, "/candidates", app)
+    }
+
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let asked = &plan.asked;
+        let (engine, candidates) = (&asked.served.engine, &self.candidates.items);
+        let total = asked.check_total(self.places(), &app.settings);
+        total.map_err(|error| self.locate(error))?;
+        let options = RankOptions {
+            query: asked.query,
+            top_k: self.top_k.map(|Count(most)| most),
+            min_score: self.min_score.map(|Real(least)| least as f32),
+        };
+        let in_parts = engine.ranks_in_parts(asked.query.method);
+        let per_part = if in_parts { plan.per_part() } else { candidates.len() };
+        let ranked = work.in_parts(candidates.len(), per_part, |part| {
+            let part = candidates.get(part).unwrap_or_default();
+            engine.rank_best(self.query.as_ref(), part, &options)
+        });
+        let mut ranking =
+            ranked.map_err(|error| self.locate(asked.explain(error, self.places())))?;
+        ranking.order(&options);
+        let response = RankResponse {
+            model: &asked.served.name,
+            method: asked.query.method.name(),
+            measure: ranking.measure.name(),
+            fingerprint: engine.model().fingerprint(),
+            results: self.results(&ranking, &options),
+            unscored: &ranking.unscored,
+            truncated: &ranking.truncated,
+            query_truncated: ranking.query_truncated,
+        };
+        let query = Counts { texts: 1, ..Counts::default() };
+        let mut counts = ranking.counts;
+        counts.add(query);
+        answer.write_json(&response)?;
+        Ok(counts)
+    }
+}
+
+/// Candidates by how alike they are to a query, best first.
+#[utoipa::path(
+    post,
+    path = "/rank",
+    tag = "compare",
+    request_body(content = schema::RankBody, content_type = "application/json"),
+    responses((status = 200, description = "Candidates, best first", body = RankResponse<'_>)),
+)]
+pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    pipeline::answer::<Rank>(app, request).await
+}

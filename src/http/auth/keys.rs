@@ -1,0 +1,275 @@
+//! API keys: a file of their digests, and who a request's `Authorization` belongs to. Which routes
+//! ask for which scope is not known here.
+//!
+//! The file has a key a line, `id:scope:blake3-hex`, `#` comments and blank lines. Only digests of
+//! keys are stored, and a presented key is hashed before it is compared, so that neither the file
+//! nor the time of an answer tells one.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use subtle::ConstantTimeEq;
+
+/// Largest keys file.
+pub const FILE_BYTES: u64 = 1 << 20;
+/// Most keys.
+pub const MOST_KEYS: usize = 10_000;
+/// Longest `Authorization`.
+pub const HEADER_BYTES: usize = 512;
+/// Longest id.
+pub const ID_BYTES: usize = 64;
+
+/// What a key may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Questions.
+    Query,
+    /// Questions, and steering the service.
+    Admin,
+}
+
+impl Scope {
+    /// Whether a key of this scope may do what another scope is for.
+    pub fn includes(self, wanted: Self) -> bool {
+        self == Self::Admin || wanted == Self::Query
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "query" => Ok(Self::Query),
+            "admin" => Ok(Self::Admin),
+            _ => Err("the scope is neither query nor admin".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Query => "query",
+            Self::Admin => "admin",
+        })
+    }
+}
+
+/// A key that is let in.
+#[derive(Clone)]
+pub struct Key {
+    /// Its place among all keys, from 0.
+    pub index: usize,
+    /// Who it belongs to.
+    pub id: String,
+    /// What it may be used for.
+    pub scope: Scope,
+    digest: [u8; 32],
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({} {}:{})", self.index, self.id, self.scope)
+    }
+}
+
+/// Why a keys file cannot be used. No message holds what the file does.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a folder, a pipe or a device.
+    #[error("{} is not a regular file", path.display())]
+    NotAFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It holds too much, or nothing.
+    #[error("{}: {problem}", path.display())]
+    Whole {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A line is wrong.
+    #[error("{}:{line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// Why a request is not let in. All three are answered alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It brought no key.
+    #[error("no key was given")]
+    Missing,
+    /// What it brought is too long to be a key.
+    #[error("the authorization is too long")]
+    TooLong,
+    /// Nobody has that key.
+    #[error("the key is not known")]
+    Unknown,
+}
+
+/// Every key that is let in.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    keys: Vec<Key>,
+    /// The place of each digest.
+    places: HashMap<[u8; 32], usize>,
+}
+
+impl Keys {
+    /// Reads a keys file. One that everybody on the machine can read is used, with a warning.
+    pub fn read(path: &Path) -> Result<Self, KeysError> {
+        let io = |source| KeysError::Io { path: path.to_owned(), source };
+        // A pipe that nobody writes to would be waited for.
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+        let options = File::options().read(true).custom_flags(flags.bits() as i32).clone();
+        let file = options.open(path).map_err(io)?;
+        let found = file.metadata().map_err(io)?;
+        if !found.is_file() {
+            return Err(KeysError::NotAFile { path: path.to_owned() });
+        }
+        if found.permissions().mode() & 0o004 != 0 {
+            tracing::warn!(path = %path.display(), "everybody on this machine can read the keys file");
+        }
+        let mut text = Vec::new();
+        file.take(FILE_BYTES + 1).read_to_end(&mut text).map_err(io)?;
+        let whole =
+            |problem: &str| KeysError::Whole { path: path.to_owned(), problem: problem.to_owned() };
+        if text.len() as u64 > FILE_BYTES {
+            return Err(whole(&format!("has more than {FILE_BYTES} bytes")));
+        }
+        Self::parse(&String::from_utf8(text).map_err(|_| whole("is not UTF-8"))?, path)
+    }
+
+    /// Reads the text of a keys file; the path is for messages.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, KeysError> {
+        let mut keys: Vec<Key> = Vec::new();
+        let (mut ids, mut places) = (HashSet::new(), HashMap::new());
+        for (number, line) in text.lines().enumerate() {
+            let wrong = |problem: &str| KeysError::Line {
+                path: path.to_owned(),
+                line: number + 1,
+                problem: problem.to_owned(),
+            };
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (id, scope, digest) = fields(line).map_err(|problem| wrong(&problem))?;
+            if !ids.insert(id.to_owned()) {
+                return Err(wrong("the id is taken by a line above"));
+            }
+            if places.insert(digest, keys.len()).is_some() {
+                return Err(wrong("the key is that of a line above"));
+            }
+            if keys.len() == MOST_KEYS {
+                return Err(wrong(&format!("there are more than {MOST_KEYS} keys")));
+            }
+            keys.push(Key { index: keys.len(), id: id.to_owned(), scope, digest });
+        }
+        if keys.is_empty() {
+            return Err(KeysError::Whole {
+                path: path.to_owned(),
+                problem: "has no key, so nobody could be let in; `cognate keygen` makes one"
+                    .to_owned(),
+            });
+        }
+        Ok(Self { keys, places })
+    }
+
+    /// For each key, its place among the keys of `before`, if it was one of them.
+    pub fn places_in(&self, before: &Self) -> Vec<Option<usize>> {
+        self.keys.iter().map(|key| before.places.get(&key.digest).copied()).collect()
+    }
+
+    /// Every key, in the order of the file.
+    pub fn all(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// Whose key an `Authorization` holds: `Bearer KEY`, or the bare key.
+    ///
+    /// What is looked up is the digest of what was presented. How long that takes may tell something
+    /// of the digests, but they are those of random keys and lead to none. A request without a key
+    /// is treated as one with a wrong one.
+    pub fn check(&self, authorization: Option<&[u8]>) -> Result<&Key, Refused> {
+        let (presented, otherwise) = match authorization {
+            None => (&b""[..], Refused::Missing),
+            Some(header) if header.len() > HEADER_BYTES => (&b""[..], Refused::TooLong),
+            Some(header) => (bare(header), Refused::Unknown),
+        };
+        let presented = blake3::hash(presented);
+        let found = self.places.get(presented.as_bytes()).and_then(|&place| self.keys.get(place));
+        let same = |key: &&Key| bool::from(key.digest.ct_eq(presented.as_bytes()));
+        match otherwise {
+            Refused::Unknown => found.filter(same).ok_or(otherwise),
+            otherwise => Err(otherwise),
+        }
+    }
+}
+
+/// The key of an `Authorization`, without its scheme.
+fn bare(header: &[u8]) -> &[u8] {
+    let header = header.trim_ascii();
+    match header.split_at_checked(6) {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer") && key.starts_with(b" ") => {
+            key.trim_ascii()
+        }
+        _ => header,
+    }
+}
+
+/// A line's id, scope and digest.
+fn fields(line: &str) -> Result<(&str, Scope, [u8; 32]), String> {
+    let mut fields = line.split(':');
+    let (Some(id), Some(scope), Some(digest), None) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return Err("it is not id:scope:blake3-hex".to_owned());
+    };
+    check_id(id)?;
+    let digest =
+        blake3::Hash::from_hex(digest).map_err(|_| "the digest is not 64 hex digits".to_owned())?;
+    Ok((id, scope.parse()?, *digest.as_bytes()))
+}
+
+/// Whether an id can stand in a line.
+fn check_id(id: &str) -> Result<(), String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if !id.is_empty() && id.len() <= ID_BYTES && id.bytes().all(plain) {
+        return Ok(());
+    }
+    Err(format!("the id is not 1 to {ID_BYTES} of A-Z, a-z, 0-9, `.`, `_` and `-`"))
+}
+
+/// The line that lets a key in.
+pub fn line(id: &str, scope: Scope, key: &str) -> Result<String, String> {
+    check_id(id)?;
+    Ok(format!("{id}:{scope}:{}", blake3::hash(key.as_bytes()).to_hex()))
+}

@@ -1,0 +1,344 @@
+//! What a request is refused with: one table of codes, and the problem document that is sent
+//! (RFC 9457). A detail never repeats a text, a key, a path or the message of a panic.
+
+pub mod fault;
+
+pub use fault::Fault;
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+
+use axum::body::Body;
+use axum::http::HeaderName;
+use axum::http::HeaderValue;
+use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::Place;
+use crate::http::error::fault::pointer;
+
+/// Most entries of `errors` in one document.
+pub const MOST_ITEMS: usize = 16;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $status:literal $name:literal $title:literal,)+) => {
+        /// Stable machine-readable error code.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Code { $($(#[$doc])* $variant,)+ }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// What clients switch on.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// In a few words.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)+ }
+            }
+
+            /// The answer's status.
+            pub fn status(self) -> StatusCode {
+                let number: u16 = match self { $(Self::$variant => $status,)+ };
+                StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+        }
+    };
+}
+
+codes! {
+    /// The request's head breaks a rule of HTTP.
+    InvalidHead = 400 "invalid_head" "Invalid request head",
+    /// The body is not JSON.
+    MalformedJson = 400 "malformed_json" "Malformed JSON",
+    /// A field is unknown, missing, given twice or of the wrong type.
+    InvalidField = 422 "invalid_field" "Invalid field",
+    /// A number does not fit.
+    OutOfRange = 422 "out_of_range" "Number out of range",
+    /// The body is larger than the limit.
+    BodyTooLarge = 413 "body_too_large" "Body too large",
+    /// The body's media type is not one this route reads.
+    UnsupportedMediaType = 415 "unsupported_media_type" "Unsupported media type",
+    /// The body is compressed.
+    UnsupportedEncoding = 415 "unsupported_encoding" "Unsupported content encoding",
+    /// No key, or a wrong one.
+    Unauthorized = 401 "unauthorized" "Unauthorized",
+    /// The key may not do this.
+    Forbidden = 403 "forbidden" "Forbidden",
+    /// No such path.
+    NotFound = 404 "not_found" "Not found",
+    /// The path has no such method.
+    MethodNotAllowed = 405 "method_not_allowed" "Method not allowed",
+    /// A list is empty.
+    EmptyList = 422 "empty_list" "Empty list",
+    /// A text is empty or has nothing but white space.
+    EmptyText = 422 "empty_text" "Empty text",
+    /// A text has no known word, and the request set `oov` to `error`.
+    AllOov = 422 "all_oov" "No known word",
+    /// A text has too many characters or bytes.
+    TextTooLong = 422 "text_too_long" "Text too long",
+    /// A text has too many tokens.
+    TooManyTokens = 422 "too_many_tokens" "Too many tokens",
+    /// A list has too many items.
+    TooManyItems = 422 "too_many_items" "Too many items",
+    /// All texts of the request together have too many tokens.
+    TooManyTokensTotal = 422 "too_many_tokens_total" "Too many tokens in all",
+    /// There is no model of that name.
+    UnknownModel = 422 "unknown_model" "Unknown model",
+    /// There is no method of that name.
+    UnknownMethod = 422 "unknown_method" "Unknown method",
+    /// The method has no vector for a single text.
+    MethodCannotEmbed = 422 "method_cannot_embed" "Method cannot embed",
+    /// The method works in `/rank` only.
+    MethodOnlyRanks = 422 "method_only_ranks" "Method only ranks",
+    /// The model lacks what the method needs.
+    MethodUnavailable = 422 "method_unavailable" "Method unavailable",
+    /// The method does not support this measure.
+    MeasureNotSupported = 422 "measure_not_supported" "Measure not supported",
+    /// The model has no threshold for this method and measure.
+    NotCalibrated = 422 "not_calibrated" "Not calibrated",
+    /// The response would be too large.
+    ResponseTooLarge = 422 "response_too_large" "Response too large",
+    /// The work cannot be done before the deadline.
+    TooMuchWork = 422 "too_much_work" "Too much work",
+    /// A model file is not valid; the old model stays in service.
+    BadModel = 422 "bad_model" "Bad model",
+    /// The key file is not valid; the old keys stay in force.
+    BadKeys = 422 "bad_keys" "Bad keys",
+    /// A model file does not fit into memory; the old model stays in service.
+    ModelTooLarge = 422 "model_too_large" "Model too large",
+    /// A score is not a finite number.
+    NonFiniteScore = 500 "non_finite_score" "Non-finite score",
+    /// The server failed.
+    Internal = 500 "internal" "Internal error",
+    /// The server has no room for more work, streams or unread responses.
+    Overloaded = 503 "overloaded" "Overloaded",
+    /// The key's quota is used up.
+    RateLimited = 429 "rate_limited" "Rate limited",
+    /// The models are not loaded yet, or a model file was damaged in place.
+    NotReady = 503 "not_ready" "Not ready",
+    /// The server is about to stop.
+    Draining = 503 "draining" "Draining",
+    /// Computing the response took longer than the deadline.
+    DeadlineExceeded = 503 "deadline_exceeded" "Deadline exceeded",
+    /// The body did not arrive in time.
+    RequestTimeout = 408 "request_timeout" "Request timeout",
+}
+
+/// The body of every refusal: RFC 9457, `application/problem+json`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Problem<'e> {
+    /// A stable URI that names the kind of problem.
+    #[serde(rename = "type")]
+    kind: String,
+    /// A short summary of the code.
+    title: &'static str,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// Stable machine-readable error code.
+    code: Code,
+    /// What is wrong with this request, in a sentence.
+    detail: &'e str,
+    /// The request's id, as in the log and in `x-request-id`.
+    request_id: &'e str,
+    /// The faults and where they stand, at most sixteen.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, max_items = 16)]
+    errors: &'e [Fault],
+    /// Seconds after which to try again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_s: Option<u32>,
+}
+
+/// What an overloaded server has no room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bottleneck {
+    /// Work in progress.
+    Admission,
+    /// Jobs that wait for a compute thread.
+    Queue,
+    /// Answers that are not sent yet.
+    Unsent,
+    /// Streams of lines.
+    Streams,
+}
+
+impl Bottleneck {
+    /// Every bottleneck.
+    pub const ALL: [Self; 4] = [Self::Admission, Self::Queue, Self::Unsent, Self::Streams];
+
+    /// The label of its counter.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Admission => "admission",
+            Self::Queue => "queue",
+            Self::Unsent => "unsent",
+            Self::Streams => "streams",
+        }
+    }
+}
+
+/// A refusal on its way out. It becomes a [`Problem`] where the request's id is known.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    /// Why.
+    pub code: Code,
+    /// For people.
+    pub detail: Cow<'static, str>,
+    /// What is wrong where.
+    pub faults: Vec<Fault>,
+    /// Seconds after which asking again is worth while.
+    pub retry_after_s: Option<u32>,
+    /// Whether the connection is closed, because not all of the body was read.
+    pub close: bool,
+    /// What there was no room for, if the server is overloaded.
+    pub bottleneck: Option<Bottleneck>,
+    /// One more header that the refusal owes.
+    pub header: Option<Box<(HeaderName, HeaderValue)>>,
+    /// What the log is told beyond the detail; never sent.
+    pub cause: Option<Arc<str>>,
+}
+
+impl ApiError {
+    /// A refusal.
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        let retry_after_s = match code {
+            Code::NotReady | Code::Draining => Some(2),
+            Code::DeadlineExceeded => Some(1),
+            _ => None,
+        };
+        let detail = detail.into();
+        let close = matches!(code, Code::Draining | Code::RequestTimeout | Code::BodyTooLarge);
+        Self {
+            code,
+            detail,
+            faults: Vec::new(),
+            retry_after_s,
+            close,
+            bottleneck: None,
+            header: None,
+            cause: None,
+        }
+    }
+
+    /// A refusal for lack of room, with one of two times to wait so that the refused do not all
+    /// come back at once.
+    pub fn overloaded(bottleneck: Bottleneck, detail: &'static str) -> Self {
+        static REFUSED: AtomicU32 = AtomicU32::new(0);
+        let turn = REFUSED.fetch_add(1, Ordering::Relaxed);
+        Self {
+            retry_after_s: Some(1 + turn % 2),
+            bottleneck: Some(bottleneck),
+            ..Self::new(Code::Overloaded, detail)
+        }
+    }
+
+    /// A refusal of one place in the body.
+    pub fn at(
+        code: Code,
+        pointer: impl Into<String>,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let fault = Fault { pointer: pointer.into(), code, limit: None, actual: None };
+        Self { faults: vec![fault], ..Self::new(code, detail) }
+    }
+
+    /// A refusal of something that there is too much of.
+    pub fn beyond(code: Code, pointer: &str, what: &str, limit: usize, actual: usize) -> Self {
+        let detail = format!("{actual} {what}; the limit is {limit}");
+        let mut error = Self::at(code, pointer, detail);
+        for fault in &mut error.faults {
+            fault.limit = Some(limit as u64);
+            fault.actual = Some(actual as u64);
+        }
+        error
+    }
+
+    /// The same refusal of a question whose only pair stands in the fields `a` and `b`.
+    pub fn of_one_pair(self) -> Self {
+        self.moved(Place::Pair(0, 0), "a", "/a").moved(Place::Pair(0, 1), "b", "/b")
+    }
+
+    /// The same refusal of a text that stands elsewhere than `place`: under this name, at this
+    /// pointer.
+    pub fn moved(mut self, place: Place, name: &str, to: &str) -> Self {
+        let from = pointer(place);
+        for fault in self.faults.iter_mut().filter(|fault| fault.pointer == from) {
+            to.clone_into(&mut fault.pointer);
+            self.detail = self.detail.replace(&place.to_string(), name).into();
+        }
+        self
+    }
+
+    /// The same refusal with one more header.
+    pub fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
+        Self { header: Some(Box::new((name, value))), ..self }
+    }
+
+    /// A defect, of which only the log learns more.
+    pub fn internal(cause: &str) -> Self {
+        let detail = "the server failed; its log says more under this request id";
+        Self { cause: Some(cause.into()), ..Self::new(Code::Internal, detail) }
+    }
+
+    /// A panic, of which the log learns the message.
+    pub fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        Self::internal(text.as_deref().unwrap_or("a panic without a message"))
+    }
+
+    /// The problem document for the request of that id.
+    pub fn respond(&self, request_id: &str) -> Response {
+        let code = self.code;
+        let problem = Problem {
+            kind: format!("https://cognate.invalid/problems/{}", code.name().replace('_', "-")),
+            title: code.title(),
+            status: code.status().as_u16(),
+            code,
+            detail: &self.detail,
+            request_id,
+            errors: &self.faults,
+            retry_after_s: self.retry_after_s,
+        };
+        // Strings and numbers alone: this cannot fail.
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = code.status();
+        let headers = response.headers_mut();
+        let media = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, media);
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if self.close {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if let Some(header) = &self.header {
+            let (name, value) = header.as_ref().clone();
+            headers.insert(name, value);
+        }
+        response
+    }
+}
+
+/// The refusal itself rides in the response's extensions; the outermost layer writes the document.
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}

@@ -1,0 +1,97 @@
+//! Who may ask: keys and their quotas, looked at before a byte of the body is read.
+
+use std::convert::Infallible;
+use std::future::Ready;
+use std::future::ready;
+use std::sync::Arc;
+use std::task::Context;
+use std::task::Poll;
+
+use axum::extract::Request;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use axum::routing::Route;
+use axum::routing::future::RouteFuture;
+use futures_util::future::Either;
+use tower::Layer;
+use tower::Service;
+
+use crate::http::app::App;
+use crate::http::auth::access::Caller;
+use crate::http::auth::keys::Scope;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::net::connection::Peer;
+use crate::http::net::head;
+
+/// Lets requests through to the routes it is laid around, if they may ask.
+#[derive(Clone)]
+pub struct AuthorizeLayer(Arc<App>);
+
+impl AuthorizeLayer {
+    /// A guard that knows this service's keys.
+    pub fn new(app: Arc<App>) -> Self {
+        Self(app)
+    }
+}
+
+impl Layer<Route> for AuthorizeLayer {
+    type Service = AuthorizeService;
+
+    fn layer(&self, route: Route) -> AuthorizeService {
+        AuthorizeService { app: Arc::clone(&self.0), route }
+    }
+}
+
+/// A route behind its guard.
+#[derive(Clone)]
+pub struct AuthorizeService {
+    app: Arc<App>,
+    route: Route,
+}
+
+impl Service<Request> for AuthorizeService {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<Request>::poll_ready(&mut self.route, context)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        match authorise(&self.app, &mut request) {
+            Ok(()) => Either::Right(self.route.call(request)),
+            Err(error) => Either::Left(ready(Ok(error.into_response()))),
+        }
+    }
+}
+
+/// Looks whether a request may ask, and notes what else its caller may do.
+fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
+    if let Some(access) = app.access().as_ref() {
+        let caller = access.admit(request.headers().get(header::AUTHORIZATION))?;
+        request.extensions_mut().insert(caller);
+    }
+    Ok(())
+}
+
+/// Refuses a caller that may not steer the service: one without a key of the scope `admin`, or,
+/// where no keys are set, one that is not a program of this machine.
+pub fn check_admin(request: &Request) -> Result<(), ApiError> {
+    let extensions = request.extensions();
+    let allowed = match extensions.get::<Caller>() {
+        Some(caller) => caller.scope.includes(Scope::Admin),
+        None => {
+            let near = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
+            extensions.get::<Peer>().is_some_and(near) && head::is_local(request)
+        }
+    };
+    if allowed {
+        return Ok(());
+    }
+    let detail = "this needs a key of the scope `admin`; without keys, a program of this machine \
+                  that calls a loopback name, without a proxy between";
+    Err(ApiError::new(Code::Forbidden, detail))
+}

@@ -1,0 +1,298 @@
+//! One client's connection: requests handed to the router, answers handed back, until either side
+//! has had enough. Where connections come from and what is asked on them is not known here.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::HeaderMap;
+use axum::http::HeaderValue;
+use axum::http::Request;
+use axum::http::Response;
+use axum::http::header::CONNECTION;
+use axum::http::header::EXPECT;
+use http_body_util::BodyExt;
+use hyper::body::Body as HttpBody;
+use hyper::body::Frame;
+use hyper::body::Incoming;
+use hyper::body::SizeHint;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use hyper_util::rt::TokioTimer;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+use tokio::time::timeout;
+use tower::Service;
+
+use crate::http::net::head;
+use crate::http::net::head::Faulty;
+use crate::http::net::shutdown::Shutdown;
+use crate::http::net::socket::Socket;
+use crate::http::net::state::ConnectionState;
+use crate::http::net::state::PendingAnswer;
+use crate::http::request::body;
+use crate::http::settings::Settings;
+
+/// How often a connection is looked at while the service waits for it to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
+/// mostly it is there.
+const HURRY: Duration = Duration::from_millis(100);
+/// Bodies up to this size are read to their end when a request is answered without them.
+const SKIPPED_BYTES: u64 = 64 << 10;
+/// Below this hyper's reader panics; the settings keep above it, tests may not.
+const LEAST_HEADER_BYTES: usize = 8 << 10;
+
+/// Who is at the other end: a request extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
+
+/// What a client must put up with.
+#[derive(Debug, Clone)]
+pub struct ConnectionOptions {
+    protocol: http1::Builder,
+    write_timeout: Duration,
+    body_timeout: Duration,
+    requests: u64,
+}
+
+impl ConnectionOptions {
+    /// The usual options.
+    pub fn of(settings: &Settings) -> Self {
+        let mut protocol = http1::Builder::new();
+        // Without a timer hyper accepts the timeout and never applies it.
+        protocol
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_secs(settings.header_timeout_s))
+            .max_buf_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
+            // The buffer's size alone would let through a longer head that comes in one piece.
+            .max_header_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
+            .max_headers(settings.header_count)
+            // Who has sent its request may close its side and still gets the answer.
+            .half_close(true)
+            .keep_alive(true);
+        Self {
+            protocol,
+            write_timeout: Duration::from_secs(settings.write_timeout_s),
+            body_timeout: Duration::from_secs(settings.body_timeout_s),
+            requests: settings.requests_per_connection,
+        }
+    }
+
+    /// One request at once: the options of a connection that all others wait behind.
+    pub fn single_request(&self) -> Self {
+        let mut options = self.clone();
+        options.protocol.header_read_timeout(HURRY);
+        options.requests = 1;
+        options
+    }
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing was left to do.
+    Finished,
+    /// It was dropped with something unfinished.
+    Dropped,
+}
+
+/// Serves one connection to its end.
+///
+/// hyper's own graceful shutdown closes a connection whose request has arrived but was not read
+/// yet, or was read in part. So this one is not used: from the order to stop on every answer says
+/// that it is the last, and a connection on which nothing is asked is closed by its socket, which
+/// knows what has arrived.
+pub async fn serve_connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    options: &ConnectionOptions,
+    mut stop: Shutdown,
+) -> Ending {
+    let state = Arc::new(ConnectionState::default());
+    let stream = Arc::new(stream);
+    let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout);
+    let requests = RequestService {
+        router,
+        peer: Peer(peer),
+        state: state.clone(),
+        stop: stop.clone(),
+        served: AtomicU64::new(0),
+        most: options.requests,
+        body_timeout: options.body_timeout,
+    };
+    // A type that implements the trait of services would have to box each answer to name it.
+    let service = service_fn(move |request| requests.answer(request));
+    let served = options.protocol.serve_connection(TokioIo::new(socket), service);
+    let mut served = std::pin::pin!(served);
+    let ended = tokio::select! {
+        biased;
+        ended = served.as_mut() => ended,
+        // Nobody is left to read: dropping the request frees what computes its answer. A client that
+        // only closed its own side is not gone.
+        _ = stream.ready(Interest::ERROR) => return Ending::Finished,
+        () = stop.closing() => {
+            state.close_when_quiet();
+            loop {
+                // Each turn asks hyper first, and hyper asks the socket.
+                tokio::select! {
+                    biased;
+                    ended = served.as_mut() => break ended,
+                    () = stop.abandoned() => return match state.is_unfinished() {
+                        true => Ending::Dropped,
+                        false => Ending::Finished,
+                    },
+                    () = sleep(LOOK) => {}
+                }
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "connection ended early");
+    }
+    Ending::Finished
+}
+
+struct RequestService {
+    router: Router,
+    peer: Peer,
+    state: Arc<ConnectionState>,
+    stop: Shutdown,
+    served: AtomicU64,
+    most: u64,
+    body_timeout: Duration,
+}
+
+impl RequestService {
+    fn answer(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Reply>, Infallible>> + use<> {
+        let last = self.served.fetch_add(1, Relaxed).saturating_add(1) >= self.most;
+        let pending = self.state.begin();
+        let (stop, state) = (self.stop.clone(), self.state.clone());
+        if let Err(fault) = head::check(&request) {
+            request.extensions_mut().insert(Faulty(fault));
+        }
+        request.extensions_mut().insert(self.peer);
+        let skip = may_be_skipped(request.headers()).then_some(self.body_timeout);
+        let request = request.map(|body| Received::new(body, state.clone(), skip));
+        let answer = self.router.clone().call(request);
+        async move {
+            let Ok(mut response) = answer.await;
+            if last || stop.is_leaving() || state.has_abandoned_body() {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            state.set_answer_bytes(response.body().size_hint().exact().unwrap_or(0));
+            Ok(response.map(|body| Reply { body, _answering: pending }))
+        }
+    }
+}
+
+/// Whether the body of a request that is answered without it is short enough to be read all the
+/// same, so that the connection lives on. To read a body that waits for `100 Continue` would ask for
+/// it.
+fn may_be_skipped(headers: &HeaderMap) -> bool {
+    body::declared(headers).is_some_and(|length| length <= SKIPPED_BYTES)
+        && !headers.contains_key(EXPECT)
+}
+
+/// A request's body, watched for its end. One that is dropped before its end is read to its end in
+/// the time that `skip` gives, if it gives any; else the connection ends with the answer.
+struct Received {
+    body: Option<Incoming>,
+    state: Arc<ConnectionState>,
+    skip: Option<Duration>,
+}
+
+impl Received {
+    fn new(body: Incoming, state: Arc<ConnectionState>, skip: Option<Duration>) -> Self {
+        state.set_partial(!body.is_end_stream());
+        Self { body: Some(body), state, skip }
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
+        let (Some(most), Ok(runtime)) = (self.skip, Handle::try_current()) else {
+            self.state.abandon_body();
+            return;
+        };
+        let mut rest = Self { body: Some(body), state: self.state.clone(), skip: None };
+        // Beside the answer, not before it: a refusal need not wait for what it refuses.
+        runtime.spawn(timeout(most, async move { while let Some(Ok(_)) = rest.frame().await {} }));
+    }
+}
+
+impl HttpBody for Received {
+    type Data = <Incoming as HttpBody>::Data;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, hyper::Error>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let frame = Pin::new(&mut *body).poll_frame(context);
+        let ended = match &frame {
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(Ok(_))) => body.is_end_stream(),
+            _ => false,
+        };
+        if ended {
+            self.state.set_partial(false);
+        }
+        if matches!(frame, Poll::Ready(None)) {
+            // A chunked body does not know of itself that it has ended.
+            self.body = None;
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or(SizeHint::with_exact(0), Incoming::size_hint)
+    }
+}
+
+/// An answer's body; hyper drops it when the last of it has been taken.
+struct Reply {
+    body: Body,
+    _answering: PendingAnswer,
+}
+
+impl HttpBody for Reply {
+    type Data = <Body as HttpBody>::Data;
+    type Error = <Body as HttpBody>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

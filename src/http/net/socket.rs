@@ -1,0 +1,269 @@
+//! A client's socket that gives up on readers who do not read, and parts without resetting what
+//! was sent. HTTP is not known here.
+
+use std::io;
+use std::io::ErrorKind;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Context;
+use std::task::Poll;
+use std::task::ready;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+use tokio::io::ReadBuf;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio::time::Sleep;
+use tokio::time::sleep;
+
+use crate::http::net::state::ConnectionState;
+
+/// What a reader must take within the write timeout. Kernels hand over in bursts of the window
+/// that the reader opened, so a client that reads a byte a second lets some hundred kilobytes
+/// through at once and then nothing for hours; a timeout that any written byte resets would start
+/// anew with each such burst.
+pub const LEAST_PROGRESS: usize = 64 << 10;
+/// Write timeouts that reading a long answer may take in all: what must be read within one grows
+/// with the answer, so that no reader holds a large one for hours.
+pub const MOST_TIMEOUTS: u64 = 64;
+/// How long a connection must have been silent before it counts as idle while the service stops:
+/// what a client sent right after connecting, or after its last answer, has arrived by then.
+pub const QUIET: Duration = Duration::from_secs(1);
+/// How long the rest of an unwanted request is read and thrown away after the last answer. Closing
+/// over unread bytes makes the kernel send a reset, which takes the answer with it.
+pub const LINGER: Duration = Duration::from_secs(2);
+
+/// A client's socket.
+#[derive(Debug)]
+pub struct Socket {
+    stream: Arc<TcpStream>,
+    state: Arc<ConnectionState>,
+    write_timeout: Duration,
+    pace: Option<Pace>,
+    moved: Instant,
+    parting: Option<Pin<Box<Sleep>>>,
+}
+
+/// How a write that the client holds up gets on.
+#[derive(Debug)]
+struct Pace {
+    until: Pin<Box<Sleep>>,
+    written: usize,
+}
+
+impl Socket {
+    /// A socket just accepted.
+    pub fn new(
+        stream: Arc<TcpStream>,
+        state: Arc<ConnectionState>,
+        write_timeout: Duration,
+    ) -> Self {
+        let moved = Instant::now();
+        Self { stream, state, write_timeout, pace: None, moved, parting: None }
+    }
+
+    /// Whether nothing is under way and nothing has arrived. Readiness as the runtime knows it may
+    /// be older than what lies in the kernel, so the kernel is asked.
+    fn is_quiet(&self) -> bool {
+        let waiting = || SockRef::from(&*self.stream).peek(&mut [MaybeUninit::uninit()]);
+        !self.state.owes_answer()
+            && self.moved.elapsed() >= QUIET
+            && waiting().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
+    fn paced(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(outcome) = outcome {
+            self.moved = Instant::now();
+            if let (Ok(written), Some(pace)) = (&outcome, &mut self.pace) {
+                pace.written = pace.written.saturating_add(*written);
+                let share = self.state.answer_bytes() / MOST_TIMEOUTS;
+                if pace.written >= LEAST_PROGRESS.max(usize::try_from(share).unwrap_or(usize::MAX))
+                {
+                    self.pace = None;
+                }
+            }
+            return Poll::Ready(outcome);
+        }
+        self.state.set_stalled(true);
+        let timeout = self.write_timeout;
+        let pace =
+            self.pace.get_or_insert_with(|| Pace { until: Box::pin(sleep(timeout)), written: 0 });
+        ready!(pace.until.as_mut().poll(context));
+        // What the kernel still holds for this reader would otherwise stay in memory.
+        let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
+        Poll::Ready(Err(ErrorKind::TimedOut.into()))
+    }
+}
+
+/// Does what may have to wait for the client: tried whenever the socket seems ready for it.
+fn when_ready<T>(
+    mut ready: impl FnMut() -> Poll<io::Result<()>>,
+    mut attempt: impl FnMut() -> io::Result<T>,
+) -> Poll<io::Result<T>> {
+    loop {
+        ready!(ready())?;
+        match attempt() {
+            // The readiness was that of before; asking again waits for the next.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            outcome => return Poll::Ready(outcome),
+        }
+    }
+}
+
+impl Socket {
+    fn read_some(&self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let read = when_ready(
+            || self.stream.poll_read_ready(context),
+            || self.stream.try_read_buf(&mut *into),
+        );
+        read.map(|outcome| outcome.map(drop))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        match self.read_some(context, into) {
+            Poll::Ready(Ok(())) if into.filled().len() > before => {
+                self.moved = Instant::now();
+                self.state.set_partial(true);
+                Poll::Ready(Ok(()))
+            }
+            // The client ended its side, so nothing of it can be left unread.
+            Poll::Ready(Ok(())) => {
+                self.state.set_partial(false);
+                Poll::Ready(Ok(()))
+            }
+            // To the reader it is as if the client had ended: the one way of closing that cannot
+            // throw away a request which has arrived and only was not read yet.
+            Poll::Pending if self.state.closes_when_quiet() && self.is_quiet() => {
+                self.state.set_partial(false);
+                Poll::Ready(Ok(()))
+            }
+            other => other,
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome =
+            when_ready(|| self.stream.poll_write_ready(context), || self.stream.try_write(bytes));
+        self.paced(context, outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = when_ready(
+            || self.stream.poll_write_ready(context),
+            || self.stream.try_write_vectored(parts),
+        );
+        self.paced(context, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Asked for once everything has been written, so nothing waits for the client any more.
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pace = None;
+        self.state.set_stalled(false);
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let parting = match &mut this.parting {
+            Some(parting) => parting,
+            None => {
+                match SockRef::from(&*this.stream).shutdown(Shutdown::Write) {
+                    // The client was faster.
+                    Err(error) if error.kind() == ErrorKind::NotConnected => {}
+                    outcome => outcome?,
+                }
+                if !this.state.leaves_unread() {
+                    return Poll::Ready(Ok(()));
+                }
+                // The answer is out; what is thrown away from here on is not lost work.
+                this.state.set_partial(false);
+                this.parting.insert(Box::pin(sleep(LINGER)))
+            }
+        };
+        loop {
+            if parting.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut scratch = [MaybeUninit::uninit(); 8 << 10];
+            let mut unwanted = ReadBuf::uninit(&mut scratch);
+            let read = when_ready(
+                || this.stream.poll_read_ready(context),
+                || this.stream.try_read_buf(&mut unwanted),
+            );
+            let outcome = ready!(read);
+            if outcome.is_err() || unwanted.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
+    /// Writes to a reader who takes 4 KiB every `pause`; how the write ended, if it did in 4 s.
+    async fn written_to_reader(pause: Duration) -> Option<ErrorKind> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        // Small buffers at both ends, so that what is read and what is written go together.
+        SockRef::from(&listener).set_send_buffer_size(4 << 10).unwrap();
+        let client = tokio::net::TcpSocket::new_v4().unwrap();
+        client.set_recv_buffer_size(4 << 10).unwrap();
+        let mut client = client.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let mut socket = Socket::new(Arc::new(accepted), Arc::default(), Duration::from_secs(1));
+        tokio::spawn(async move {
+            let mut part = vec![0; 4 << 10];
+            while let Ok(1..) = client.read(&mut part).await {
+                sleep(pause).await;
+            }
+        });
+        let outcome = timeout(Duration::from_secs(4), socket.write_all(&vec![0; 16 << 20])).await;
+        outcome.ok().map(|outcome| outcome.unwrap_err().kind())
+    }
+
+    #[tokio::test]
+    async fn progress_counts_only_when_it_is_enough() {
+        let (trickle, flow) = tokio::join!(
+            written_to_reader(Duration::from_millis(100)),
+            written_to_reader(Duration::from_millis(10)),
+        );
+        assert_eq!(trickle, Some(ErrorKind::TimedOut));
+        assert_eq!(flow, None, "a steady reader was dropped");
+    }
+}

@@ -1,0 +1,301 @@
+//! What is counted: every series stands at zero from the start, and its labels come from short
+//! fixed lists, so that no client can make them grow.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::http::Method as Verb;
+use axum::http::StatusCode;
+use metrics::Counter;
+use metrics::Gauge;
+use metrics::Histogram;
+use metrics::Key;
+use metrics::Label;
+use metrics::Level;
+use metrics::Metadata;
+use metrics::Recorder;
+use metrics::Unit;
+use metrics_exporter_prometheus::BuildError;
+use metrics_exporter_prometheus::Matcher;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics_exporter_prometheus::PrometheusHandle;
+use metrics_exporter_prometheus::PrometheusRecorder;
+
+use crate::engine::Counts;
+use crate::http::error::ApiError;
+use crate::http::error::Bottleneck;
+use crate::http::error::Code;
+use crate::http::observe::process;
+use crate::methods::Method;
+
+/// Upper bounds of the buckets of durations, in seconds.
+const SECONDS: [f64; 17] = [
+    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 5.0,
+];
+
+/// The label of requests to no known path.
+pub const UNMATCHED: &str = "unmatched";
+
+/// Why work was shed, as the label has it, beside the bottlenecks of an overloaded server.
+const SHED: [(&str, Code); 4] = [
+    ("deadline", Code::DeadlineExceeded),
+    ("draining", Code::Draining),
+    ("not_ready", Code::NotReady),
+    ("quota", Code::RateLimited),
+];
+
+/// Handles to every series.
+pub struct Metrics {
+    recorder: PrometheusRecorder,
+    routes: HashMap<&'static str, Route>,
+    shed: Vec<(Code, Counter)>,
+    overloaded: Vec<(Bottleneck, Counter)>,
+    methods: Vec<Counter>,
+    texts: Counter,
+    tokens: Counter,
+    unknown_tokens: Counter,
+    non_finite: Counter,
+    /// Requests being answered.
+    pub in_flight: Gauge,
+    /// Open connections.
+    pub connections: Gauge,
+    /// Moments in which no more connections were accepted.
+    pub connections_refused: Counter,
+    /// Jobs that panicked, and handlers.
+    pub panics: Counter,
+    /// Reloads that worked.
+    pub reloads: Counter,
+    /// Reloads that left the old models in place.
+    pub reload_failures: Counter,
+    /// How late the runtime's timers are.
+    pub lateness: Histogram,
+}
+
+/// The series of one route.
+struct Route {
+    duration: Histogram,
+    ok: Counter,
+}
+
+/// What is looked up when somebody asks, rather than kept up to date.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Units of admission in use, and all of them.
+    pub admission: (usize, usize),
+    /// Jobs being computed, and jobs that wait.
+    pub compute: (usize, usize),
+    /// Bytes of answers that are not sent yet, and the most there may be.
+    pub unsent: (usize, usize),
+    /// Streams that are open, and the most there may be.
+    pub streams: (usize, usize),
+    /// Whether requests are welcome.
+    pub ready: bool,
+    /// Each model's name, bytes, words, and whether its file is intact.
+    pub models: Vec<(String, u64, u64, bool)>,
+}
+
+impl Metrics {
+    /// Registers everything for these routes (verb, path).
+    pub fn new(routes: &[(&'static str, &'static str)]) -> Result<Self, BuildError> {
+        let recorder = PrometheusBuilder::new()
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
+            .build_recorder();
+        describe(&recorder);
+        let counter = |name, labels: Vec<Label>| register_counter(&recorder, name, labels);
+        let plain = |name| register_counter(&recorder, name, Vec::new());
+        let gauge = |name| register_gauge(&recorder, name, Vec::new());
+        let mut by_route = HashMap::new();
+        for &(verb, path) in routes.iter().chain([&("GET", UNMATCHED)]) {
+            let labels = vec![Label::new("route", path)];
+            let key = Key::from_parts("cognate_request_duration_seconds", labels);
+            let duration = recorder.register_histogram(&key, &METADATA);
+            let status = if path == UNMATCHED { "404" } else { "200" };
+            let ok = counter("cognate_requests_total", request_labels(path, verb, status));
+            by_route.insert(path, Route { duration, ok });
+        }
+        let shed = |reason| counter("cognate_shed_total", vec![Label::new("reason", reason)]);
+        let methods = Method::ALL.iter().map(|method| {
+            counter("cognate_method_requests_total", vec![Label::new("method", method.name())])
+        });
+        register_gauge(
+            &recorder,
+            "cognate_build_info",
+            vec![Label::new("version", env!("CARGO_PKG_VERSION"))],
+        )
+        .set(1.0);
+        let lateness = Key::from_name("cognate_runtime_lateness_seconds");
+        Ok(Self {
+            routes: by_route,
+            shed: SHED.map(|(reason, code)| (code, shed(reason))).into(),
+            overloaded: Bottleneck::ALL
+                .map(|bottleneck| (bottleneck, shed(bottleneck.name())))
+                .into(),
+            methods: methods.collect(),
+            texts: plain("cognate_texts_total"),
+            tokens: plain("cognate_tokens_total"),
+            unknown_tokens: plain("cognate_unknown_tokens_total"),
+            non_finite: plain("cognate_non_finite_total"),
+            in_flight: gauge("cognate_requests_in_flight"),
+            connections: gauge("cognate_connections"),
+            connections_refused: plain("cognate_connections_refused_total"),
+            panics: plain("cognate_panics_total"),
+            reloads: plain("cognate_reloads_total"),
+            reload_failures: plain("cognate_reload_failures_total"),
+            lateness: recorder.register_histogram(&lateness, &METADATA),
+            recorder,
+        })
+    }
+
+    /// Counts an answered request; `route` is the matched path.
+    pub fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
+        let known =
+            self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED));
+        let Some((&path, series)) = known else { return };
+        series.duration.record(took.as_secs_f64());
+        if status == StatusCode::OK && *verb != Verb::HEAD {
+            series.ok.increment(1);
+        } else {
+            let status = status.as_str().to_owned();
+            let labels = request_labels(path, verb_label(verb), status);
+            register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
+        }
+    }
+
+    /// Counts a refusal by its reason.
+    pub fn refused(&self, error: &ApiError) {
+        let by_code = self.shed.iter().find(|(reason, _)| *reason == error.code);
+        let by_bottleneck = self.overloaded.iter().find(|(one, _)| Some(*one) == error.bottleneck);
+        let counter = by_code.map(|(_, counter)| counter);
+        if let Some(counter) = counter.or(by_bottleneck.map(|(_, counter)| counter)) {
+            counter.increment(1);
+        }
+        if error.code == Code::NonFiniteScore {
+            self.non_finite.increment(1);
+        }
+    }
+
+    /// Counts what an answer was made of.
+    pub fn computed(&self, method: Method, counts: Counts) {
+        if let Some(counter) = self.methods.get(method as usize) {
+            counter.increment(1);
+        }
+        self.texts.increment(counts.texts);
+        self.tokens.increment(counts.tokens);
+        self.unknown_tokens.increment(counts.unknown);
+    }
+
+    /// The page that Prometheus reads.
+    pub fn render(&self, snapshot: &Snapshot) -> String {
+        let set = |name, value: f64| register_gauge(&self.recorder, name, Vec::new()).set(value);
+        set("cognate_admission_units_in_use", snapshot.admission.0 as f64);
+        set("cognate_admission_units", snapshot.admission.1 as f64);
+        set("cognate_compute_jobs", snapshot.compute.0 as f64);
+        set("cognate_compute_queued", snapshot.compute.1 as f64);
+        set("cognate_unsent_bytes", snapshot.unsent.0 as f64);
+        set("cognate_unsent_bytes_limit", snapshot.unsent.1 as f64);
+        set("cognate_streams", snapshot.streams.0 as f64);
+        set("cognate_streams_limit", snapshot.streams.1 as f64);
+        set("cognate_ready", f64::from(u8::from(snapshot.ready)));
+        for (name, bytes, words, intact) in &snapshot.models {
+            let of_model = |series, value| {
+                let labels = vec![Label::new("model", name.clone())];
+                register_gauge(&self.recorder, series, labels).set(value);
+            };
+            of_model("cognate_model_bytes", *bytes as f64);
+            of_model("cognate_model_words", *words as f64);
+            of_model("cognate_model_intact", f64::from(u8::from(*intact)));
+        }
+        let mut page = self.handle().render();
+        page.push_str(&process::series());
+        page
+    }
+
+    /// Empties the buffers of histograms; to be called every few seconds.
+    pub fn upkeep(&self) {
+        self.handle().run_upkeep();
+    }
+
+    fn handle(&self) -> PrometheusHandle {
+        self.recorder.handle()
+    }
+}
+
+static METADATA: Metadata<'static> = Metadata::new("cognate", Level::INFO, None);
+
+fn register_counter(
+    recorder: &PrometheusRecorder,
+    name: &'static str,
+    labels: Vec<Label>,
+) -> Counter {
+    recorder.register_counter(&Key::from_parts(name, labels), &METADATA)
+}
+
+fn register_gauge(recorder: &PrometheusRecorder, name: &'static str, labels: Vec<Label>) -> Gauge {
+    recorder.register_gauge(&Key::from_parts(name, labels), &METADATA)
+}
+
+fn request_labels(
+    route: &'static str,
+    verb: &'static str,
+    status: impl Into<metrics::SharedString>,
+) -> Vec<Label> {
+    vec![
+        Label::new("route", route),
+        Label::new("method", verb),
+        Label::new("status", status.into()),
+    ]
+}
+
+/// One of nine verbs, or `other`.
+pub fn verb_label(verb: &Verb) -> &'static str {
+    const VERBS: [&str; 9] =
+        ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+    VERBS.into_iter().find(|known| *known == verb.as_str()).unwrap_or("other")
+}
+
+/// Says what each series means.
+fn describe(recorder: &PrometheusRecorder) {
+    let counters = [
+        ("cognate_requests_total", "Answered requests."),
+        ("cognate_shed_total", "Requests refused to keep the others fast, by reason."),
+        ("cognate_connections_refused_total", "Moments in which no connection was accepted."),
+        ("cognate_texts_total", "Texts read."),
+        ("cognate_tokens_total", "Tokens read."),
+        ("cognate_unknown_tokens_total", "Tokens that no word was found for."),
+        ("cognate_method_requests_total", "Answers computed, by method."),
+        ("cognate_panics_total", "Requests that failed by a defect."),
+        ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
+        ("cognate_reloads_total", "Reloads of the models that worked."),
+        ("cognate_reload_failures_total", "Reloads that left the old models in place."),
+    ];
+    for (name, help) in counters {
+        recorder.describe_counter(name.into(), None, help.into());
+    }
+    let gauges = [
+        ("cognate_build_info", "1, with the version as a label."),
+        ("cognate_requests_in_flight", "Requests being answered."),
+        ("cognate_connections", "Open connections."),
+        ("cognate_admission_units", "Texts, pairs and candidates taken on at once, at most."),
+        ("cognate_admission_units_in_use", "Texts, pairs and candidates taken on now."),
+        ("cognate_compute_jobs", "Large requests being computed."),
+        ("cognate_compute_queued", "Large requests that wait for a thread."),
+        ("cognate_unsent_bytes", "Bytes of answers that clients have not read yet."),
+        ("cognate_unsent_bytes_limit", "Bytes of unread answers at once, at most."),
+        ("cognate_streams", "Streams of lines that are open."),
+        ("cognate_streams_limit", "Streams of lines at once, at most."),
+        ("cognate_ready", "1 if requests are welcome."),
+        ("cognate_model_bytes", "Size of a model's file."),
+        ("cognate_model_words", "Words of a model."),
+        ("cognate_model_intact", "0 if a model's file was changed in place."),
+    ];
+    for (name, help) in gauges {
+        recorder.describe_gauge(name.into(), None, help.into());
+    }
+    let histograms = [
+        ("cognate_request_duration_seconds", "From a request's head to its answer's head."),
+        ("cognate_runtime_lateness_seconds", "How late the runtime's timers are."),
+    ];
+    for (name, help) in histograms {
+        recorder.describe_histogram(name.into(), Some(Unit::Seconds), help.into());
+    }
+}

@@ -1,0 +1,6 @@
+//! What operators see of the service: counters, spans, the ids of requests.
+
+pub mod metrics;
+mod process;
+pub mod request_id;
+pub mod trace;

@@ -1,0 +1,226 @@
+//! The models being served: opened, checked and tried out before any request sees them, and
+//! replaced all at once.
+//!
+//! A request takes one look at the models and keeps the model it found until it is answered, so an
+//! answer never mixes two.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use axum::body::Bytes;
+use axum::http::HeaderValue;
+use rustix::fs::Access;
+
+use crate::engine::Engine;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::registry::memory;
+use crate::http::settings::Settings;
+use crate::model::Model;
+use crate::model::ModelError;
+use crate::model::Storage;
+use crate::model::mapped::AUTO_COPY_BYTES;
+
+/// Pairs that a model must have finite scores for before it is published.
+const CANARY: [(&str, &str); 3] = [
+    ("the earthquake hits the city", "a quake shakes the town"),
+    ("the earthquake hits the city", "the earthquake hits the city"),
+    ("12 % of 3,400 people, #news", "what people read in the news"),
+];
+
+/// One model and its name.
+pub struct LoadedModel {
+    /// What requests choose it by.
+    pub name: String,
+    /// The model with its methods.
+    pub engine: Engine,
+    /// The model's fingerprint as answers carry it.
+    pub fingerprint: HeaderValue,
+}
+
+impl LoadedModel {
+    fn new(name: &str, engine: Engine) -> Self {
+        // Hexadecimal digits are fit for a header.
+        let fingerprint = HeaderValue::from_str(engine.model().fingerprint());
+        let fingerprint = fingerprint.unwrap_or(HeaderValue::from_static("unknown"));
+        Self { name: name.to_owned(), engine, fingerprint }
+    }
+
+    /// Refuses a model whose file was changed in place: its scores may be wrong.
+    pub fn check_sound(&self) -> Result<(), ApiError> {
+        if !self.engine.model().damaged() {
+            return Ok(());
+        }
+        let detail = format!(
+            "the file of model `{}` was changed in place; it has to be replaced and reloaded",
+            self.name
+        );
+        Err(ApiError::new(Code::NotReady, detail))
+    }
+}
+
+/// All models, the default first.
+#[derive(Default)]
+pub struct Models {
+    models: Vec<Arc<LoadedModel>>,
+    /// The OpenAPI document of a server with these models, once somebody asked for it.
+    pub document: OnceLock<Bytes>,
+}
+
+/// Why a model cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelsError {
+    /// The file is not sound.
+    #[error("model `{name}`: {source}")]
+    Model {
+        /// The model's name.
+        name: String,
+        /// What is wrong.
+        source: Box<ModelError>,
+    },
+    /// The file has another digest than the settings demand.
+    #[error("model `{name}`: {}: expected BLAKE3 digest {expected}, got {got}; this is not the file that `model_digest` names", path.display())]
+    Digest {
+        /// The model's name.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// The digest wanted.
+        expected: String,
+        /// The digest found.
+        got: String,
+    },
+    /// The settings demand a file that this process cannot change.
+    #[error("model `{name}`: this process could write to {}; mount it read-only, or serve without `strict`", path.display())]
+    Writable {
+        /// The model's name.
+        name: String,
+        /// The file or its folder.
+        path: PathBuf,
+    },
+    /// There is no memory for it beside what is in use.
+    #[error(
+        "model `{name}`: model_too_large: {need} bytes are needed and {free} are free; raise the memory limit, or serve it mapped with `model_storage = \"map\"`"
+    )]
+    TooLarge {
+        /// The model's name.
+        name: String,
+        /// Bytes it takes.
+        need: u64,
+        /// Bytes there are.
+        free: u64,
+    },
+    /// Scores of ordinary sentences are not numbers.
+    #[error("model `{name}`: {source}; the file is damaged or was packed from damaged vectors")]
+    Canary {
+        /// The model's name.
+        name: String,
+        /// What scoring said.
+        source: QueryError,
+    },
+}
+
+impl ModelsError {
+    /// The refusal of a reload. Files are named in the log alone.
+    pub fn refusal(&self) -> ApiError {
+        let (code, name, why) = match self {
+            Self::Model { name, source } if matches!(**source, ModelError::Io { .. }) => {
+                (Code::BadModel, name, "the file cannot be read; the log says why")
+            }
+            Self::Model { name, .. } => (Code::BadModel, name, "the file is not a sound model"),
+            Self::Digest { name, .. } => (Code::BadModel, name, "its digest is not the pinned one"),
+            Self::Canary { name, .. } => (Code::BadModel, name, "its scores are not finite"),
+            Self::TooLarge { name, .. } => (Code::ModelTooLarge, name, "there is no memory for it"),
+            Self::Writable { name, .. } => (Code::BadModel, name, "the server could write to it"),
+        };
+        ApiError::new(code, format!("model `{name}`: {why}; the models before it serve on"))
+    }
+}
+
+impl Models {
+    /// Opens every model that the settings name.
+    pub fn open(settings: &Settings) -> Result<Self, ModelsError> {
+        let mut models = Vec::new();
+        for (place, named) in settings.model.iter().enumerate() {
+            let digest = settings.model_digest.as_deref().filter(|_| place == 0);
+            let engine = open(&named.name, &named.path, digest, settings)?;
+            models.push(Arc::new(LoadedModel::new(&named.name, engine)));
+        }
+        Ok(Self { models, document: OnceLock::new() })
+    }
+
+    /// One model that is already open, for programs that bring their own.
+    pub fn of(name: &str, engine: Engine) -> Self {
+        Self { models: vec![Arc::new(LoadedModel::new(name, engine))], document: OnceLock::new() }
+    }
+
+    /// The models, the default first.
+    pub fn all(&self) -> &[Arc<LoadedModel>] {
+        &self.models
+    }
+
+    /// The model of that name, or the default.
+    pub fn choose(&self, name: Option<&str>) -> Result<&Arc<LoadedModel>, ApiError> {
+        let Some(default) = self.models.first() else {
+            return Err(ApiError::new(Code::NotReady, "the models are not loaded yet"));
+        };
+        let Some(name) = name else { return Ok(default) };
+        self.models.iter().find(|served| served.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.models.iter().map(|served| served.name.as_str()).collect();
+            let detail = format!("no such model; this server has {}", names.join(", "));
+            ApiError::at(Code::UnknownModel, "/model", detail)
+        })
+    }
+}
+
+fn open(
+    name: &str,
+    path: &Path,
+    digest: Option<&str>,
+    settings: &Settings,
+) -> Result<Engine, ModelsError> {
+    let failed =
+        |source: ModelError| ModelsError::Model { name: name.to_owned(), source: Box::new(source) };
+    if settings.strict
+        && let Some(path) = writable(path)
+    {
+        return Err(ModelsError::Writable { name: name.to_owned(), path });
+    }
+    // What cannot be looked at is refused by the opening itself, with its reason.
+    let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
+    let copied = match settings.model_storage {
+        Storage::Map => false,
+        Storage::Copy => true,
+        Storage::Auto => bytes <= AUTO_COPY_BYTES,
+    };
+    let lacking = memory::lacking(bytes, if copied { bytes } else { 0 });
+    if let Some(free) = lacking.filter(|_| bytes <= settings.model_bytes) {
+        return Err(ModelsError::TooLarge { name: name.to_owned(), need: bytes, free });
+    }
+    let model = Model::open(path, &settings.open_options()).map_err(failed)?;
+    if let Some(expected) = digest {
+        let got = model.digest();
+        if !got.eq_ignore_ascii_case(expected) {
+            let (name, path) = (name.to_owned(), path.to_owned());
+            return Err(ModelsError::Digest { name, path, expected: expected.to_owned(), got });
+        }
+    }
+    let engine = Engine::new(model).map_err(failed)?.with_limits(settings.text_limits());
+    let query = Query { truncate: true, ..Query::new(engine.auto()) };
+    engine
+        .similarity(&CANARY, &query)
+        .map_err(|source| ModelsError::Canary { name: name.to_owned(), source })?;
+    Ok(engine)
+}
+
+/// What of a file and its folder this process could change.
+fn writable(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let both = [path, folder.unwrap_or(Path::new("."))];
+    let found = both.into_iter().find(|path| rustix::fs::access(*path, Access::WRITE_OK).is_ok());
+    found.map(Path::to_owned)
+}

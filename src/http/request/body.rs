@@ -1,0 +1,146 @@
+//! A request's body: refused by its head where that is possible, read within its limit and its
+//! time.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::HeaderName;
+use axum::http::HeaderValue;
+use axum::http::Uri;
+use axum::http::header;
+use http_body_util::BodyExt;
+use tokio::time::Instant;
+use tokio::time::timeout_at;
+
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::settings::Settings;
+
+/// Most bytes that room is made for before they came: who announces a long body need not send it.
+const ROOM: usize = 64 << 10;
+
+/// Refuses a body that is not plain JSON, by its headers.
+pub fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    check_encoding(headers)?;
+    let json = |media: &str| {
+        let bare = media.split(';').next().unwrap_or("").trim();
+        let kind = bare.get(..12).unwrap_or("");
+        let rest = bare.get(12..).unwrap_or("");
+        let structured = rest.len() > 5 && rest.to_ascii_lowercase().ends_with("+json");
+        kind.eq_ignore_ascii_case("application/")
+            && (rest.eq_ignore_ascii_case("json") || structured)
+    };
+    let charset = |media: &str| {
+        media.split(';').skip(1).all(|parameter| match parameter.trim().split_once('=') {
+            Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+                value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+            }
+            _ => true,
+        })
+    };
+    match media_type(headers) {
+        Some(media) if json(media) && charset(media) => Ok(()),
+        _ => Err(unsupported("application/json")),
+    }
+}
+
+/// The `content-type`, if there is one, and only one, that is text.
+pub fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let media = types.next()?.to_str().ok()?;
+    types.next().is_none().then_some(media)
+}
+
+/// The refusal of a media type.
+pub fn unsupported(accepted: &'static str) -> ApiError {
+    let detail = format!("the body must be {accepted} in UTF-8");
+    ApiError::new(Code::UnsupportedMediaType, detail)
+        .with_header(HeaderName::from_static("accept-post"), HeaderValue::from_static(accepted))
+}
+
+/// Refuses a compressed body.
+pub fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    if headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
+        return Ok(());
+    }
+    let detail = "compressed bodies are not read; send it as it is";
+    Err(ApiError::new(Code::UnsupportedEncoding, detail)
+        .with_header(header::ACCEPT_ENCODING, HeaderValue::from_static("identity")))
+}
+
+/// Refuses settings in the query string of a question whose settings stand in its body, where they
+/// would pass unread.
+pub fn no_settings(uri: &Uri) -> Result<(), ApiError> {
+    if uri.query().is_none_or(str::is_empty) {
+        return Ok(());
+    }
+    let detail = "settings of a JSON question stand in its body, not in the query string";
+    Err(ApiError::at(Code::InvalidField, "", detail))
+}
+
+/// How long a body says it is.
+pub fn declared(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Reads a body to its end. `pay` is asked before memory is taken, with the bytes in all: with those
+/// announced, and where a body does not say how long it is, again and again as it grows.
+pub async fn read(
+    request: Request,
+    settings: &Settings,
+    mut pay: impl FnMut(usize) -> Result<(), ApiError>,
+) -> Result<Bytes, ApiError> {
+    let limit = settings.body_bytes;
+    let declared = declared(request.headers());
+    if let Some(length) = declared.filter(|&length| length > limit as u64) {
+        return Err(too_large(limit, usize::try_from(length).unwrap_or(usize::MAX)));
+    }
+    // Within the limit, so it fits.
+    let announced = declared.and_then(|length| usize::try_from(length).ok());
+    pay(announced.unwrap_or(0))?;
+    let deadline = Instant::now() + Duration::from_secs(settings.body_timeout_s);
+    let mut body = request.into_body();
+    let mut whole = Vec::new();
+    while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(|_| {
+        let detail = "the body did not arrive in time";
+        ApiError::new(Code::RequestTimeout, detail)
+    })? {
+        let broken = |_| ApiError {
+            close: true,
+            ..ApiError::new(
+                Code::MalformedJson,
+                "the body broke off or is not framed as HTTP demands",
+            )
+        };
+        // Trailers say nothing that is read here.
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        if whole.is_empty() && declared == Some(data.len() as u64) {
+            // Short bodies come in one piece and are used where they lie.
+            return Ok(data);
+        }
+        let length = whole.len() + data.len();
+        if length > limit {
+            return Err(too_large(limit, length));
+        }
+        if length > whole.capacity() {
+            // A body that announced nothing pays for its room, so it gets none ahead of its bytes.
+            let (first, most) = announced.map_or((0, limit), |length| (ROOM, length));
+            let room = whole.capacity().saturating_mul(2).max(first).min(most).max(length);
+            if announced.is_none() {
+                pay(room)?;
+            }
+            whole.reserve_exact(room - whole.len());
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole.into())
+}
+
+fn too_large(limit: usize, actual: usize) -> ApiError {
+    let detail =
+        format!("the body has {actual} bytes or more; the limit is {limit} (setting `body_bytes`)");
+    ApiError::new(Code::BodyTooLarge, detail)
+}

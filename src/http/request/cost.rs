@@ -1,0 +1,23 @@
+//! How long a request takes, estimated before it is computed: the bytes of its texts and the
+//! multiplications of its method, as time on a common core. The figures are from
+//! `cargo bench --bench handover`.
+
+/// Nanoseconds that reading a byte of text takes: parsing, tokens, look-up. Words that are not listed
+/// take about four times as long, but which those are is only known once they were looked up. This
+/// and the next one are from `cargo bench --bench handover`.
+pub const NANOS_PER_BYTE: u64 = 16;
+/// Multiplications a nanosecond, as the methods' costs count them, with the vectors' rows converted
+/// on the way.
+pub const MULTIPLICATIONS_PER_NANO: u64 = 32;
+/// Multiplications that take as long as writing a number as text: some 30 ns.
+pub const WRITING: u64 = 30 * MULTIPLICATIONS_PER_NANO;
+
+/// Nanoseconds that texts of so many bytes and so many multiplications take, roughly.
+pub fn estimate(bytes: usize, multiplications: u64) -> u64 {
+    reading(bytes).saturating_add(multiplications) / MULTIPLICATIONS_PER_NANO
+}
+
+/// Multiplications that take as long as reading so many bytes of text.
+pub fn reading(bytes: usize) -> u64 {
+    (bytes as u64).saturating_mul(NANOS_PER_BYTE * MULTIPLICATIONS_PER_NANO)
+}

@@ -1,0 +1,150 @@
+//! A body's bytes become a request, or a refusal that says where the fault is without repeating
+//! what was sent.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+use serde_path_to_error::Segment;
+
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::request::fields::OUT_OF_RANGE;
+
+/// Longest name of a field in a pointer: clients choose it.
+const NAME_CHARS: usize = 64;
+
+/// Reads a body that must be an object. The parser would also take a list of its fields' values.
+pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+    if body.trim_ascii_start().starts_with(b"{") {
+        return read(body);
+    }
+    read::<IgnoredAny>(body)?;
+    Err(ApiError::at(Code::InvalidField, "", "the body must be an object"))
+}
+
+/// Reads JSON.
+pub fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| {
+        // Following the path costs time, so only a body that is known to be faulty is followed.
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        let at = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+            Err(traced) => pointer(traced.path()),
+            Ok(_) => String::new(),
+        };
+        refusal(&error, at)
+    })
+}
+
+fn refusal(error: &serde_json::Error, at: String) -> ApiError {
+    let said = error.to_string();
+    if said.starts_with(OUT_OF_RANGE) {
+        return ApiError::at(Code::OutOfRange, at, "a number does not fit the field it stands in");
+    }
+    let (line, column) = (error.line(), error.column());
+    match error.classify() {
+        Category::Data => {
+            // The parser stops at the object that has the field; its name is one of ours.
+            let twice = said.strip_prefix("duplicate field `");
+            let field = twice.and_then(|rest| rest.split('`').next());
+            let at = field.map_or(at.clone(), |field| format!("{at}/{field}"));
+            ApiError::at(Code::InvalidField, at, complaint(&said))
+        }
+        Category::Syntax | Category::Eof | Category::Io => {
+            let detail = format!("the body is not JSON: line {line}, column {column}");
+            ApiError::new(Code::MalformedJson, detail)
+        }
+    }
+}
+
+/// What is wrong, in words that are all ours: the parser's own would repeat the value.
+fn complaint(said: &str) -> Cow<'static, str> {
+    // What was expected stands last and comes from our types.
+    let expected = said.rsplit_once("expected ").map(|(_, expected)| {
+        expected.rsplit_once(" at line").map_or(expected, |(expected, _)| expected)
+    });
+    let missing = said.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    match (missing, expected) {
+        (Some(field), _) => format!("the field `{field}` is missing").into(),
+        (None, Some(expected)) if said.starts_with("unknown field") => {
+            format!("a field is not known here; expected {expected}").into()
+        }
+        (None, Some(expected)) if said.starts_with("unknown variant") => {
+            format!("a value is not one of those known here; expected {expected}").into()
+        }
+        (None, _) if said.starts_with("duplicate field") => "a field is given twice".into(),
+        (None, Some(expected)) => format!("a value has the wrong type; expected {expected}").into(),
+        (None, None) => "a field does not have the form it must have".into(),
+    }
+}
+
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let mut pointer = String::new();
+    for segment in path.iter() {
+        match segment {
+            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Map { key } | Segment::Enum { variant: key } => {
+                let short: String = key.chars().take(NAME_CHARS).collect();
+                pointer.push('/');
+                pointer.push_str(&short.replace('~', "~0").replace('/', "~1"));
+            }
+            Segment::Unknown => {}
+        }
+    }
+    pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::request::fields::Count;
+    use crate::http::request::fields::List;
+    use crate::http::request::fields::Pair;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Body<'b> {
+        #[serde(borrow)]
+        pairs: List<Pair<'b>>,
+        top_k: Option<Count>,
+    }
+
+    fn refused(body: &str) -> (Code, String, String) {
+        let error = read::<Body<'_>>(body.as_bytes()).unwrap_err();
+        let pointer = error.faults.first().map(|fault| fault.pointer.clone()).unwrap_or_default();
+        (error.code, pointer, error.detail.into_owned())
+    }
+
+    #[test]
+    fn a_fault_is_named_by_its_place_and_never_repeated() {
+        let cases = [
+            (r#"{"pairs":[["a","b"],["a",3]]}"#, Code::InvalidField, "/pairs/1/1"),
+            (r#"{"pairs":[["a","b"]],"secret text":1}"#, Code::InvalidField, "/secret text"),
+            (r#"{"pairs":"secret text, expected"}"#, Code::InvalidField, "/pairs"),
+            (r#"{"pairs":[],"pairs":[]}"#, Code::InvalidField, "/pairs"),
+            (r#"{}"#, Code::InvalidField, ""),
+            (r#"{"pairs":[],"top_k":-1}"#, Code::OutOfRange, "/top_k"),
+            (r#"{"pairs":[],"top_k":18446744073709551616}"#, Code::OutOfRange, "/top_k"),
+            (r#"{"pairs":[],"top_k":1e400}"#, Code::OutOfRange, "/top_k"),
+            (r#"{"pairs":[],"top_k":1.5}"#, Code::InvalidField, "/top_k"),
+            ("{\"pairs\":[[\"a\",\"\\ud800\"]]}", Code::MalformedJson, ""),
+            ("\u{feff}{}", Code::MalformedJson, ""),
+            (r#"{"pairs":[]} x"#, Code::MalformedJson, ""),
+            (r#"{"pairs":["#, Code::MalformedJson, ""),
+            (r#"{"pairs":[],"top_k":NaN}"#, Code::MalformedJson, ""),
+        ];
+        for (body, code, at) in cases {
+            let (got, pointer, detail) = refused(body);
+            assert_eq!((got, pointer.as_str()), (code, at), "{body}");
+            assert!(!detail.contains("secret"), "{detail}");
+        }
+    }
+
+    #[test]
+    fn nesting_where_a_text_belongs_stops_at_once() {
+        let deep = format!("{{\"pairs\":[[\"a\",{}", "[".repeat(100_000));
+        assert_eq!(refused(&deep).0, Code::InvalidField);
+    }
+}

@@ -1,0 +1,10 @@
+//! A request's body: read within its limits, parsed into types that borrow from it, resolved to a
+//! model and a method.
+
+pub mod body;
+pub mod cost;
+pub mod encoding;
+pub mod fields;
+pub mod json;
+pub mod query;
+pub mod threshold;

@@ -1,0 +1,214 @@
+//! What every question has in common: which model, which method, which measure, and what to do
+//! with texts that are unknown or too long.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::Measure;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::error::MOST_ITEMS;
+use crate::http::error::fault::Fault;
+use crate::http::registry::models::LoadedModel;
+use crate::http::registry::models::Models;
+use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
+use crate::http::request::cost::reading;
+use crate::http::request::fields::Text;
+use crate::http::settings::Settings;
+use crate::methods::Kind;
+use crate::methods::Method;
+
+/// Multiplications that take as long as beginning with a text: some 200 ns.
+const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;
+/// Bytes of a word of running text, with the space after it.
+const MEAN_WORD: usize = 6;
+/// Bytes of the shortest word, with the space after it.
+const SHORTEST_WORD: usize = 2;
+
+/// What to do with a text of which no word is known: list it as unscored, or refuse the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Oov {
+    /// Score 0, and its index is listed under `unscored`.
+    #[default]
+    Score,
+    /// The whole request is refused.
+    Error,
+}
+
+/// The settings that every question may have.
+#[derive(Debug, Default)]
+pub struct Selection<'r, 'b> {
+    /// The model's name.
+    pub model: Option<&'r Text<'b>>,
+    /// The method's name.
+    pub method: Option<&'r Text<'b>>,
+    /// The measure.
+    pub measure: Option<Measure>,
+    /// What to do with unknown texts.
+    pub oov: Option<Oov>,
+    /// Whether a text with too many tokens is cut.
+    pub truncate: Option<bool>,
+}
+
+/// A question's model and settings, resolved.
+pub struct Resolved {
+    /// The model, held until the answer is there.
+    pub served: Arc<LoadedModel>,
+    /// Method, measure, and what to do with unknown and overlong texts.
+    pub query: Query,
+}
+
+impl Selection<'_, '_> {
+    /// Finds the model and the method.
+    pub fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
+        let served = models.choose(self.model.map(AsRef::as_ref))?;
+        served.check_sound()?;
+        let name = self.method.map_or("auto", AsRef::as_ref);
+        // Mostly a name is as listings have it, and need not be folded to be known.
+        let listed = Method::ALL.iter().copied().find(|method| method.name() == name);
+        let method = listed.map_or_else(|| served.engine.method(name), Ok)?;
+        let query = Query {
+            method,
+            measure: self.measure,
+            refuse_unknown: self.oov == Some(Oov::Error),
+            truncate: self.truncate.unwrap_or(false),
+        };
+        Ok(Resolved { served: Arc::clone(served), query })
+    }
+}
+
+impl Resolved {
+    /// The measure that scores are computed by.
+    pub fn measure(&self) -> Measure {
+        let own = || self.served.engine.default_measure(self.query.method);
+        self.query.measure.unwrap_or_else(own)
+    }
+
+    /// Refuses a method that cannot score pairs, or not by the measure asked for.
+    pub fn check_scores(&self) -> Result<(), ApiError> {
+        let info = self.query.method.info();
+        if info.kind == Kind::Ranker {
+            return Err(QueryError::OnlyRanks { method: info.name }.into());
+        }
+        Ok(self.served.engine.check(&self.query)?)
+    }
+
+    /// Refuses a method whose scores of pairs cannot be explained.
+    pub fn check_explains(&self) -> Result<(), ApiError> {
+        Ok(self.served.engine.check_explain(&self.query)?)
+    }
+
+    /// Multiplications that a text against another takes, roughly.
+    pub fn multiplications(&self, one: &str, other: &str) -> u64 {
+        let formula = self.query.method.info().cost.pair;
+        let work = |[n, m]: [u64; 2]| 2 * A_TEXT + formula(n, m, self.dims());
+        // To count words pays only where they can be more work than reading them.
+        let most = [one, other].map(|text| self.words_of(text.len() / SHORTEST_WORD + 1));
+        if work(most) <= reading(one.len() + other.len()) {
+            return work([one, other].map(|text| self.words_of(text.len() / MEAN_WORD)));
+        }
+        work([one, other].map(|text| self.words(text)))
+    }
+
+    /// Multiplications that ranking candidates for a query takes, at least and at most. They differ
+    /// where only the best are wanted and bounds may rule out others.
+    pub fn multiplications_of_ranking<'t>(
+        &self,
+        query: &str,
+        candidates: impl Iterator<Item = &'t str>,
+        only_best: bool,
+    ) -> [u64; 2] {
+        let cost = &self.query.method.info().cost;
+        let (n, dims) = (self.words(query), self.dims());
+        let bound = cost.bound.filter(|_| only_best).unwrap_or(cost.candidate);
+        candidates.fold([0_u64; 2], |sums, candidate| {
+            let most = self.words_of(candidate.len() / SHORTEST_WORD + 1);
+            let m = match (cost.candidate)(n, most, dims) <= reading(candidate.len()) {
+                true => self.words_of(candidate.len() / MEAN_WORD),
+                false => self.words(candidate),
+            };
+            let one = [bound, cost.candidate].map(|formula| A_TEXT + formula(n, m, dims));
+            [sums[0].saturating_add(one[0]), sums[1].saturating_add(one[1])]
+        })
+    }
+
+    fn dims(&self) -> u64 {
+        self.served.engine.model().vectors().dims() as u64
+    }
+
+    /// Words of a text, roughly, of those that are read.
+    pub fn words(&self, text: &str) -> u64 {
+        self.words_of(self.served.engine.model().about_tokens(text))
+    }
+
+    fn words_of(&self, count: usize) -> u64 {
+        count.clamp(1, self.served.engine.limits().tokens.max(1)) as u64
+    }
+
+    /// Every text that is at fault, where scoring stopped at the first.
+    pub fn faults<'t>(&self, texts: impl Iterator<Item = (Place, &'t str)>) -> Vec<Fault> {
+        let fault = |(place, text)| {
+            let error = self.served.engine.check_text(text, &self.query, place).err()?;
+            Fault::of(&error)
+        };
+        texts.filter_map(fault).take(MOST_ITEMS).collect()
+    }
+
+    /// Adds the other faults of a question to the first one.
+    pub fn explain<'t>(
+        &self,
+        mut error: ApiError,
+        texts: impl Iterator<Item = (Place, &'t str)>,
+    ) -> ApiError {
+        let of_text = matches!(
+            error.code,
+            Code::EmptyText | Code::TextTooLong | Code::TooManyTokens | Code::AllOov
+        );
+        if of_text {
+            let faults = self.faults(texts);
+            if !faults.is_empty() {
+                error.faults = faults;
+            }
+        }
+        error
+    }
+
+    /// Refuses a question whose texts have too many tokens in all.
+    pub fn check_total<'t>(
+        &self,
+        texts: impl Iterator<Item = (Place, &'t str)> + Clone,
+        settings: &Settings,
+    ) -> Result<(), ApiError> {
+        let limit = settings.tokens_total;
+        // A token takes a byte at least, so only long questions have to be counted.
+        let bytes: usize = texts.clone().map(|(_, text)| text.len()).sum();
+        if bytes <= limit {
+            return Ok(());
+        }
+        let count = |total: usize, (place, text)| {
+            let read = self.served.engine.check_text(text, &self.query, place)?;
+            Ok::<_, QueryError>(total.saturating_add(read))
+        };
+        let total = texts
+            .clone()
+            .try_fold(0, count)
+            .map_err(|error| self.explain(ApiError::from(error), texts))?;
+        if total > limit {
+            return Err(ApiError::beyond(
+                Code::TooManyTokensTotal,
+                "",
+                "tokens in all",
+                limit,
+                total,
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! Where answers are computed: small ones on the thread that read the request, large ones on a
+//! bounded pool, in parts over its threads when nobody else wants them.
+//!
+//! A job owns all it needs: the permit that admitted it, the model, the body. It looks at its
+//! deadline, and at whether the client is still there, between parts of about a millisecond.
+
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::time::Instant;
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use tokio::sync::oneshot;
+
+use crate::engine::Parts;
+use crate::engine::QueryError;
+use crate::http::error::ApiError;
+use crate::http::error::Bottleneck;
+use crate::http::error::Code;
+use crate::http::observe::metrics::Metrics;
+
+/// Estimated nanoseconds up to which an answer is computed where its request was read. A hand-over
+/// costs about 4 µs of processor time and parses the body a second time, so for less work it does not
+/// pay; and the runtime's own threads must not be held much longer. `cargo bench --bench handover`
+/// measures it.
+pub const INLINE_NANOS: u64 = 100_000;
+
+/// Estimated nanoseconds of one part of a large answer.
+pub const PART_NANOS: u64 = 1_000_000;
+
+/// A computation's conditions.
+pub struct JobContext {
+    deadline: Instant,
+    /// Set when nobody waits for the answer any more; what is answered at once cannot be told.
+    cancelled: Option<Arc<AtomicBool>>,
+    /// Whether parts may go to other threads.
+    spread: bool,
+}
+
+impl JobContext {
+    /// A job on the thread that read its request.
+    pub fn inline(deadline: Instant) -> Self {
+        Self { deadline, cancelled: None, spread: false }
+    }
+
+    /// Whether the answer is still wanted and in time.
+    pub fn check(&self) -> Result<(), ApiError> {
+        if self.cancelled.as_ref().is_some_and(|told| told.load(Ordering::Relaxed)) {
+            return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
+        }
+        if Instant::now() > self.deadline {
+            return Err(late());
+        }
+        Ok(())
+    }
+
+    /// Asks a question of `items` in parts of `per_part` and puts the answers together. What is
+    /// answered does not depend on how the parts are cut or where they are computed; of several
+    /// faults the first in the order of the question is told.
+    pub fn in_parts<A: Parts + Default + Send>(
+        &self,
+        items: usize,
+        per_part: usize,
+        ask: impl Fn(Range<usize>) -> Result<A, QueryError> + Sync,
+    ) -> Result<A, ApiError> {
+        let per_part = per_part.max(1);
+        self.check()?;
+        if items <= per_part {
+            return Ok(ask(0..items)?);
+        }
+        let part = |number: usize| {
+            self.check()?;
+            let first = number * per_part;
+            let answer = ask(first..items.min(first + per_part));
+            answer.map_err(|error| ApiError::from(error.moved(first)))
+        };
+        let parts = items.div_ceil(per_part);
+        let mut whole = A::default();
+        if self.spread {
+            let answers: Vec<_> = (0..parts).into_par_iter().map(part).collect();
+            for (number, answer) in answers.into_iter().enumerate() {
+                whole.append(answer?, number * per_part);
+            }
+        } else {
+            for number in 0..parts {
+                whole.append(part(number)?, number * per_part);
+            }
+        }
+        Ok(whole)
+    }
+}
+
+/// The refusal of a job that finds no place to wait for a thread.
+pub fn queue_full() -> ApiError {
+    let detail = "as many large requests wait as this server lets wait (setting `compute_queue`); \
+                  ask again, or another server";
+    ApiError::overloaded(Bottleneck::Queue, detail)
+}
+
+fn late() -> ApiError {
+    ApiError::new(Code::DeadlineExceeded, "computing the answer took longer than the server allows")
+}
+
+/// The threads that compute, and the queue before them.
+pub struct Pool {
+    pool: ThreadPool,
+    counts: Arc<JobCounts>,
+    threads: usize,
+    queue: usize,
+}
+
+/// How many jobs are where.
+#[derive(Default)]
+struct JobCounts {
+    /// Jobs that wait or run: one number, so that no moment between the two lets one more in.
+    all: AtomicUsize,
+    running: AtomicUsize,
+}
+
+impl JobCounts {
+    /// Jobs that run and jobs that wait, never more in all than there are.
+    fn counts(&self) -> (usize, usize) {
+        let running = self.running.load(Ordering::Acquire);
+        (running, self.all.load(Ordering::Acquire).saturating_sub(running))
+    }
+}
+
+impl Pool {
+    /// So many threads and so many places to wait before them.
+    pub fn new(threads: usize, queue: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|number| format!("compute-{number}"))
+            .build()?;
+        Ok(Self { pool, counts: Arc::default(), threads, queue })
+    }
+
+    /// Threads that compute.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Jobs that are being computed, and jobs that wait for a thread.
+    pub fn counts(&self) -> (usize, usize) {
+        self.counts.counts()
+    }
+
+    /// Computes on the pool. Nothing if there is no place left to wait. When the caller stops
+    /// waiting the job is cancelled: at once if it has not begun, else after its present part.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        deadline: Instant,
+        metrics: &Metrics,
+        job: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
+    ) -> Option<Result<T, ApiError>> {
+        let limit = self.queue + self.threads;
+        let enter = |all: usize| (all < limit).then_some(all + 1);
+        self.counts.all.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).ok()?;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let (counts, panics) = (Arc::clone(&self.counts), metrics.panics.clone());
+        let (answer, answered) = oneshot::channel();
+        let mut work =
+            JobContext { deadline, cancelled: Some(Arc::clone(&cancelled)), spread: false };
+        self.pool.spawn(move || {
+            let running = Running::begin(&counts);
+            // Sharing threads pays only while no other job could have them.
+            work.spread = counts.counts().1 == 0;
+            let done = work.check().and_then(|()| {
+                catch_unwind(AssertUnwindSafe(|| job(&work))).unwrap_or_else(|payload| {
+                    panics.increment(1);
+                    Err(ApiError::panicked(&*payload))
+                })
+            });
+            drop(running);
+            // Nobody may be waiting any more.
+            let _ = answer.send(done);
+        });
+        let _cancel = CancelOnDrop(cancelled);
+        // A job looks at its deadline between parts; the client need not wait for that.
+        let grace = tokio::time::Instant::from_std(deadline + Duration::from_millis(50));
+        Some(match tokio::time::timeout_at(grace, answered).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => Err(ApiError::internal("a job ended without an answer")),
+            Err(_) => Err(late()),
+        })
+    }
+}
+
+/// One running job; dropping it is its end, by whatever way.
+struct Running<'h>(&'h JobCounts);
+
+impl<'h> Running<'h> {
+    fn begin(counts: &'h JobCounts) -> Self {
+        counts.running.fetch_add(1, Ordering::AcqRel);
+        Self(counts)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.all.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

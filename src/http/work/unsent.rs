@@ -1,0 +1,265 @@
+//! Memory of answers that are computed and not yet sent: one budget in bytes over all connections.
+//!
+//! An answer is charged for before it is computed, by its estimated size, and the charge travels
+//! with its bytes until the kernel has taken the last of them. So clients that do not read hold the
+//! budget at most, whatever their number.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use axum::body::Bytes;
+use serde::Serialize;
+
+use crate::http::error::ApiError;
+use crate::http::error::Bottleneck;
+use crate::http::error::Code;
+
+/// Answers up to this size are not charged: a connection's own buffers take as much, and connections
+/// are counted.
+pub const FREE_BYTES: usize = 8 << 10;
+/// Room for the answer to a small question.
+const SMALL_ANSWER: usize = 256;
+/// Share of an answer's memory that may stay unused once it is written.
+const SLACK: usize = 8;
+
+/// The budget.
+#[derive(Debug)]
+pub struct Unsent {
+    used: Arc<AtomicUsize>,
+    limit: usize,
+    /// Largest single answer.
+    largest: usize,
+}
+
+impl Unsent {
+    /// A budget of `limit` bytes for answers of at most `largest` bytes each.
+    pub fn new(limit: usize, largest: usize) -> Self {
+        Self { used: Arc::default(), limit, largest: largest.min(limit) }
+    }
+
+    /// Bytes charged now, and all of the budget.
+    pub fn in_use(&self) -> (usize, usize) {
+        (self.used.load(Ordering::Acquire), self.limit)
+    }
+
+    /// Refuses an answer whose estimated size no single answer may have. `fits` is how many items
+    /// would.
+    pub fn check(&self, estimate: usize, items: usize, pointer: &str) -> Result<(), ApiError> {
+        if estimate <= self.largest {
+            return Ok(());
+        }
+        let fits = (self.largest as u128 * items as u128 / estimate.max(1) as u128) as usize;
+        let batch = match fits {
+            0 => String::new(),
+            fits => format!("; the largest batch that fits is about {fits}"),
+        };
+        let detail =
+            format!("the answer would take about {estimate} bytes; {}{batch}", self.rule());
+        Err(ApiError::at(Code::ResponseTooLarge, pointer, detail))
+    }
+
+    /// Makes room for an answer of about `estimate` bytes, or refuses while others take it.
+    pub fn answer(&self, estimate: usize) -> Result<Answer<'_>, ApiError> {
+        let mut answer =
+            Answer { bytes: Vec::new(), charge: self.free(), unsent: self, refusal: None };
+        let room = estimate.clamp(SMALL_ANSWER, self.largest.max(SMALL_ANSWER));
+        answer.charge.resize(charged(room), self.limit)?;
+        answer.bytes.reserve_exact(room);
+        Ok(answer)
+    }
+
+    /// Charges bytes that are computed already, or gives them back while there is no room.
+    pub fn charge(&self, bytes: Vec<u8>) -> Result<Bytes, Vec<u8>> {
+        let mut charge = self.free();
+        match charge.resize(charged(bytes.capacity()), self.limit) {
+            Ok(()) => Ok(charge.of(bytes)),
+            Err(_) => Err(bytes),
+        }
+    }
+
+    fn free(&self) -> Charge {
+        Charge { used: Arc::clone(&self.used), bytes: 0 }
+    }
+
+    fn rule(&self) -> String {
+        format!("the limit is {} (settings `response_bytes` and `unsent_bytes`)", self.largest)
+    }
+}
+
+/// What an allocation of so many bytes is charged with.
+fn charged(bytes: usize) -> usize {
+    if bytes > FREE_BYTES { bytes } else { 0 }
+}
+
+/// Bytes of the budget that are taken until this is dropped.
+#[derive(Debug)]
+struct Charge {
+    used: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Charge {
+    fn resize(&mut self, bytes: usize, limit: usize) -> Result<(), ApiError> {
+        if bytes > self.bytes {
+            let more = bytes - self.bytes;
+            let take = |used: usize| used.checked_add(more).filter(|&used| used <= limit);
+            self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).map_err(|_| {
+                let detail = "answers that other clients have not read yet take all the memory for \
+                              answers (setting `unsent_bytes`); ask again, or another server";
+                ApiError::overloaded(Bottleneck::Unsent, detail)
+            })?;
+        } else {
+            self.used.fetch_sub(self.bytes - bytes, Ordering::AcqRel);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Bytes that carry this charge.
+    fn of(self, bytes: Vec<u8>) -> Bytes {
+        match self.bytes {
+            0 => Bytes::from(bytes),
+            _ => Bytes::from_owner(Charged { bytes, _charge: self }),
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.used.fetch_sub(self.bytes, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Bytes and the charge for them, given back together.
+struct Charged {
+    bytes: Vec<u8>,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Charged {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// An answer being written. It grows within the budget or not at all.
+#[derive(Debug)]
+pub struct Answer<'u> {
+    bytes: Vec<u8>,
+    charge: Charge,
+    unsent: &'u Unsent,
+    /// Why the last write failed; errors of writers cannot carry it.
+    refusal: Option<ApiError>,
+}
+
+impl Answer<'_> {
+    /// Writes a response as JSON.
+    pub fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
+        // Beside the budget only maps with keys that are no strings could fail.
+        serde_json::to_writer(&mut *self, response).map_err(|error| {
+            self.refusal.take().unwrap_or_else(|| ApiError::internal(&error.to_string()))
+        })
+    }
+
+    /// What was written, charged until it is sent.
+    pub fn into_bytes(mut self) -> Bytes {
+        let length = self.bytes.len();
+        if charged(self.bytes.capacity()) > 0 && self.bytes.capacity() - length > length / SLACK {
+            self.bytes.shrink_to_fit();
+            // A smaller charge always fits.
+            let _ = self.charge.resize(charged(self.bytes.capacity()), self.unsent.limit);
+        }
+        self.charge.of(self.bytes)
+    }
+
+    /// Makes room for `length` bytes in all.
+    fn grow(&mut self, length: usize) -> Result<(), ApiError> {
+        let largest = self.unsent.largest;
+        if length > largest {
+            let detail = format!("the answer takes {length} bytes or more; {}", self.unsent.rule());
+            return Err(ApiError::at(Code::ResponseTooLarge, "", detail));
+        }
+        let room = self.bytes.capacity().saturating_mul(2).clamp(length, largest);
+        self.charge.resize(charged(room), self.unsent.limit)?;
+        self.bytes.reserve_exact(room - self.bytes.len());
+        Ok(())
+    }
+}
+
+impl io::Write for Answer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.bytes.len().saturating_add(bytes.len());
+        if length > self.bytes.capacity() || length > self.unsent.largest {
+            self.grow(length).map_err(|refusal| {
+                self.refusal = Some(refusal);
+                io::Error::from(io::ErrorKind::OutOfMemory)
+            })?;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_use(unsent: &Unsent) -> usize {
+        unsent.in_use().0
+    }
+
+    #[test]
+    fn a_charge_lasts_as_long_as_the_last_of_its_bytes() {
+        let unsent = Unsent::new(1 << 20, 1 << 20);
+        let mut answer = unsent.answer(100 << 10).unwrap();
+        answer.write_json(&vec![0; 50 << 10]).unwrap();
+        let bytes = answer.into_bytes();
+        assert!(bytes.len() > 100 << 10 && in_use(&unsent) >= bytes.len());
+        let part = bytes.slice(5..6);
+        drop(bytes);
+        assert!(in_use(&unsent) > 100 << 10, "a part of the bytes is still there");
+        drop(part);
+        assert_eq!(in_use(&unsent), 0);
+    }
+
+    #[test]
+    fn nothing_grows_past_the_budget() {
+        let unsent = Unsent::new(100 << 10, 1 << 20);
+        let held = unsent.answer(60 << 10).unwrap();
+        assert_eq!(unsent.answer(60 << 10).unwrap_err().code, Code::Overloaded);
+        let mut small = unsent.answer(0).unwrap();
+        let refused = small.write_json(&vec![0; 30 << 10]).unwrap_err();
+        assert_eq!(
+            (refused.code, refused.bottleneck),
+            (Code::Overloaded, Some(Bottleneck::Unsent))
+        );
+        drop((held, small));
+        assert_eq!(in_use(&unsent), 0);
+        assert_eq!(unsent.check(200 << 10, 4, "/texts").unwrap_err().code, Code::ResponseTooLarge);
+        let mut large = unsent.answer(0).unwrap();
+        let refused = large.write_json(&vec![0; 60 << 10]).unwrap_err();
+        assert_eq!(refused.code, Code::ResponseTooLarge);
+    }
+
+    #[test]
+    fn small_answers_are_free_and_large_ones_keep_no_slack() {
+        let unsent = Unsent::new(1 << 20, 1 << 20);
+        let mut answer = unsent.answer(512 << 10).unwrap();
+        answer.write_json(&"short").unwrap();
+        let bytes = answer.into_bytes();
+        assert_eq!((&bytes[..], in_use(&unsent)), (&b"\"short\""[..], 0));
+        let charged = unsent.charge(vec![0; FREE_BYTES + 1]).unwrap();
+        assert_eq!(in_use(&unsent), FREE_BYTES + 1);
+        drop(charged);
+        let too_much = unsent.charge(vec![0; 2 << 20]).unwrap_err();
+        assert_eq!((too_much.len(), in_use(&unsent)), (2 << 20, 0));
+    }
+}

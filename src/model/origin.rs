@@ -1,0 +1,120 @@
+//! The file behind a model's bytes: whether it is still the file that was opened.
+//!
+//! The open file is looked at, not its path, so another file renamed over it changes nothing. What
+//! the bytes mean, and whether they matter once the file has changed, is not known here.
+
+use std::fs::File;
+use std::fs::Metadata;
+use std::io;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+/// What tells a file that was written to from one that was not. Not the time of its last change of
+/// any kind: a rename, a link and another mode move that as well, and leave the bytes alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Identity {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+        }
+    }
+}
+
+/// What another look at a file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing that the last look did not say.
+    Same,
+    /// It was touched or written to, and its bytes are those it was opened with.
+    Sound,
+    /// It was cut, written to, or cannot be read any more.
+    Damaged,
+}
+
+/// A file that was opened.
+#[derive(Debug)]
+pub(super) struct Origin {
+    file: File,
+    size: u64,
+    /// As it was when it was opened or last looked at.
+    seen: Mutex<Identity>,
+    /// What that look said.
+    damaged: AtomicBool,
+}
+
+impl Origin {
+    /// Takes an open file and what is known of it.
+    pub(super) fn new(file: File, found: &Metadata) -> Self {
+        let seen = Mutex::new(Identity::of(found));
+        Self { file, size: found.size(), seen, damaged: AtomicBool::new(false) }
+    }
+
+    /// Whether nobody wrote to the file since it was opened or last looked at.
+    pub(super) fn untouched(&self) -> bool {
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        self.identity().is_ok_and(|now| now == seen)
+    }
+
+    /// What the last look said.
+    pub(super) fn damaged(&self) -> bool {
+        self.damaged.load(Ordering::Acquire)
+    }
+
+    /// Looks again. Of a file that was touched, `is_sound` reads the bytes from the first on and
+    /// says whether they are those that were opened.
+    pub(super) fn look_again(&self, is_sound: impl FnOnce(Bytes<'_>) -> io::Result<bool>) -> Look {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(now) = self.identity() else { return self.say(true) };
+        if now == *seen {
+            return Look::Same;
+        }
+        *seen = now;
+        let sound = now.size == self.size
+            && is_sound(Bytes { file: &self.file, at: 0 }).unwrap_or(false)
+            // What was read while somebody wrote says nothing; the next look sees the later time.
+            && self.identity().is_ok_and(|after| after == now);
+        self.say(!sound)
+    }
+
+    fn say(&self, damaged: bool) -> Look {
+        match (self.damaged.swap(damaged, Ordering::AcqRel), damaged) {
+            (true, true) => Look::Same,
+            (_, true) => Look::Damaged,
+            (_, false) => Look::Sound,
+        }
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        self.file.metadata().map(|found| Identity::of(&found))
+    }
+}
+
+/// The bytes of a file, read and not mapped: a file that is cut meanwhile is an end here, where a
+/// touch of the missing page would be a signal.
+pub(super) struct Bytes<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Read for Bytes<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(out, self.at)?;
+        self.at = self.at.saturating_add(read as u64);
+        Ok(read)
+    }
+}

@@ -1,0 +1,93 @@
+//! Where bytes go that are meant for a path, and whether something is there that must stay.
+//!
+//! How a file is replaced is `disk`'s part.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+/// Where bytes go that are meant for a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The file, symbolic links resolved.
+    pub path: PathBuf,
+    /// Its mode, which it keeps; nothing where there is no file yet.
+    pub mode: Option<u32>,
+}
+
+/// Most symbolic links that are followed one after another, as the kernel has it.
+const MOST_LINKS: usize = 40;
+
+impl Target {
+    /// Follows symbolic links to what they name, whether it is there or not. Only a regular file
+    /// is ever replaced.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let mut path = path.to_owned();
+        for _ in 0..=MOST_LINKS {
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_symlink() => {
+                    path = directory_of(&path).join(fs::read_link(&path)?);
+                }
+                Ok(found) if found.is_file() => {
+                    let mode = Some(found.permissions().mode() & 0o777);
+                    return Ok(Self { path: fs::canonicalize(path)?, mode });
+                }
+                Ok(_) => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Self { path, mode: None });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Errno::LOOP.into())
+    }
+
+    /// Whether this path leads to the same file.
+    pub fn is(&self, path: &Path) -> bool {
+        fs::canonicalize(path).is_ok_and(|path| path == self.path)
+    }
+}
+
+/// The directory of a file, `.` for a bare name.
+pub fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// What is wrong with a run that writes these files, each given with its flag, and reads those: one
+/// that is written would take the place of one that is read, or two would be one.
+pub fn clash<'p>(
+    written: &[(&str, &Path)],
+    read: impl IntoIterator<Item = &'p Path>,
+) -> Option<String> {
+    let written: Vec<_> =
+        written.iter().map(|&(flag, path)| (flag, path, whereabouts(path))).collect();
+    for path in read {
+        let place = whereabouts(path);
+        if let Some((flag, ..)) = written.iter().find(|(.., known)| *known == place) {
+            return Some(format!("{flag}: {} is one of the files that are read", path.display()));
+        }
+    }
+    written.iter().enumerate().find_map(|(at, (flag, path, place))| {
+        let (other, ..) = written.iter().take(at).find(|(.., known)| known == place)?;
+        Some(format!("{flag}: {} is what {other} names, too", path.display()))
+    })
+}
+
+/// The one way of writing a path, whether a file is there or not.
+fn whereabouts(path: &Path) -> PathBuf {
+    let found = || {
+        let path = Target::of(path).ok()?.path;
+        let folder = fs::canonicalize(directory_of(&path)).ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    found().unwrap_or_else(|| path.to_owned())
+}

@@ -1,0 +1,274 @@
+//! The documents say what is there: links lead somewhere, commands and settings exist, tests that
+//! are named hold what is promised, counts and copied figures agree.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+
+use cognate::http::settings::LIST;
+use cognate::methods::Kind;
+use cognate::methods::Method;
+
+/// Lines that a newcomer reads; the rest belongs under `docs/`.
+const README_LINES: usize = 130;
+/// Words of code in OPERATIONS.md that look like settings and are none.
+const NO_SETTINGS: [&str; 1] = ["trace_id"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Every document, by its path from the root.
+fn documents() -> BTreeMap<PathBuf, String> {
+    let folders = ["", "docs", "benches", "deploy", "fuzz", "models"];
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let markdown = paths.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let found: BTreeMap<_, _> = markdown
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            (path.strip_prefix(root()).unwrap().to_owned(), text)
+        })
+        .collect();
+    assert!(found.contains_key(Path::new("README.md")));
+    assert!(found.contains_key(Path::new("docs/API.md")));
+    found
+}
+
+/// Lines outside fenced blocks, and the blocks with their languages.
+fn parted(text: &str) -> (Vec<&str>, Vec<(&str, String)>) {
+    let (mut prose, mut blocks, mut open) = (Vec::new(), Vec::new(), None);
+    for line in text.lines() {
+        match (line.trim_start().strip_prefix("```"), open.take()) {
+            (Some(_), Some(block)) => blocks.push(block),
+            (Some(language), None) => open = Some((language.trim(), String::new())),
+            (None, Some((language, block))) => open = Some((language, block + line + "\n")),
+            (None, None) => prose.push(line),
+        }
+    }
+    assert!(open.is_none(), "a block without an end");
+    (prose, blocks)
+}
+
+/// What stands between backticks.
+fn spans<'t>(prose: &[&'t str]) -> impl Iterator<Item = &'t str> {
+    prose.iter().flat_map(|line| line.split('`').skip(1).step_by(2)).collect::<Vec<_>>().into_iter()
+}
+
+/// The targets of links.
+fn links(prose: &[&str]) -> Vec<String> {
+    let text = prose.join("\n");
+    let ends = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    ends.map(str::to_owned).collect()
+}
+
+/// A heading as links name it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let (prose, _) = parted(text);
+    let headings = prose.iter().filter(|line| line.starts_with('#'));
+    headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
+}
+
+/// Whether a word is several words of lower case, joined as names of Rust and settings are.
+fn is_snake_case(word: &str, least_words: usize) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    word.chars().all(plain)
+        && word.split('_').filter(|part| !part.is_empty()).count() >= least_words
+}
+
+#[test]
+fn the_readme_is_for_the_first_minute() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= README_LINES, "README.md has {lines} lines: move what is not for newcomers");
+}
+
+#[test]
+fn methods_are_counted_rightly_and_all_explained() {
+    let all = Method::ALL.len();
+    let rankers = Method::ALL.iter().filter(|method| method.info().kind == Kind::Ranker).count();
+    assert!(read("README.md").contains(&format!("- {all} methods")), "README.md: {all} methods");
+    let methods = read("docs/METHODS.md");
+    let counts = format!(
+        "cognate has {all} methods: {} score how alike two texts are, {rankers} only rank",
+        all - rankers
+    );
+    assert!(methods.contains(&counts), "docs/METHODS.md: expected `{counts}`");
+    for method in Method::ALL {
+        let name = method.name();
+        assert!(methods.contains(&format!("`{name}`")), "docs/METHODS.md does not explain {name}");
+    }
+}
+
+/// METHODS.md repeats the means of a table of RESULTS.md, so that methods can be chosen by them.
+#[test]
+fn means_are_those_of_the_table_of_results() {
+    let cells = |line: &str| -> Vec<String> {
+        let inner = line.trim().trim_matches('|').replace("**", "");
+        inner.split(" | ").map(|cell| cell.trim().to_owned()).collect()
+    };
+    let results = read("docs/RESULTS.md");
+    let rows = results.lines().filter(|line| line.starts_with("| `")).map(cells);
+    let means: BTreeMap<_, _> = rows
+        .filter(|row| row.len() == 11)
+        .map(|row| (row[0].clone(), (row[5].clone(), row[10].clone())))
+        .collect();
+    assert!(means.len() > 20, "the table of STS was not found");
+    let methods = read("docs/METHODS.md");
+    let mut compared = 0;
+    for row in methods.lines().filter(|line| line.starts_with("| `")).map(cells) {
+        let list = |cell: &str| cell.split(", ").map(str::to_owned).collect::<Vec<_>>();
+        let [.., default, glove] = row.as_slice() else { continue };
+        for (place, name) in list(&row[0]).iter().map(|name| &name[..]).enumerate() {
+            let name = name.split(" (").next().unwrap();
+            let Some(expected) = means.get(name).filter(|_| row.len() > 3) else { continue };
+            let found = (list(default)[place].clone(), list(glove)[place].clone());
+            assert_eq!(&found, expected, "{name} in docs/METHODS.md");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, means.len(), "some means were not found in docs/METHODS.md");
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut problems = Vec::new();
+    for (path, text) in documents() {
+        let (prose, _) = parted(&text);
+        for link in links(&prose).into_iter().filter(|link| !link.contains("://")) {
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => path.clone(),
+                file => path.parent().unwrap().join(file),
+            };
+            let full = root().join(&target);
+            if !full.exists() {
+                problems.push(format!("{}: {link} leads nowhere", path.display()));
+            } else if !heading.is_empty()
+                && !anchors(&fs::read_to_string(&full).unwrap()).contains(heading)
+            {
+                problems.push(format!("{}: {link}: no such heading", path.display()));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+/// What the binary says of a subcommand; nothing where this build has it left out.
+fn help(subcommand: &[&str]) -> Option<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
+    let output = command.args(subcommand).arg("--help").output().unwrap();
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+}
+
+/// The subcommands that a help lists.
+fn listed(help: &str) -> Vec<&str> {
+    let after = help.split_once("\nCommands:\n").map_or("", |(_, after)| after);
+    let lines = after.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+/// What is wrong with a call, given as the words after `cognate`.
+fn problem(words: &[&str]) -> Option<String> {
+    let mut path = Vec::new();
+    let mut told = help(&path).unwrap();
+    for word in words {
+        let commands = listed(&told);
+        if commands.is_empty() || word.starts_with('-') {
+            break;
+        }
+        if !commands.contains(word) {
+            return Some(format!("`cognate {}` has no `{word}`", path.join(" ")));
+        }
+        path.push(word);
+        told = help(&path)?;
+    }
+    let flags = words.iter().filter_map(|word| word.split('=').next());
+    let known: BTreeSet<&str> =
+        told.split(|c: char| c.is_whitespace() || "[=,".contains(c)).collect();
+    let mut unknown = flags.filter(|flag| flag.len() > 1 && flag.starts_with('-'));
+    let unknown = unknown.find(|flag| !known.contains(flag))?;
+    Some(format!("`cognate {}` has no `{unknown}`", path.join(" ")))
+}
+
+#[test]
+fn commands_that_are_quoted_exist() {
+    let (mut calls, mut problems) = (0, Vec::new());
+    for (path, text) in documents() {
+        let (prose, blocks) = parted(&text);
+        let shell = blocks.iter().filter(|(language, _)| *language == "sh");
+        let joined: String = shell.map(|(_, block)| block.replace("\\\n", " ")).collect();
+        let quoted = spans(&prose).filter(|span| span.starts_with("cognate "));
+        for line in joined.lines().chain(quoted) {
+            let code = line.split(" #").next().unwrap_or("");
+            for call in code.split(['|', ';', '&']) {
+                let call = call.replace("cargo run --locked --release -- ", "cognate ");
+                let mut words = call.split_whitespace();
+                if words.next() == Some("cognate") {
+                    let problem = problem(&words.collect::<Vec<_>>());
+                    problems.extend(problem.map(|what| format!("{}: {what}", path.display())));
+                    calls += 1;
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+    assert!(calls > 60, "only {calls} calls were found");
+}
+
+#[test]
+fn settings_are_the_ones_that_exist() {
+    let text = read("docs/OPERATIONS.md");
+    let (prose, _) = parted(&text);
+    let named: BTreeSet<&str> = spans(&prose).collect();
+    let known: BTreeSet<&str> = LIST.iter().map(|setting| setting.key).collect();
+    for word in &named {
+        let series = word.starts_with("cognate_") || word.starts_with("process_");
+        let looks_like_one = is_snake_case(word, 2) && !series && !NO_SETTINGS.contains(word);
+        assert!(!looks_like_one || known.contains(word), "docs/OPERATIONS.md: no setting `{word}`");
+    }
+    for key in known {
+        assert!(named.contains(key), "docs/OPERATIONS.md does not name the setting `{key}`");
+    }
+}
+
+/// A promise is as good as its test.
+#[test]
+fn tests_that_are_named_exist() {
+    fn sources(folder: &Path, found: &mut String) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                found.push_str(&fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let mut code = String::new();
+    sources(&root().join("tests/it"), &mut code);
+    sources(&root().join("src"), &mut code);
+    let mut named = 0;
+    for path in ["docs/PROMISES.md", "docs/ARCHITECTURE.md", "RELEASE.md"] {
+        let text = read(path);
+        let (prose, _) = parted(&text);
+        for name in spans(&prose).filter(|span| is_snake_case(span, 4)) {
+            assert!(code.contains(&format!("fn {name}(")), "{path}: there is no test `{name}`");
+            named += 1;
+        }
+    }
+    assert!(named > 25, "only {named} tests are named");
+}
