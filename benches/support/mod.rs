@@ -17,6 +17,8 @@ pub enum Clock {
     /// What this thread was given of a core: the sound figure for work on one thread while others
     /// use the machine.
     Thread,
+    /// What all threads of this process were given together.
+    Process,
 }
 
 impl Clock {
@@ -24,6 +26,7 @@ impl Clock {
         let id = match self {
             Self::Wall => rustix::time::ClockId::Monotonic,
             Self::Thread => rustix::time::ClockId::ThreadCPUTime,
+            Self::Process => rustix::time::ClockId::ProcessCPUTime,
         };
         let now = rustix::time::clock_gettime(id);
         now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9

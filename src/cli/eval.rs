@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::Subcommand;
-use clap::ValueEnum;
 
 use crate::cli::Failure;
 use crate::cli::MOST_RESAMPLES;
@@ -58,7 +57,7 @@ struct Shared {
     methods: Vec<String>,
     /// Measures of vector methods, separated by commas [default: each method's own]
     #[arg(long, value_enum, value_delimiter = ',')]
-    measure: Vec<MeasureName>,
+    measure: Vec<Measure>,
     /// Baseline method for significance tests
     #[arg(long, value_name = "METHOD", default_value = "avg-cos")]
     baseline: String,
@@ -142,28 +141,13 @@ pub(super) struct CalibrateArgs {
     methods: Vec<String>,
     /// Measures of vector methods, separated by commas [default: each method's own]
     #[arg(long, value_enum, value_delimiter = ',')]
-    measure: Vec<MeasureName>,
+    measure: Vec<Measure>,
     /// Goal of the threshold: f1, accuracy, or precision=SHARE for the highest recall at it
     #[arg(long, default_value = "f1", value_parser = aim)]
     aim: Aim,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum MeasureName {
-    Cosine,
-    Euclidean,
-}
-
-impl From<MeasureName> for Measure {
-    fn from(name: MeasureName) -> Self {
-        match name {
-            MeasureName::Cosine => Self::Cosine,
-            MeasureName::Euclidean => Self::Euclidean,
-        }
-    }
 }
 
 fn aim(text: &str) -> Result<Aim, String> {
@@ -180,7 +164,7 @@ impl Shared {
     fn choice(&self) -> Choice {
         Choice {
             methods: self.methods.clone(),
-            measures: measures(&self.measure),
+            measures: self.measure.clone(),
             baseline: self.baseline.clone(),
             ablations: false,
         }
@@ -215,10 +199,6 @@ impl Shared {
         }
         print(&eval::terminal(report))
     }
-}
-
-fn measures(names: &[MeasureName]) -> Vec<Measure> {
-    names.iter().copied().map(Measure::from).collect()
 }
 
 /// Replaces a file, whole or not at all.
@@ -282,7 +262,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             let options = CalibrateOptions {
                 file: args.file,
                 methods: args.methods,
-                measures: measures(&args.measure),
+                measures: args.measure.clone(),
                 aim: args.aim,
                 output: args.output,
             };

@@ -3,6 +3,7 @@
 //! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration,
 //! 74 no room left for what had to be written.
 
+mod choices;
 mod eval;
 mod healthcheck;
 mod inspect;

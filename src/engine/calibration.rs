@@ -16,6 +16,7 @@ use crate::engine::Measure;
 use crate::methods::Method;
 use crate::model::Model;
 use crate::model::ModelError;
+use crate::model::Section;
 use crate::model::format::Dtype;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
@@ -76,34 +77,30 @@ impl Calibrations {
     /// What a model file holds; nothing if it holds no such section. A malformed one is an error.
     pub fn read(model: &Model) -> Result<Self, ModelError> {
         let Some(section) = model.section(SECTION) else { return Ok(Self::default()) };
-        let wrong = |problem: String| ModelError::Section {
-            path: model.path().to_owned(),
-            section: SECTION.to_owned(),
-            problem: format!("{problem}; write it again with `cognate eval calibrate`"),
-        };
-        let thresholds: BTreeMap<String, Threshold> = serde_json::from_str(section.settings)
-            .map_err(|error| wrong(format!("settings: {error}")))?;
+        Self::parse(&section).map_err(|error| match error {
+            ModelError::Section { path, section, problem } => {
+                let problem = format!("{problem}; write it again with `cognate eval calibrate`");
+                ModelError::Section { path, section, problem }
+            }
+            other => other,
+        })
+    }
+
+    fn parse(section: &Section<'_>) -> Result<Self, ModelError> {
+        let thresholds: BTreeMap<String, Threshold> = section.parse_settings()?;
+        let count = Some(thresholds.len() as u64);
         let rows = |name: &str, width: usize| {
-            let expected = [thresholds.len() as u64, width as u64];
-            let shape = section.tensor(name).map(|(tensor, _)| tensor.shape.clone());
-            let floats = section.floats(name).unwrap_or_default();
-            if shape.as_deref() != Some(&expected) || floats.len() != thresholds.len() * width {
-                let got = shape.map_or("none".to_owned(), |shape| format!("{shape:?}"));
-                return Err(wrong(format!("`{name}`: expected F32 {expected:?}, got {got}")));
-            }
-            if floats.iter().any(|value| !value.is_finite()) {
-                return Err(wrong(format!("`{name}` holds what is no finite number")));
-            }
-            Ok(floats.chunks_exact(width).map(<[f32]>::to_vec).collect::<Vec<_>>())
+            let floats = section.floats_shaped(name, &[count, Some(width as u64)])?;
+            Ok::<_, ModelError>(floats.chunks_exact(width).map(<[f32]>::to_vec))
         };
-        let quantiles = rows("quantiles", QUANTILES)?.into_iter();
-        let histograms = rows("related", BINS)?.into_iter().zip(rows("unrelated", BINS)?);
+        let quantiles = rows("quantiles", QUANTILES)?;
+        let histograms = rows("related", BINS)?.zip(rows("unrelated", BINS)?);
         let mut read = BTreeMap::new();
         for (((key, threshold), quantiles), (related, unrelated)) in
             thresholds.into_iter().zip(quantiles).zip(histograms)
         {
             if !is_key(&key) {
-                return Err(wrong(format!("expected a key `method/measure`, got {key:?}")));
+                return Err(section.broken(format!("expected a key `method/measure`, got {key:?}")));
             }
             let numbers = [
                 threshold.threshold,
@@ -115,7 +112,9 @@ impl Calibrations {
             ];
             // JSON has no infinity, but a number beyond the range of f64 is read as one.
             if numbers.iter().any(|number| !number.is_finite()) || threshold.low > threshold.high {
-                return Err(wrong(format!("{key}: a number is not finite, or the range falls")));
+                return Err(
+                    section.broken(format!("{key}: a number is not finite, or the range falls"))
+                );
             }
             read.insert(key, Calibration { threshold, quantiles, related, unrelated });
         }

@@ -8,7 +8,7 @@ use crate::methods::Embed;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
-use crate::methods::cosine;
+use crate::methods::common::cosine;
 use crate::methods::ranker::Attention;
 use crate::model::Model;
 use crate::model::Phrase;

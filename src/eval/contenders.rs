@@ -10,7 +10,7 @@ use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Method;
 use crate::methods::Scorer;
-use crate::methods::ablation;
+use crate::methods::sets::ablation;
 
 /// Which methods are measured, and against what.
 #[derive(Debug, Clone)]

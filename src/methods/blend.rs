@@ -18,10 +18,9 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
-use crate::methods::avg_cos;
-use crate::methods::cosine;
-use crate::methods::dynamax_weighted;
-use crate::methods::stored;
+use crate::methods::common::cosine;
+use crate::methods::means::avg_cos;
+use crate::methods::sets::dynamax_weighted;
 use crate::methods::unavailable;
 use crate::model::Model;
 use crate::model::Phrase;
@@ -64,10 +63,10 @@ impl Default for Settings {
 
 /// Needs what its parts need.
 pub fn load(model: &Model) -> Loaded {
-    let Settings { weight } = stored::settings_or_default(model, SECTION)?;
+    let Settings { weight } = model.section_settings(SECTION)?;
     if !(0.0..=1.0).contains(&weight) {
         let problem = format!("expected a weight from 0 to 1, got {weight}");
-        return Err(stored::broken(model, SECTION, problem));
+        return Err(model.broken_section(SECTION, problem));
     }
     let (mean, sets) = match (avg_cos::load(model)?, dynamax_weighted::load(model)?) {
         (Ok(Scorer::Embed(mean)), Ok(Scorer::Compare(sets))) => (mean, sets),

@@ -151,13 +151,13 @@ pub struct Scratch {
     /// Masses and costs of a transport problem.
     pub masses: [Vec<f64>; 3],
     /// A text and those it is compared with by DynaMax, and what it has learnt of their words.
-    pub(crate) dynamax: dynamax::Memory,
+    pub(crate) dynamax: sets::dynamax::Memory,
     /// Two texts compared by DynaMax on their own.
-    pub(crate) dynamax_pair: dynamax::Memory,
+    pub(crate) dynamax_pair: sets::dynamax::Memory,
     /// A query and posts under a trained network, and what it has learnt of their words.
     pub(crate) ranker: ranker::Memory,
     /// Both texts in the weighted form of DynaMax.
-    pub(crate) sides: [dynamax_weighted::Side; 2],
+    pub(crate) sides: [sets::dynamax_weighted::Side; 2],
     /// Vectors of both texts.
     pub vectors: [Vec<f32>; 2],
     /// The solver of transport problems.
@@ -292,42 +292,16 @@ macro_rules! methods {
     };
 }
 
-pub mod ablation;
-pub mod avg_cos;
 pub mod blend;
-pub mod bm25;
-mod collection;
-pub(crate) mod cosine;
+pub(crate) mod common;
 mod cost;
-mod counted;
-mod distinct;
-pub mod dynamax;
-pub mod dynamax_weighted;
-pub mod extremes;
-pub mod fbow_jaccard;
-mod fuzzy;
-pub mod idf_mean;
-pub mod learned_idf;
-pub mod max_jaccard;
-mod means;
+pub mod lexical;
+pub mod means;
 mod measure;
-mod mover;
 mod names;
-pub mod overlap;
-pub mod ql;
 pub mod ranker;
-pub mod rm3;
-mod rows;
-pub mod sif;
-pub mod soft_cardinality;
-mod stored;
-pub mod tf_idf;
-mod token_bag;
-pub mod top30;
-pub mod usif;
-pub mod wmd;
-mod words_met;
-pub mod wrd;
+pub mod sets;
+pub mod transport;
 
 pub use cost::Cost;
 pub use cost::Formula;
@@ -337,35 +311,35 @@ pub use measure::Measure;
 pub(crate) use names::edit_distance;
 
 methods! {
-    AvgCos => avg_cos,
-    Sif => sif::weighted,
-    SifPca => sif::pca,
-    Usif => usif,
-    IdfMean => idf_mean,
-    MaxCos => extremes::max,
-    MinMax => extremes::min_max,
-    MeanTop30 => top30::mean,
-    MaxTop30 => top30::max,
-    MinMaxTop30 => top30::min_max,
-    LearnedIdf => learned_idf,
-    TfIdf => tf_idf,
-    Jaccard => overlap::set,
-    JaccardBag => overlap::bag,
-    DynamaxJaccard => dynamax::jaccard,
-    DynamaxOtsuka => dynamax::otsuka,
-    DynamaxDice => dynamax::dice,
-    DynamaxCosine => dynamax::cosine,
-    DynamaxSif => dynamax::sif,
-    MaxJaccard => max_jaccard,
-    FbowJaccard => fbow_jaccard,
-    SoftCardinality => soft_cardinality,
-    Wmd => wmd,
-    Wrd => wrd,
-    DynamaxWeighted => dynamax_weighted,
+    AvgCos => means::avg_cos,
+    Sif => means::sif::weighted,
+    SifPca => means::sif::pca,
+    Usif => means::usif,
+    IdfMean => means::idf_mean,
+    MaxCos => means::extremes::max,
+    MinMax => means::extremes::min_max,
+    MeanTop30 => means::top30::mean,
+    MaxTop30 => means::top30::max,
+    MinMaxTop30 => means::top30::min_max,
+    LearnedIdf => means::learned_idf,
+    TfIdf => lexical::tf_idf,
+    Jaccard => lexical::overlap::set,
+    JaccardBag => lexical::overlap::bag,
+    DynamaxJaccard => sets::dynamax::jaccard,
+    DynamaxOtsuka => sets::dynamax::otsuka,
+    DynamaxDice => sets::dynamax::dice,
+    DynamaxCosine => sets::dynamax::cosine,
+    DynamaxSif => sets::dynamax::sif,
+    MaxJaccard => sets::max_jaccard,
+    FbowJaccard => sets::fbow_jaccard,
+    SoftCardinality => sets::soft_cardinality,
+    Wmd => transport::wmd,
+    Wrd => transport::wrd,
+    DynamaxWeighted => sets::dynamax_weighted,
     Blend => blend,
-    Bm25 => bm25,
-    Ql => ql,
-    Rm3 => rm3,
+    Bm25 => lexical::bm25,
+    Ql => lexical::ql,
+    Rm3 => lexical::rm3,
     Bicnn => ranker::bicnn,
     Qatt => ranker::qatt,
     Patt => ranker::patt,

@@ -14,6 +14,7 @@ pub mod mapped;
 mod origin;
 pub mod phrase;
 mod profile;
+pub mod provenance;
 mod section;
 pub mod sigbus;
 pub mod subword;

@@ -15,7 +15,7 @@ use crate::text::Tokens;
 const LINE_BYTES: usize = 16 << 20;
 
 /// What separates the documents of a corpus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Documents {
     /// Every line is a document.
     Line,

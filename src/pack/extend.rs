@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use crate::files::progress::Progress;
 use crate::methods::Fitted;
-use crate::methods::fbow_jaccard;
-use crate::methods::fbow_jaccard::Universe;
-use crate::methods::sif;
-use crate::methods::usif;
+use crate::methods::means::sif;
+use crate::methods::means::usif;
+use crate::methods::sets::fbow_jaccard;
+use crate::methods::sets::fbow_jaccard::Universe;
 use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::format::Limits;

@@ -16,7 +16,7 @@ use crate::pack::readers::VectorReader;
 use crate::pack::spool::Spool;
 
 /// What to do with a row that has something wrong with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flawed {
     /// Stop, naming the row.
     Refuse,
@@ -25,7 +25,7 @@ pub enum Flawed {
 }
 
 /// What to do with a word that is not UTF-8.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadUtf8 {
     /// Stop, naming the row.
     Strict,

@@ -13,7 +13,7 @@ use crate::kernels::vector::Row;
 use crate::pack::spool::Spool;
 
 /// How rows are cut to fewer dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// Rotated to the principal axes of the rows, the largest kept.
     Pca,

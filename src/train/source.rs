@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::files::ReadError;
-use crate::methods::learned_idf::TrainedOn;
+use crate::model::provenance::TrainedOn;
 use crate::train::TrainError;
 
 /// The name of a file without its folder, and the digest of its bytes.

@@ -106,6 +106,6 @@ fn a_malformed_section_is_refused_by_name() {
     refused(&settings.replace("\"f1\":", "\"f2\":"), 101, 0.5, "settings");
     refused(&settings.replace("cosine", "angle"), 101, 0.5, "method/measure");
     refused(&settings.replace("\"low\":0.0", "\"low\":2.0"), 101, 0.5, "range");
-    refused(&settings, 100, 0.5, "`quantiles`: expected F32 [1, 101], got [1, 100]");
-    refused(&settings, 101, f32::NAN, "no finite number");
+    refused(&settings, 100, 0.5, "`quantiles`: expected F32 [1, 101], got F32 [1, 100]");
+    refused(&settings, 101, f32::NAN, "not finite");
 }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use cognate::engine::{Engine, Query};
-use cognate::methods::{Fitted, Method, learned_idf, sif, usif};
+use cognate::methods::means::{learned_idf, sif, usif};
+use cognate::methods::{Fitted, Method};
 use cognate::model::Model;
 use cognate::model::format::Dtype;
 use cognate::model::vocabulary::VocabularyTables;

@@ -4,9 +4,9 @@ use cognate::engine::Engine;
 use cognate::engine::Query;
 use cognate::engine::TextLimits;
 use cognate::methods::Method;
-use cognate::methods::ablation;
-use cognate::methods::fbow_jaccard;
-use cognate::methods::fbow_jaccard::Universe;
+use cognate::methods::sets::ablation;
+use cognate::methods::sets::fbow_jaccard;
+use cognate::methods::sets::fbow_jaccard::Universe;
 use serde_json::Value;
 
 use crate::support::Chance;

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use cognate::engine::Engine;
 use cognate::methods::Unfittable;
-use cognate::methods::fbow_jaccard::Universe;
+use cognate::methods::means::{learned_idf, sif, usif};
 use cognate::methods::ranker::Encoder;
-use cognate::methods::{Fitted, fbow_jaccard, learned_idf, ranker, sif, usif};
+use cognate::methods::sets::fbow_jaccard;
+use cognate::methods::sets::fbow_jaccard::Universe;
+use cognate::methods::{Fitted, ranker};
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;

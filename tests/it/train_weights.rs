@@ -6,8 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use cognate::engine::Engine;
 use cognate::methods::Method;
-use cognate::methods::learned_idf;
-use cognate::methods::learned_idf::Settings;
+use cognate::methods::means::learned_idf;
+use cognate::methods::means::learned_idf::Settings;
 use cognate::model::{Model, OpenOptions};
 use serde_json::Value;
 

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::ValueEnum;
 
 use crate::cli::Failure;
 use crate::cli::MOST_EPOCHS;
@@ -47,8 +46,8 @@ pub(in crate::cli) struct RankerArgs {
     report: Option<PathBuf>,
     /// How the post is read: apart from the query, through kernels made for each word of the query,
     /// or with each word weighted by how alike it is to each word of the query
-    #[arg(long, value_enum, default_value_t = EncoderName::Patt)]
-    encoder: EncoderName,
+    #[arg(long, value_enum, default_value_t = Encoder::Patt)]
+    encoder: Encoder,
     /// Words that a kernel spans
     #[arg(long, value_name = "N", default_value = "2")]
     kernel: NonZeroUsize,
@@ -123,26 +122,6 @@ pub(in crate::cli) struct RankerArgs {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EncoderName {
-    /// Query and post apart
-    Bicnn,
-    /// And the post through kernels made for each word of the query
-    Qatt,
-    /// And the post with each word weighted by its cosine to each word of the query
-    Patt,
-}
-
-impl From<EncoderName> for Encoder {
-    fn from(name: EncoderName) -> Self {
-        match name {
-            EncoderName::Bicnn => Self::Bicnn,
-            EncoderName::Qatt => Self::Qatt,
-            EncoderName::Patt => Self::Patt,
-        }
-    }
-}
-
 impl RankerArgs {
     fn options(self) -> RankerOptions {
         let beside = checkpoint::beside(&self.output);
@@ -154,7 +133,7 @@ impl RankerArgs {
             model: self.model,
             output: self.output,
             report: self.report,
-            encoder: self.encoder.into(),
+            encoder: self.encoder,
             kernel: self.kernel.get(),
             filters: self.filters.get(),
             hidden: self.hidden.get(),

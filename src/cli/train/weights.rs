@@ -9,10 +9,10 @@ use crate::cli::Failure;
 use crate::cli::MOST_EPOCHS;
 use crate::cli::MOST_THREADS;
 use crate::cli::count;
-use crate::cli::eval::MeasureName;
 use crate::cli::model::model_file;
 use crate::cli::show;
 use crate::cli::train::refused;
+use crate::engine::Measure;
 use crate::train::checkpoint;
 use crate::train::weights;
 use crate::train::weights::ImportOptions;
@@ -67,7 +67,7 @@ pub(in crate::cli) struct WeightsArgs {
     loss: Loss,
     /// Measure that texts are compared by
     #[arg(long, value_enum, default_value = "euclidean")]
-    measure: MeasureName,
+    measure: Measure,
     /// Number of weights; texts of another length spread them over their words
     #[arg(long, value_name = "M", default_value_t = 30)]
     max_length: usize,
@@ -132,7 +132,7 @@ impl WeightsArgs {
             output: self.output,
             set: self.set,
             loss: self.loss,
-            measure: self.measure.into(),
+            measure: self.measure,
             max_length: self.max_length,
             lambda: self.lambda,
             kappa: self.kappa,

@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 
 use crate::kernels::convolution;
 use crate::kernels::simd::LANES;
-use crate::methods::stored;
-use crate::methods::stored::Stored;
 use crate::model::Model;
 use crate::model::ModelError;
+use crate::model::Section;
 
 /// The section's name.
 pub const SECTION: &str = "ranker";
@@ -189,8 +188,8 @@ pub(super) struct Weights {
 
 /// What a model's section says, if it has one.
 pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
-    let Some(section) = stored::section(model, SECTION) else { return Ok(None) };
-    let settings: Settings = section.settings()?;
+    let Some(section) = model.section(SECTION) else { return Ok(None) };
+    let settings: Settings = section.parse_settings()?;
     if !(0.0..=MOST_ALPHA).contains(&settings.alpha) {
         let problem = format!("settings: expected `alpha` from 0 to {MOST_ALPHA}");
         return Err(section.broken(problem));
@@ -201,7 +200,7 @@ pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
 
 /// The numbers of a section whose settings were read.
 pub(super) fn weights(model: &Model, shape: Shape) -> Result<Option<Weights>, ModelError> {
-    let Some(section) = stored::section(model, SECTION) else { return Ok(None) };
+    let Some(section) = model.section(SECTION) else { return Ok(None) };
     let mut tensors = BTreeMap::new();
     for (name, sides) in shape.tensors() {
         tensors.insert(name, numbers(&section, name, &sides)?);
@@ -243,14 +242,14 @@ pub(super) fn weights(model: &Model, shape: Shape) -> Result<Option<Weights>, Mo
 }
 
 /// A tensor of this shape, each number of it finite and of a size that training could give.
-fn numbers(section: &Stored<'_>, name: &str, sides: &[usize]) -> Result<Vec<f32>, ModelError> {
+fn numbers(section: &Section<'_>, name: &str, sides: &[usize]) -> Result<Vec<f32>, ModelError> {
     let sides: Vec<Option<u64>> = sides.iter().map(|&side| Some(side as u64)).collect();
-    let numbers = section.floats(name, &sides)?;
+    let numbers = section.floats_shaped(name, &sides)?;
     match numbers.iter().position(|number| number.abs() > MOST_WEIGHT) {
         Some(at) => Err(section.broken(format!(
             "tensor `{name}`: number {at} is beyond {MOST_WEIGHT:e}, which no training gives"
         ))),
-        None => Ok(numbers),
+        None => Ok(numbers.to_vec()),
     }
 }
 

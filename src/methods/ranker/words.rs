@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
-use crate::methods::words_met::Spread;
+use crate::methods::common::words_met::Spread;
 use crate::model::WordId;
 
 /// Bytes of numbers that a network keeps for as long as it is served: 16,000 words for kernels of

@@ -139,7 +139,7 @@ impl Numbers {
 }
 
 /// Which examples stand in one batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grouping {
     /// Posts of one query, so that a step is about what tells them apart

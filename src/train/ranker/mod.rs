@@ -28,10 +28,10 @@ use std::time::Duration;
 use candle_core::Device;
 use serde::Serialize;
 
-use crate::methods::learned_idf::TrainedOn;
 use crate::methods::ranker::Shape;
 use crate::model::Model;
 use crate::model::OpenOptions;
+use crate::model::provenance::TrainedOn;
 use crate::random::Random;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
@@ -50,7 +50,7 @@ const START: u64 = 3;
 const NEW_WORD: f64 = 0.05;
 
 /// What decides which state is the best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
     /// Mean average precision

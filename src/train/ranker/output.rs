@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::files::topics::Topic;
 use crate::methods::Fitted;
-use crate::methods::ql::QueryLikelihood;
+use crate::methods::lexical::ql::QueryLikelihood;
 use crate::methods::ranker::MOST_WEIGHT;
 use crate::methods::ranker::SECTION;
 use crate::methods::ranker::Settings;

@@ -40,7 +40,7 @@ use crate::train::vectors::start::Start;
 use crate::train::vectors::word2vec::Word2Vec;
 
 /// What vectors are learned for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
     /// Vectors made for being averaged: neighbouring sentences against others

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::io::Write;
 use std::path::Path;
 
-use crate::methods::learned_idf;
+use crate::methods::means::learned_idf;
 use crate::model::Counts;
 use crate::model::Frequency;
 use crate::model::Model;

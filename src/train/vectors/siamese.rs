@@ -44,7 +44,7 @@ pub struct Siamese<'c> {
 }
 
 /// Where the random others are drawn from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Others {
     /// The same document, near but not next to the centre: what tells neighbours from these is what

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 
 use crate::files::pairs::Pairs;
 use crate::files::rows::Rows;
-use crate::methods::learned_idf::TrainedOn;
 use crate::model::Model;
 use crate::model::Phrase;
+use crate::model::provenance::TrainedOn;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
 use crate::train::source::trained_on;

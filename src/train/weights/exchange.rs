@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use crate::files::ReadError;
 use crate::methods::Measure;
-use crate::methods::learned_idf;
-use crate::methods::learned_idf::Trained;
+use crate::methods::means::learned_idf;
 use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::disk;
+use crate::model::provenance::Trained;
 use crate::train::TrainError;
 use crate::train::outputs::Outputs;
 use crate::train::weights::set;

@@ -17,7 +17,7 @@ use crate::kernels::simd;
 use crate::kernels::simd::Packed;
 use crate::kernels::vector;
 use crate::methods::Measure;
-use crate::methods::learned_idf;
+use crate::methods::means::learned_idf;
 use crate::model::Model;
 use crate::model::Phrase;
 use crate::train::weights::couples::Couple;

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::methods::Measure;
-use crate::methods::learned_idf;
-use crate::methods::learned_idf::TrainedOn;
+use crate::methods::means::learned_idf;
 use crate::model::Model;
+use crate::model::provenance::TrainedOn;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
 use crate::train::weights::Kappa;

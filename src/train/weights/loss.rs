@@ -11,7 +11,7 @@
 use serde::Serialize;
 
 /// What weights are trained by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
     /// Couples shall lie on their side of the batch's median distance

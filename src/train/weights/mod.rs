@@ -47,7 +47,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use crate::methods::Measure;
-use crate::methods::learned_idf;
+use crate::methods::means::learned_idf;
 use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::disk;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::methods::learned_idf::Parting;
+use crate::model::provenance::Parting;
 use crate::train::weights::NamedSet;
 use crate::train::weights::Tried;
 

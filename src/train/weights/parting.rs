@@ -1,6 +1,6 @@
 //! How well distances part related couples from others (De Boom et al. 2016, section 5).
 
-use crate::methods::learned_idf::Parting;
+use crate::model::provenance::Parting;
 use crate::stats::classification::Confusion;
 use crate::stats::divergence::jensen_shannon;
 use crate::stats::threshold::Aim;

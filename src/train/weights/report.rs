@@ -1,8 +1,8 @@
 //! A run as one HTML page: the weights by rank, the loss by epoch, κ against the split error, and
 //! the distances of couples not trained on.
 
-use crate::methods::learned_idf::Parting;
 use crate::model::Model;
+use crate::model::provenance::Parting;
 use crate::page::Cell;
 use crate::page::Head;
 use crate::page::Page;

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use crate::files::progress::Progress;
 use crate::methods::Measure;
-use crate::methods::learned_idf;
-use crate::methods::learned_idf::Validation;
 use crate::model::Model;
+use crate::model::provenance;
+use crate::model::provenance::Validation;
 use crate::stats::distribution::quantile;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
@@ -149,9 +149,9 @@ impl Run<'_> {
         ruler: &Ruler,
         slope: Slope,
         (state, judged): (&State, &Judged),
-    ) -> learned_idf::Trained {
+    ) -> provenance::Trained {
         let options = self.options;
-        learned_idf::Trained {
+        provenance::Trained {
             loss: options.loss.name().to_owned(),
             kappa: match slope {
                 Slope::Median { kappa } => Some(kappa),

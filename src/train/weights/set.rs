@@ -8,11 +8,11 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::methods::Measure;
-use crate::methods::learned_idf;
-use crate::methods::learned_idf::Trained;
-use crate::methods::learned_idf::WeightSet;
+use crate::methods::means::learned_idf;
+use crate::methods::means::learned_idf::WeightSet;
 use crate::model::Model;
 use crate::model::format::Dtype;
+use crate::model::provenance::Trained;
 use crate::model::update::Update;
 use crate::model::writer::Draft;
 use crate::model::writer::Source;

@@ -24,9 +24,8 @@ use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Unfittable;
-use crate::methods::counted;
-use crate::methods::means;
-use crate::methods::stored;
+use crate::methods::common::counted;
+use crate::methods::means::weighted_sum;
 use crate::methods::unavailable;
 use crate::model::Model;
 use crate::model::Phrase;
@@ -81,18 +80,18 @@ pub fn load(model: &Model) -> Loaded {
     if let Some(reason) = counted::without_counts(model) {
         return Ok(Err(reason));
     }
-    let Some(section) = stored::section(model, SECTION) else {
+    let Some(section) = model.section(SECTION) else {
         let remedy = "add them with `cognate pack MODEL --components FILE -o OUT`";
         return unavailable("the model has no components", remedy);
     };
-    let a = section.settings::<Settings>()?.a;
+    let a = section.parse_settings::<Settings>()?.a;
     if !(a.is_finite() && a > 0.0) {
         return Err(section.broken(format!("settings: expected `a` above 0, got {a}")));
     }
     let dims = model.vectors().dims() as u64;
     let count = Some(COMPONENTS as u64);
-    let axes = section.floats("axes", &[count, Some(dims)])?;
-    let factors = section.floats("factors", &[count])?;
+    let axes = section.floats_shaped("axes", &[count, Some(dims)])?.to_vec();
+    let factors = section.floats_shaped("factors", &[count])?.to_vec();
     Ok(Ok(Scorer::Embed(Box::new(Usif { weights: Weights { a }, axes, factors }))))
 }
 
@@ -110,12 +109,12 @@ struct Weights {
 impl Weights {
     fn coefficients(self, phrase: &Phrase<'_>) -> Vec<f32> {
         let weight = |probability: f64| (self.a / (probability + self.a / 2.0)) as f32;
-        means::coefficients(phrase, |word| weight(phrase.probability(word)))
+        weighted_sum::coefficients(phrase, |word| weight(phrase.probability(word)))
     }
 
     /// The weighted mean before anything is taken away.
     fn mean(self, phrase: &Phrase<'_>, out: &mut [f32]) {
-        means::add_up(phrase, &self.coefficients(phrase), out);
+        weighted_sum::add_up(phrase, &self.coefficients(phrase), out);
         scale(out, &norms(phrase));
     }
 
@@ -167,7 +166,7 @@ impl Embed for Usif {
         let mut removed = other.to_vec();
         linalg::remove_scaled(&self.axes, &self.factors, &mut removed);
         scale(&mut removed, &norms(phrase));
-        means::take_apart(phrase, &self.weights.coefficients(phrase), &removed, shares);
+        weighted_sum::take_apart(phrase, &self.weights.coefficients(phrase), &removed, shares);
         true
     }
 }

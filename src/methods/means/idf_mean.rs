@@ -9,8 +9,8 @@ use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Measure;
 use crate::methods::Reads;
-use crate::methods::counted;
-use crate::methods::means;
+use crate::methods::common::counted;
+use crate::methods::means::weighted_sum;
 use crate::model::Model;
 
 /// What is to be known of it.
@@ -31,7 +31,7 @@ pub fn load(model: &Model) -> Loaded {
     if let Some(reason) = counted::without_idf(model) {
         return Ok(Err(reason));
     }
-    Ok(Ok(means::scorer(Measure::Cosine, |phrase| {
-        means::coefficients(phrase, |word| counted::idf(phrase, word))
+    Ok(Ok(weighted_sum::scorer(Measure::Cosine, |phrase| {
+        weighted_sum::coefficients(phrase, |word| counted::idf(phrase, word))
     })))
 }

@@ -19,8 +19,8 @@ use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
-use crate::methods::distinct::distinct;
-use crate::methods::fuzzy;
+use crate::methods::common::distinct::distinct;
+use crate::methods::sets::fuzzy;
 use crate::model::Model;
 use crate::model::Phrase;
 

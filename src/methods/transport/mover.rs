@@ -12,8 +12,8 @@ use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Scratch;
 use crate::methods::Shares;
-use crate::methods::distinct::distinct;
-use crate::methods::rows;
+use crate::methods::common::distinct::distinct;
+use crate::methods::common::rows;
 use crate::model::Phrase;
 
 /// All distances, and the search for the cheapest plan, of which each step looks at a row of them and

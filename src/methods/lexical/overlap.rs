@@ -14,7 +14,7 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
-use crate::methods::token_bag::TokenBag;
+use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::Model;
 use crate::model::Phrase;
 

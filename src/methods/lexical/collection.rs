@@ -9,8 +9,8 @@
 //! depend on the texts alone.
 
 use crate::methods::Unavailable;
-use crate::methods::counted;
-use crate::methods::token_bag::TokenBag;
+use crate::methods::common::counted;
+use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::Model;
 use crate::model::Vocabulary;
 

@@ -9,9 +9,9 @@ use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Measure;
 use crate::methods::Reads;
-use crate::methods::counted;
-use crate::methods::extremes;
-use crate::methods::means;
+use crate::methods::common::counted;
+use crate::methods::means::extremes;
+use crate::methods::means::weighted_sum;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -57,7 +57,7 @@ pub mod mean {
 
     /// Needs vectors and idf.
     pub fn load(model: &Model) -> Loaded {
-        let scorer = || means::scorer(Measure::Cosine, coefficients);
+        let scorer = || weighted_sum::scorer(Measure::Cosine, coefficients);
         Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
     }
 }

@@ -24,10 +24,9 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
+use crate::methods::common::rows;
 use crate::methods::cost::BLOCK;
-use crate::methods::fuzzy;
-use crate::methods::rows;
-use crate::methods::stored;
+use crate::methods::sets::fuzzy;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -64,13 +63,13 @@ const LARGEST_EXPONENT: f64 = 4.0;
 
 /// Needs vectors alone.
 pub fn load(model: &Model) -> Loaded {
-    let exponents: Exponents = stored::settings_or_default(model, SECTION)?;
+    let exponents: Exponents = model.section_settings(SECTION)?;
     let Exponents { alpha, beta } = exponents;
     // Negative exponents would make words without length infinitely heavy.
     if [alpha, beta].iter().any(|exponent| !(0.0..=LARGEST_EXPONENT).contains(exponent)) {
         let problem =
             format!("expected alpha and beta from 0 to {LARGEST_EXPONENT}, got {alpha} and {beta}");
-        return Err(stored::broken(model, SECTION, problem));
+        return Err(model.broken_section(SECTION, problem));
     }
     Ok(Ok(Scorer::Compare(Box::new(Weighted { exponents }))))
 }

@@ -28,9 +28,8 @@ use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::cost::BLOCK;
-use crate::methods::fuzzy;
-use crate::methods::fuzzy::FixedUniverse;
-use crate::methods::stored;
+use crate::methods::sets::fuzzy;
+use crate::methods::sets::fuzzy::FixedUniverse;
 use crate::methods::unavailable;
 use crate::model::LONGEST;
 use crate::model::Model;
@@ -70,23 +69,10 @@ pub fn load(model: &Model) -> Loaded {
         let remedy = "add one with `cognate pack MODEL --universe axes:100 -o OUT`";
         return unavailable("the model has no fixed universe", remedy);
     };
-    let dims = model.vectors().dims() as u64;
-    let shape = section.tensor("rows").map(|(tensor, _)| tensor.shape.as_slice());
-    let rows = match (shape, section.floats("rows")) {
-        (Some(&[count, width]), Some(rows)) if count > 0 && width == dims => rows,
-        (shape, _) => {
-            let problem = format!("expected rows F32 [members, {dims}], got {shape:?}");
-            return Err(stored::broken(model, SECTION, problem));
-        }
-    };
-    // A model opened by its structure alone has not had its numbers read.
-    if rows.iter().any(|value| !value.is_finite()) {
-        return Err(stored::broken(model, SECTION, "a row holds no finite number".to_owned()));
-    }
+    let rows = section.floats_shaped("rows", &[None, Some(model.vectors().dims() as u64)])?;
     let long = |row: &[f32]| vector::norm(Row::F32(row)) > LONGEST;
     if rows.chunks_exact(model.vectors().dims()).any(long) {
-        let problem = format!("a row is longer than {LONGEST:e}");
-        return Err(stored::broken(model, SECTION, problem));
+        return Err(section.broken(format!("a row is longer than {LONGEST:e}")));
     }
     let universe = fuzzy::Universe::Rows(rows.to_vec());
     Ok(Ok(Scorer::Compare(Box::new(FixedUniverse { universe, unit: false }))))

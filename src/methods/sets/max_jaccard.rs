@@ -10,8 +10,8 @@ use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::cost::BLOCK;
-use crate::methods::fuzzy::FixedUniverse;
-use crate::methods::fuzzy::Universe;
+use crate::methods::sets::fuzzy::FixedUniverse;
+use crate::methods::sets::fuzzy::Universe;
 use crate::model::Model;
 
 /// What is to be known of it.

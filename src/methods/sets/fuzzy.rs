@@ -9,7 +9,7 @@ use crate::kernels::pairwise;
 use crate::methods::Compare;
 use crate::methods::Scratch;
 use crate::methods::Shares;
-use crate::methods::rows;
+use crate::methods::common::rows;
 use crate::model::Phrase;
 
 /// What texts are sets of.

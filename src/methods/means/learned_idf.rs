@@ -18,13 +18,13 @@ use crate::methods::Loaded;
 use crate::methods::Measure;
 use crate::methods::Reads;
 use crate::methods::Unavailable;
-use crate::methods::counted;
-use crate::methods::means;
-use crate::methods::stored;
+use crate::methods::common::counted;
+use crate::methods::means::weighted_sum;
 use crate::methods::unavailable;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::Phrase;
+use crate::model::provenance::Trained;
 
 /// What is to be known of it.
 pub const INFO: Info = Info {
@@ -62,71 +62,6 @@ pub struct WeightSet {
     pub trained: Option<Trained>,
 }
 
-/// How a set of weights was trained. Nothing is computed with it, so what a file does not say is
-/// left empty.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct Trained {
-    /// The loss, `median` or `contrastive`.
-    pub loss: String,
-    /// How steep the median loss is, in multiples of `1 / unit`.
-    pub kappa: Option<f64>,
-    /// What distances were measured in: the median distance under the untrained weights.
-    pub unit: f64,
-    /// What the sum of the squared weights counts in the loss.
-    pub lambda: f64,
-    /// How many weights there are, M.
-    pub max_length: usize,
-    /// What fixed random choices.
-    pub seed: u64,
-    /// The couples trained on.
-    pub couples: usize,
-    /// Couples left out because a text of theirs has no known word.
-    pub left_out: usize,
-    /// How often they were gone through.
-    pub epochs: usize,
-    /// The mean loss of the last epoch.
-    pub final_loss: f64,
-    /// What the weights are worth on couples not trained on.
-    pub validation: Option<Validation>,
-    /// The files of couples.
-    pub files: Vec<TrainedOn>,
-    /// The beginning of the digest of the word vectors.
-    pub vectors: String,
-    /// The version of the program.
-    pub version: String,
-}
-
-/// What weights are worth on couples not trained on.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Validation {
-    /// The couples.
-    pub couples: usize,
-    /// With the weights that training began with, the same for every rank: the plain mean.
-    pub before: Parting,
-    /// With the trained weights.
-    pub after: Parting,
-}
-
-/// How well distances part related couples from others.
-#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Parting {
-    /// The share on the wrong side of the threshold that is best for the couples trained on.
-    pub split_error: f64,
-    /// Jensen-Shannon divergence of the distances of both kinds, base 2, over 100 equal bins of
-    /// their joint range.
-    pub js_divergence: f64,
-}
-
-/// A file of couples.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-pub struct TrainedOn {
-    /// Its name without folder.
-    pub name: String,
-    /// BLAKE3 of its bytes.
-    pub digest: String,
-}
-
 /// The name of the tensor of a set.
 pub fn tensor(set: &str) -> String {
     format!("weights.{set}")
@@ -139,7 +74,7 @@ pub fn without_ranks(model: &Model) -> Option<Unavailable> {
 
 /// What a model's section says, if it has one.
 pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
-    stored::section(model, SECTION).map(|section| section.settings()).transpose()
+    model.section(SECTION).map(|section| section.parse_settings()).transpose()
 }
 
 /// Needs vectors, idf and trained weights.
@@ -147,19 +82,19 @@ pub fn load(model: &Model) -> Loaded {
     if let Some(reason) = without_ranks(model) {
         return Ok(Err(reason));
     }
-    let Some(section) = stored::section(model, SECTION) else {
+    let Some(section) = model.section(SECTION) else {
         return unavailable(
             "the model has no trained weights",
             "train some with `cognate train weights`",
         );
     };
-    let settings: Settings = section.settings()?;
+    let settings: Settings = section.parse_settings()?;
     let Some(set) = settings.sets.get(&settings.default) else {
         let problem = format!("settings: no set is named `{}`, the default", settings.default);
         return Err(section.broken(problem));
     };
-    let weights = section.floats(&tensor(&settings.default), &[None])?;
-    Ok(Ok(means::scorer(set.measure, move |phrase| coefficients(phrase, &weights))))
+    let weights = section.floats_shaped(&tensor(&settings.default), &[None])?.to_vec();
+    Ok(Ok(weighted_sum::scorer(set.measure, move |phrase| coefficients(phrase, &weights))))
 }
 
 /// Coefficients in the order of the bag.

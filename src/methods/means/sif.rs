@@ -20,10 +20,9 @@ use crate::methods::Measure;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Unfittable;
-use crate::methods::counted;
-use crate::methods::means;
-use crate::methods::rows;
-use crate::methods::stored;
+use crate::methods::common::counted;
+use crate::methods::common::rows;
+use crate::methods::means::weighted_sum;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -41,7 +40,7 @@ const COST: Cost = Cost {
 const PROJECTION: u64 = 40;
 
 fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
-    means::coefficients(phrase, |word| rows::sif_weight(phrase, word))
+    weighted_sum::coefficients(phrase, |word| rows::sif_weight(phrase, word))
 }
 
 /// The weighted mean.
@@ -64,7 +63,7 @@ pub mod weighted {
 
     /// Needs vectors and counts.
     pub fn load(model: &Model) -> Loaded {
-        let scorer = || means::scorer(Measure::Cosine, coefficients);
+        let scorer = || weighted_sum::scorer(Measure::Cosine, coefficients);
         Ok(counted::without_counts(model).map_or_else(|| Ok(scorer()), Err))
     }
 }
@@ -88,12 +87,12 @@ pub mod pca {
         if let Some(reason) = counted::without_counts(model) {
             return Ok(Err(reason));
         }
-        let Some(section) = stored::section(model, SECTION) else {
+        let Some(section) = model.section(SECTION) else {
             let remedy = "add them with `cognate pack MODEL --components FILE -o OUT`";
             return unavailable("the model has no components", remedy);
         };
         let dims = model.vectors().dims() as u64;
-        let component = section.floats("component", &[Some(1), Some(dims)])?;
+        let component = section.floats_shaped("component", &[Some(1), Some(dims)])?.to_vec();
         Ok(Ok(Scorer::Embed(Box::new(Projected { component }))))
     }
 
@@ -103,7 +102,7 @@ pub mod pca {
 
     impl Embed for Projected {
         fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
-            means::add_up(phrase, &coefficients(phrase), out);
+            weighted_sum::add_up(phrase, &coefficients(phrase), out);
             linalg::remove(&self.component, out);
         }
 
@@ -111,7 +110,7 @@ pub mod pca {
             // Projecting the one vector or the other makes no difference to their product.
             let mut projected = other.to_vec();
             linalg::remove(&self.component, &mut projected);
-            means::take_apart(phrase, &coefficients(phrase), &projected, shares);
+            weighted_sum::take_apart(phrase, &coefficients(phrase), &projected, shares);
             true
         }
     }
@@ -142,7 +141,7 @@ pub fn fit<E: From<Unfittable>>(
     each(&mut |sentence| {
         phrase.read(sentence);
         vector.fill(0.0);
-        means::add_up(&phrase, &coefficients(&phrase), &mut vector);
+        weighted_sum::add_up(&phrase, &coefficients(&phrase), &mut vector);
         if !phrase.words().is_empty() && vector.iter().all(|value| value.is_finite()) {
             moments.add(&vector);
             sentences = sentences.saturating_add(1);

@@ -17,9 +17,9 @@ use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
-use crate::methods::collection;
-use crate::methods::collection::Collection;
-use crate::methods::token_bag::TokenBag;
+use crate::methods::lexical::collection;
+use crate::methods::lexical::collection::Collection;
+use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::Model;
 use crate::model::Phrase;
 

@@ -16,10 +16,10 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::Unavailable;
-use crate::methods::collection;
-use crate::methods::collection::Collection;
-use crate::methods::collection::WeightedTokens;
-use crate::methods::token_bag::TokenBag;
+use crate::methods::lexical::collection;
+use crate::methods::lexical::collection::Collection;
+use crate::methods::lexical::collection::WeightedTokens;
+use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::Model;
 use crate::model::Phrase;
 

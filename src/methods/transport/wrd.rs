@@ -9,8 +9,8 @@ use crate::methods::Kind;
 use crate::methods::Loaded;
 use crate::methods::Reads;
 use crate::methods::Scorer;
-use crate::methods::mover;
-use crate::methods::mover::Mover;
+use crate::methods::transport::mover;
+use crate::methods::transport::mover::Mover;
 use crate::model::Model;
 
 /// What is to be known of it.

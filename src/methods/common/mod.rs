@@ -1,0 +1,7 @@
+//! What methods of more than one family use; no method lives here.
+
+pub(crate) mod cosine;
+pub(crate) mod counted;
+pub(crate) mod distinct;
+pub(crate) mod rows;
+pub(crate) mod words_met;

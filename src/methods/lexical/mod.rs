@@ -1,0 +1,9 @@
+//! Methods by shared tokens, without vectors.
+
+pub mod bm25;
+mod collection;
+pub mod overlap;
+pub mod ql;
+pub mod rm3;
+pub mod tf_idf;
+mod token_bag;
