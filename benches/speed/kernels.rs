@@ -36,15 +36,15 @@ fn kernel(contests: &mut Contests, engine: &Engine, vectors: &Vectors, pairs: &[
         phrase.read(text);
         phrase
     };
-    let phrases: Vec<(Phrase<'_>, [Phrase<'_>; 1])> =
-        pairs.iter().map(|(a, b)| (read(a), [read(b)])).collect();
+    let phrases: Vec<(Phrase<'_>, Phrase<'_>)> =
+        pairs.iter().map(|(a, b)| (read(a), read(b))).collect();
     let Ok(Ok(Scorer::Compare(method))) = Method::DynamaxJaccard.load(engine.model()) else {
         panic!("DynaMax needs vectors alone");
     };
     let dims = vectors.dims;
     let products: usize = phrases
         .iter()
-        .map(|(one, [other])| {
+        .map(|(one, other)| {
             let words = one.words().len() + other.words().len();
             words * (words + 1) / 2
         })
@@ -53,7 +53,7 @@ fn kernel(contests: &mut Contests, engine: &Engine, vectors: &Vectors, pairs: &[
     let of = |phrase: &Phrase<'_>| -> Vec<u32> {
         phrase.words().iter().filter_map(|word| word.id).collect()
     };
-    let ids: Vec<[Vec<u32>; 2]> = phrases.iter().map(|(a, [b])| [of(a), of(b)]).collect();
+    let ids: Vec<[Vec<u32>; 2]> = phrases.iter().map(|(a, b)| [of(a), of(b)]).collect();
     let name = format!("kernel, DynaMax from ids, {dims} dimensions");
     let mut contestants: Vec<Contestant<'_>> = Vec::new();
     let (method, phrases, rows, ids) = (&method, &phrases, &rows, &ids);
@@ -63,9 +63,7 @@ fn kernel(contests: &mut Contests, engine: &Engine, vectors: &Vectors, pairs: &[
             at(width, || {
                 let mut sum = 0.0;
                 for (one, other) in phrases {
-                    let mut score = [0.0];
-                    method.compare(one, other, &mut score, &mut scratch);
-                    sum += score[0];
+                    sum += method.pair(one, other, &mut scratch);
                 }
                 sum as u64
             })

@@ -6,7 +6,7 @@ use crate::engine::Query;
 use crate::engine::QueryError;
 use crate::engine::finite;
 use crate::engine::scorable;
-use crate::engine::work::Work;
+use crate::engine::workspace::Workspace;
 use crate::kernels::vector;
 use crate::methods::Reads;
 use crate::methods::Shares;
@@ -84,12 +84,14 @@ impl Engine {
         let known = scorable(&one, info) && scorable(&other, info);
         let (mut score, mut shares, mut attention) = ([0.0], None, None);
         if known {
-            let mut work = Work::new(scorer, measure, &self.model);
-            work.prepare(&one);
-            work.score(&one, std::slice::from_ref(&other), &mut score);
+            let mut workspace = Workspace::of(&self.model);
+            let scratch = workspace.scratch();
+            let mut against = scorer.against(measure, &one, scratch);
+            against.score(std::slice::from_ref(&other), &mut score, scratch);
             finite(score[0], info)?;
-            shares = work.shares(&one, &other);
-            attention = work.attention(&one, &other);
+            shares = against.shares(&other, scratch);
+            attention = against.attention(&other, scratch);
+            against.give_back(scratch);
         } else {
             query.accepts_unknown(Place::Pair(0, usize::from(scorable(&one, info))))?;
         }

@@ -11,7 +11,7 @@ mod explain;
 mod parts;
 mod questions;
 mod ranking;
-mod work;
+mod workspace;
 
 pub use answers::Embeddings;
 pub use answers::Ranked;
@@ -29,12 +29,13 @@ pub use parts::Parts;
 pub use questions::Query;
 pub use questions::RankOptions;
 pub use questions::TextLimits;
+pub use ranking::RankSession;
 
 pub use crate::methods::Measure;
 
 use std::path::Path;
 
-use crate::engine::work::Work;
+use crate::engine::workspace::Workspace;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Method;
@@ -167,8 +168,8 @@ impl Engine {
         let Scorer::Embed(embedder) = scorer else {
             return Err(QueryError::CannotEmbed { method: info.name });
         };
-        let mut work = Work::new(scorer, Measure::Cosine, &self.model);
-        let mut phrase = work.phrase();
+        let mut workspace = Workspace::of(&self.model);
+        let mut phrase = workspace.phrase();
         let dims = embedder.dims(self.model.vectors().dims());
         let mut answer = Embeddings { dims, ..Embeddings::default() };
         for (index, text) in texts.iter().enumerate() {
@@ -192,7 +193,7 @@ impl Engine {
             }
             answer.vectors.push(Some(vector));
         }
-        work.take_back([phrase]);
+        workspace.take_back([phrase]);
         Ok(answer)
     }
 
@@ -219,35 +220,33 @@ impl Engine {
         query: &Query,
     ) -> Result<Scores, QueryError> {
         let measure = self.measure(scorer, info, query)?;
-        let mut work = Work::new(scorer, measure, &self.model);
-        let mut one = work.phrase();
-        let mut other = [work.phrase()];
+        let mut workspace = Workspace::of(&self.model);
+        let mut one = workspace.phrase();
+        let mut other = workspace.phrase();
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
         for (index, (a, b)) in pairs.iter().enumerate() {
             let truncated = self.read(&mut one, a.as_ref(), query, Place::Pair(index, 0))?
-                | self.read(&mut other[0], b.as_ref(), query, Place::Pair(index, 1))?;
+                | self.read(&mut other, b.as_ref(), query, Place::Pair(index, 1))?;
             if truncated {
                 answer.truncated.push(index);
             }
             answer.counts.saw(&one);
-            answer.counts.saw(&other[0]);
+            answer.counts.saw(&other);
             if !scorable(&one, info) {
                 query.accepts_unknown(Place::Pair(index, 0))?;
             }
-            let known = scorable(&one, info) && scorable(&other[0], info);
+            let known = scorable(&one, info) && scorable(&other, info);
             if !known {
                 query.accepts_unknown(Place::Pair(index, 1))?;
                 answer.unscored.push(index);
                 answer.scores.push(0.0);
                 continue;
             }
-            let mut score = [0.0];
-            work.prepare(&one);
-            work.score(&one, &other, &mut score);
-            answer.scores.push(finite(score[0], info)?);
+            let score = scorer.pair(measure, &one, &other, workspace.scratch());
+            answer.scores.push(finite(score, info)?);
         }
-        work.take_back([one].into_iter().chain(other));
+        workspace.take_back([one, other]);
         Ok(answer)
     }
 

@@ -17,8 +17,10 @@ use crate::engine::Ranked;
 use crate::engine::Ranking;
 use crate::engine::finite;
 use crate::engine::scorable;
-use crate::engine::work::Work;
+use crate::engine::workspace::Workspace;
+use crate::methods::Against;
 use crate::methods::Info;
+use crate::methods::Measure;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::model::Phrase;
@@ -47,119 +49,174 @@ impl Engine {
         candidates: &[T],
         options: &RankOptions,
     ) -> Result<Ranking, QueryError> {
+        self.rank_session(text, options, |session| session.rank(candidates))?
+    }
+
+    /// Prepares a text for ranking any number of lists of candidates, such as the parts of a long
+    /// one. What was learnt of the text for one list serves the next, and changes no bit of a score.
+    pub fn rank_session<R>(
+        &self,
+        text: &str,
+        options: &RankOptions,
+        run: impl FnOnce(&mut RankSession<'_, '_>) -> R,
+    ) -> Result<R, QueryError> {
         let query = &options.query;
         let info = query.method.info();
         let scorer = self.scorer(query.method)?;
         let measure = self.measure(scorer, info, query)?;
-        let mut work = Work::new(scorer, measure, &self.model);
-        let mut one = work.phrase();
-        let mut answer = Ranking { measure, ..Ranking::default() };
-        answer.query_truncated = self.read(&mut one, text, query, Place::Query)?;
+        let mut workspace = Workspace::of(&self.model);
+        let mut one = workspace.phrase();
+        let query_truncated = self.read(&mut one, text, query, Place::Query)?;
         let query_known = scorable(&one, info);
         if !query_known {
             query.accepts_unknown(Place::Query)?;
         }
-        if query_known {
-            work.prepare(&one);
-        }
+        let against = query_known.then(|| scorer.against(measure, &one, workspace.scratch()));
+        // A list-level scorer must see all candidates at once.
+        let block = match scorer {
+            Scorer::RankList(_) => usize::MAX,
+            Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
+        };
+        let mut session = RankSession {
+            engine: self,
+            options,
+            info,
+            measure,
+            query_truncated,
+            block,
+            against,
+            phrases: Vec::new(),
+            workspace: &mut workspace,
+        };
+        let ran = run(&mut session);
+        session.end();
+        workspace.take_back([one]);
+        Ok(ran)
+    }
+}
+
+/// A text at work, against which lists of candidates are ranked: see [`Engine::rank_session`].
+pub struct RankSession<'s, 'e> {
+    engine: &'e Engine,
+    options: &'s RankOptions,
+    info: &'static Info,
+    measure: Measure,
+    query_truncated: bool,
+    /// Candidates looked up and scored at once.
+    block: usize,
+    /// Nothing for a text that has nothing to be scored by.
+    against: Option<Box<dyn Against + 's>>,
+    /// Used again for every block.
+    phrases: Vec<Phrase<'e>>,
+    workspace: &'s mut Workspace<'e>,
+}
+
+impl RankSession<'_, '_> {
+    /// The best of a list of candidates, as [`Engine::rank_best`] answers.
+    pub fn rank<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<Ranking, QueryError> {
+        let (options, info) = (self.options, self.info);
+        let mut answer = Ranking {
+            measure: self.measure,
+            query_truncated: self.query_truncated,
+            ..Ranking::default()
+        };
         let fewer = options.top_k.is_some_and(|most| most < candidates.len());
         let selective = fewer || options.min_score.is_some();
         let mut bounded = false;
-        // A list-level scorer must see all candidates at once.
-        let block = match scorer {
-            Scorer::RankList(_) => candidates.len().max(1),
-            Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
-        };
-        let tokens_alone = block > BLOCK && info.reads == Reads::Tokens;
-        let reading = Reading { engine: self, query, info, query_known, block, tokens_alone };
         let mut results = Vec::with_capacity(candidates.len());
         let mut scores = Vec::new();
-        let mut phrases: Vec<_> =
-            (0..block.min(candidates.len()).min(BLOCK)).map(|_| work.phrase()).collect();
-        reading.each_block(candidates, &mut phrases, &mut answer, |indexes, phrases| {
+        let mut indexes = Vec::new();
+        let block = self.block.min(candidates.len().max(1));
+        for (number, chunk) in candidates.chunks(block).enumerate() {
+            self.read_block(chunk, number * block, &mut indexes, &mut answer)?;
+            // Methods count on words in every text they see, the query's among them.
+            let Some(against) = self.against.as_mut().filter(|_| !indexes.is_empty()) else {
+                continue;
+            };
+            let phrases = self.phrases.get(..indexes.len()).unwrap_or_default();
+            let scratch = self.workspace.scratch();
             scores.clear();
             scores.resize(indexes.len(), 0.0);
-            bounded = selective && work.bounds(&one, phrases, &mut scores);
+            bounded = selective && against.bounds(phrases, &mut scores, scratch);
             if !bounded {
-                work.score(&one, phrases, &mut scores);
+                against.score(phrases, &mut scores, scratch);
             }
             for (&index, &score) in indexes.iter().zip(&scores) {
                 results.push(Ranked { index, score: finite(score, info)? });
             }
-            Ok(())
-        })?;
+        }
         answer.scored = results.len();
         if bounded {
             results.sort_unstable_by(Ranked::order);
-            let mut phrase = work.phrase();
             (results, answer.scored) = best_of_bounded(&results, options, |index| {
-                let mut score = [0.0];
-                if let Some(candidate) = candidates.get(index) {
-                    self.read(&mut phrase, candidate.as_ref(), query, Place::Candidate(index))?;
-                    work.score(&one, std::slice::from_ref(&phrase), &mut score);
-                }
-                finite(score[0], info)
+                candidates.get(index).map_or(Ok(0.0), |text| self.score_again(text.as_ref(), index))
             })?;
         }
-        work.take_back(phrases.into_iter().chain([one]));
         answer.results = results;
         answer.order(options);
         Ok(answer)
     }
-}
 
-/// How candidates are read, once for bounds or scores.
-struct Reading<'e> {
-    engine: &'e Engine,
-    query: &'e Query,
-    info: &'static Info,
-    query_known: bool,
-    block: usize,
-    /// Whether phrases let go of their words, so that a long list does not hold a vector for each
-    /// word that is not listed.
-    tokens_alone: bool,
-}
+    /// Hands memory back to the workspace.
+    fn end(mut self) {
+        if let Some(against) = &mut self.against {
+            against.give_back(self.workspace.scratch());
+        }
+        self.workspace.take_back(self.phrases);
+    }
 
-impl<'e> Reading<'e> {
-    /// Looks up candidates a block at a time, notes those that were cut short or cannot be
-    /// scored, and shows the others with their indexes. The phrases are used again.
-    fn each_block<T: AsRef<str>>(
-        &self,
-        candidates: &[T],
-        phrases: &mut Vec<Phrase<'e>>,
+    /// Looks up a block of candidates, of which the first has the index `first`: notes those that
+    /// were cut short or cannot be scored, and leaves the others among the phrases, with their
+    /// indexes.
+    fn read_block<T: AsRef<str>>(
+        &mut self,
+        block: &[T],
+        first: usize,
+        indexes: &mut Vec<usize>,
         answer: &mut Ranking,
-        mut visit: impl FnMut(&[usize], &[Phrase<'_>]) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        let mut indexes = Vec::new();
-        for (number, chunk) in candidates.chunks(self.block).enumerate() {
-            indexes.clear();
-            for (place, candidate) in chunk.iter().enumerate() {
-                let index = number * self.block + place;
-                if phrases.len() == indexes.len() {
-                    phrases.push(Phrase::new(&self.engine.model));
-                }
-                let Some(phrase) = phrases.get_mut(indexes.len()) else { continue };
-                let (text, place) = (candidate.as_ref(), Place::Candidate(index));
-                if self.engine.read(phrase, text, self.query, place)? {
-                    answer.truncated.push(index);
-                }
-                answer.counts.saw(phrase);
-                if self.tokens_alone {
-                    phrase.keep_tokens_alone();
-                }
-                if self.query_known && scorable(phrase, self.info) {
-                    indexes.push(index);
-                } else {
-                    self.query.accepts_unknown(place)?;
-                    answer.unscored.push(index);
-                }
+        let query = &self.options.query;
+        // Of a long list phrases let go of their words, so that it does not hold a vector for each
+        // word that is not listed.
+        let tokens_alone = block.len() > BLOCK && self.info.reads == Reads::Tokens;
+        indexes.clear();
+        for (place, candidate) in block.iter().enumerate() {
+            if self.phrases.len() == indexes.len() {
+                let beyond = self.phrases.len() >= BLOCK;
+                let model = &self.engine.model;
+                let phrase = if beyond { Phrase::new(model) } else { self.workspace.phrase() };
+                self.phrases.push(phrase);
             }
-            // Methods count on words in every text they see, the query's among them.
-            if !indexes.is_empty() {
-                visit(&indexes, phrases.get(..indexes.len()).unwrap_or_default())?;
+            let Some(phrase) = self.phrases.get_mut(indexes.len()) else { continue };
+            let index = first + place;
+            let place = Place::Candidate(index);
+            if self.engine.read(phrase, candidate.as_ref(), query, place)? {
+                answer.truncated.push(index);
+            }
+            answer.counts.saw(phrase);
+            if tokens_alone {
+                phrase.keep_tokens_alone();
+            }
+            if self.against.is_some() && scorable(phrase, self.info) {
+                indexes.push(index);
+            } else {
+                query.accepts_unknown(place)?;
+                answer.unscored.push(index);
             }
         }
         Ok(())
+    }
+
+    /// Scores a candidate of which only the bound was known.
+    fn score_again(&mut self, candidate: &str, index: usize) -> Result<f32, QueryError> {
+        let mut score = [0.0];
+        if let (Some(against), Some(phrase)) = (&mut self.against, self.phrases.first_mut()) {
+            let place = Place::Candidate(index);
+            self.engine.read(phrase, candidate, &self.options.query, place)?;
+            let one = std::slice::from_ref(&*phrase);
+            against.score(one, &mut score, self.workspace.scratch());
+        }
+        finite(score[0], self.info)
     }
 }
 

@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
-use crate::methods::Embed;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
@@ -19,9 +19,10 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::common::cosine;
-use crate::methods::means::avg_cos;
+use crate::methods::means::avg_cos::Mean;
+use crate::methods::scorer::embed;
 use crate::methods::sets::dynamax_weighted;
-use crate::methods::unavailable;
+use crate::methods::sets::dynamax_weighted::Weighted;
 use crate::model::Model;
 use crate::model::Phrase;
 
@@ -68,78 +69,75 @@ pub fn load(model: &Model) -> Loaded {
         let problem = format!("expected a weight from 0 to 1, got {weight}");
         return Err(model.broken_section(SECTION, problem));
     }
-    let (mean, sets) = match (avg_cos::load(model)?, dynamax_weighted::load(model)?) {
-        (Ok(Scorer::Embed(mean)), Ok(Scorer::Compare(sets))) => (mean, sets),
-        (Err(missing), _) | (_, Err(missing)) => return Ok(Err(missing)),
-        // The parts are of these kinds by their own files.
-        _ => return unavailable("the parts of the blend are of other kinds", "report this"),
-    };
-    Ok(Ok(Scorer::Compare(Box::new(Blend { weight, mean, sets }))))
+    let sets = dynamax_weighted::method(model)?;
+    Ok(Ok(Scorer::Compare(Box::new(Blend { weight, mean: Mean, sets }))))
 }
 
 struct Blend {
     weight: f32,
-    mean: Box<dyn Embed>,
-    sets: Box<dyn Compare>,
-}
-
-impl Blend {
-    fn mix(&self, cosine: f32, sets: f32) -> f32 {
-        (self.weight * cosine + (1.0 - self.weight) * sets).clamp(-1.0, 1.0)
-    }
-
-    fn embed(&self, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-        out.clear();
-        out.resize(self.mean.dims(phrase.model().vectors().dims()), 0.0);
-        self.mean.embed(phrase, out);
-    }
+    mean: Mean,
+    sets: Weighted,
 }
 
 impl Compare for Blend {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        self.sets.compare(one, many, out, scratch);
-        self.embed(one, &mut scratch.vectors[0]);
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let mut vectors = std::mem::take(&mut scratch.vectors);
+        embed(&self.mean, one, &mut vectors[0]);
+        Prepared { method: self, one, sets: self.sets.against(one, scratch), vectors }
+    }
+}
+
+/// A text prepared for both parts.
+struct Prepared<'q> {
+    method: &'q Blend,
+    one: &'q Phrase<'q>,
+    sets: dynamax_weighted::Prepared<'q>,
+    /// The text's mean, and room for another.
+    vectors: [Vec<f32>; 2],
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        self.sets.score(many, out, scratch);
+        let weight = self.method.weight;
         for (other, score) in many.iter().zip(out) {
-            if one.same_bag(other) {
+            if self.one.same_bag(other) {
                 *score = 1.0;
                 continue;
             }
-            self.embed(other, &mut scratch.vectors[1]);
-            let [one, other] = &scratch.vectors;
-            *score = self.mix(vector::cosine(Row::F32(one), Row::F32(other)), *score);
+            embed(&self.method.mean, other, &mut self.vectors[1]);
+            let [one, other] = &self.vectors;
+            let cosine = vector::cosine(Row::F32(one), Row::F32(other));
+            *score = (weight * cosine + (1.0 - weight) * *score).clamp(-1.0, 1.0);
         }
     }
 
     /// The shares of either part, mixed as the parts are; memberships are those of the sets.
-    fn shares(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        scratch: &mut Scratch,
-    ) -> Option<Shares> {
-        let mut shares = self.sets.shares(one, other, scratch)?;
-        self.embed(one, &mut scratch.vectors[0]);
-        self.embed(other, &mut scratch.vectors[1]);
-        let vectors = [scratch.vectors[0].as_slice(), scratch.vectors[1].as_slice()];
+    fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
+        let mut shares = self.sets.shares(other, scratch)?;
+        embed(&self.method.mean, other, &mut self.vectors[1]);
+        let vectors = [self.vectors[0].as_slice(), self.vectors[1].as_slice()];
         // Means without length have cosine 0, to which no word adds anything.
-        let of_mean = cosine::shares(self.mean.as_ref(), [one, other], vectors);
+        let of_mean = cosine::shares(&self.method.mean, [self.one, other], vectors);
         let of_mean = of_mean.unwrap_or_else(|| Shares {
             one: vec![0.0; shares.one.len()],
             other: vec![0.0; shares.other.len()],
             memberships: None,
         });
+        let weight = self.method.weight;
         let sides = [(&mut shares.one, of_mean.one), (&mut shares.other, of_mean.other)];
         for (side, of_mean) in sides {
             for (share, of_mean) in side.iter_mut().zip(of_mean) {
-                *share = self.weight * of_mean + (1.0 - self.weight) * *share;
+                *share = weight * of_mean + (1.0 - weight) * *share;
             }
         }
         Some(shares)
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        self.sets.give_back(scratch);
+        scratch.vectors = std::mem::take(&mut self.vectors);
     }
 }

@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use crate::allocation;
 
 /// How long a refusal may take.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(500);
 /// What a refusal may hold besides four times the file.
 const ROOM: u64 = 16 << 20;
 

@@ -6,8 +6,12 @@
 
 use cognate::engine::Engine;
 use cognate::engine::Measure;
+use cognate::engine::Parts;
 use cognate::engine::Query;
+use cognate::engine::RankOptions;
+use cognate::engine::RankSession;
 use cognate::engine::Ranked;
+use cognate::engine::Ranking;
 use cognate::methods::Kind;
 use cognate::methods::Method;
 use cognate::methods::Reads;
@@ -103,6 +107,25 @@ fn the_model_of_the_tests_serves_every_method() {
     assert!(rankers(engine).len() >= 3);
 }
 
+/// A ranking put together from parts of three, by one session: before it learnt anything of the
+/// candidates, and after.
+fn in_parts(engine: &Engine, text: &str, candidates: &[String], query: &Query) -> [Ranking; 2] {
+    let options = RankOptions::all(*query);
+    let rank = |session: &mut RankSession<'_, '_>| {
+        let mut whole = Ranking::default();
+        for (number, part) in candidates.chunks(3).enumerate() {
+            whole.append(session.rank(part).unwrap(), 3 * number);
+        }
+        whole.order(&options);
+        whole
+    };
+    engine.rank_session(text, &options, |session| [rank(session), rank(session)]).unwrap()
+}
+
+fn exact_results(ranking: &Ranking) -> Vec<(usize, u32)> {
+    ranking.results.iter().map(|ranked| (ranked.index, ranked.score.to_bits())).collect()
+}
+
 proptest! {
     #[test]
     fn scores_are_symmetric_within_range_and_one_for_a_text_and_itself(a in text(), b in text()) {
@@ -175,6 +198,9 @@ proptest! {
             };
             prop_assert_eq!(exact(&ranked), exact(&expected), "{}", name);
             prop_assert_eq!(&ranking.unscored, &batch.unscored, "{}", name);
+            for parts in in_parts(engine, &query_text, &candidates, &query) {
+                prop_assert_eq!(exact_results(&parts), exact_results(&ranking), "{}", name);
+            }
         }
     }
 
@@ -199,6 +225,11 @@ proptest! {
                     let text = &candidates[ranked.index];
                     let alone = engine.rank(&query_text, &[text], &query).unwrap().results[0].score;
                     prop_assert_eq!(alone.to_bits(), score.to_bits(), "{}", name);
+                }
+            }
+            if engine.ranks_in_parts(query.method) {
+                for parts in in_parts(engine, &query_text, &candidates, &query) {
+                    prop_assert_eq!(exact_results(&parts), exact_results(&ranking), "{}", name);
                 }
             }
             for two in ranking.results.windows(2) {

@@ -146,8 +146,9 @@ fn shares_of_the_querys_tokens_add_up() {
     for method in [Method::Bm25, Method::Ql] {
         let Ok(Ok(Scorer::Compare(scorer))) = method.load(&model) else { panic!() };
         let (mut score, mut scratch) = ([0.0], Scratch::default());
-        scorer.compare(&query, std::slice::from_ref(&post), &mut score, &mut scratch);
-        let shares = scorer.shares(&query, &post, &mut scratch).unwrap();
+        let mut against = scorer.against(&query, &mut scratch);
+        against.score(std::slice::from_ref(&post), &mut score, &mut scratch);
+        let shares = against.shares(&post, &mut scratch).unwrap();
         assert_eq!((shares.one.len(), shares.other.as_slice()), (4, [0.0; 5].as_slice()));
         assert_eq!(shares.one[1], shares.one[2], "each time it is asked for adds the same");
         let sum: f32 = shares.one.iter().sum();

@@ -215,9 +215,10 @@ impl<'b> Question<'b> for RankRequest<'b> {
         };
         let in_parts = engine.ranks_in_parts(asked.query.method);
         let per_part = if in_parts { plan.per_part() } else { candidates.len() };
-        let ranked = work.in_parts(candidates.len(), per_part, |part| {
-            let part = candidates.get(part).unwrap_or_default();
-            engine.rank_best(self.query.as_ref(), part, &options)
+        let ranked = work.in_parts_by(candidates.len(), per_part, |parts| {
+            engine.rank_session(self.query.as_ref(), &options, |session| {
+                parts.each(|part| session.rank(candidates.get(part).unwrap_or_default()));
+            })
         });
         let mut ranking =
             ranked.map_err(|error| self.locate(asked.explain(error, self.places())))?;

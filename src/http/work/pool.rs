@@ -69,30 +69,88 @@ impl JobContext {
         per_part: usize,
         ask: impl Fn(Range<usize>) -> Result<A, QueryError> + Sync,
     ) -> Result<A, ApiError> {
+        self.in_parts_by(items, per_part, |parts| {
+            parts.each(&ask);
+            Ok(())
+        })
+    }
+
+    /// [`JobContext::in_parts`] for a question of which something is prepared once a thread: `work`
+    /// prepares it and then answers the parts that it takes by [`PartQueue::each`].
+    pub fn in_parts_by<A: Parts + Default + Send>(
+        &self,
+        items: usize,
+        per_part: usize,
+        work: impl Fn(&mut PartQueue<'_, A>) -> Result<(), QueryError> + Sync,
+    ) -> Result<A, ApiError> {
         let per_part = per_part.max(1);
-        self.check()?;
-        if items <= per_part {
-            return Ok(ask(0..items)?);
-        }
-        let part = |number: usize| {
-            self.check()?;
-            let first = number * per_part;
-            let answer = ask(first..items.min(first + per_part));
-            answer.map_err(|error| ApiError::from(error.moved(first)))
+        let parts = items.div_ceil(per_part).max(1);
+        let next = AtomicUsize::new(0);
+        let take_parts = || {
+            let mut queue =
+                PartQueue { job: self, next: &next, parts, per_part, items, answers: Vec::new() };
+            if next.load(Ordering::Relaxed) < parts
+                && let Err(error) = work(&mut queue)
+            {
+                // Nothing of the question can be answered.
+                queue.fail(0, error.into());
+            }
+            queue.answers
         };
-        let parts = items.div_ceil(per_part);
+        let mut answers = match self.spread && parts > 1 {
+            true => {
+                let threads = parts.min(rayon::current_num_threads());
+                let taken = (0..threads).into_par_iter().map(|_| take_parts());
+                taken.reduce(Vec::new, |mut all, mut taken| {
+                    all.append(&mut taken);
+                    all
+                })
+            }
+            false => take_parts(),
+        };
+        answers.sort_unstable_by_key(|(number, _)| *number);
         let mut whole = A::default();
-        if self.spread {
-            let answers: Vec<_> = (0..parts).into_par_iter().map(part).collect();
-            for (number, answer) in answers.into_iter().enumerate() {
-                whole.append(answer?, number * per_part);
-            }
-        } else {
-            for number in 0..parts {
-                whole.append(part(number)?, number * per_part);
-            }
+        for (number, answer) in answers {
+            whole.append(answer?, number * per_part);
         }
         Ok(whole)
+    }
+}
+
+/// The parts of a question that nobody has taken yet, and the answers of one thread.
+pub struct PartQueue<'j, A> {
+    job: &'j JobContext,
+    next: &'j AtomicUsize,
+    parts: usize,
+    per_part: usize,
+    items: usize,
+    /// Each with the number of its part.
+    answers: Vec<(usize, Result<A, ApiError>)>,
+}
+
+impl<A> PartQueue<'_, A> {
+    /// Answers part after part for as long as there is one, the job is in time, and no part failed.
+    /// Parts are taken in order, so none before the first that failed is left out.
+    pub fn each(&mut self, mut ask: impl FnMut(Range<usize>) -> Result<A, QueryError>) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.parts {
+                return;
+            }
+            let first = number * self.per_part;
+            let part = first..self.items.min(first + self.per_part);
+            let asked = self.job.check();
+            match asked.and_then(|()| ask(part).map_err(|error| error.moved(first).into())) {
+                Ok(answer) => self.answers.push((number, Ok(answer))),
+                Err(error) => return self.fail(number, error),
+            }
+        }
+    }
+
+    /// Notes why a part has no answer; no further part is taken.
+    fn fail(&mut self, number: usize, error: ApiError) {
+        self.next.store(self.parts, Ordering::Relaxed);
+        self.answers.push((number, Err(error)));
     }
 }
 

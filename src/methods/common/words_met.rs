@@ -8,7 +8,6 @@ use std::hash::BuildHasherDefault;
 use std::hash::Hasher;
 
 use crate::kernels::pairwise;
-use crate::model::Phrase;
 use crate::model::WordId;
 
 /// Numbers that are kept at most, 4 MiB of them; after that it forgets and starts anew.
@@ -20,9 +19,8 @@ pub(crate) const MOST_WORDS: usize = 64;
 /// The words met so far by one text.
 #[derive(Default)]
 pub(crate) struct WordsMet {
-    /// The text that met them, as the keys of its bag, and in which way its words are weighted.
-    one: Vec<u64>,
-    weighted: bool,
+    /// Words of the text that met them.
+    words: usize,
     places: HashMap<WordId, u32, BuildHasherDefault<Spread>>,
     /// For each word met, its product with every word of the text.
     products: Vec<f32>,
@@ -31,38 +29,18 @@ pub(crate) struct WordsMet {
 }
 
 impl WordsMet {
-    /// Whether what is known was learnt by this text.
-    pub(crate) fn belongs_to(&self, one: &Phrase<'_>, weighted: bool) -> bool {
-        // A vector that was made for one text could differ for another although the keys agree.
-        self.weighted == weighted
-            && self.one.len() == one.words().len()
-            && one.bag().zip(&self.one).all(|(word, key)| word.key == *key && word.id.is_some())
-    }
-
-    /// Forgets everything, and learns for this text from now on.
-    pub(crate) fn begin(&mut self, one: &Phrase<'_>, weighted: bool) {
-        self.one.clear();
-        self.one.extend(one.bag().map(|word| word.key));
-        self.weighted = weighted;
-        self.forget();
-    }
-
-    /// Whether nothing is known.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+    /// None yet, by a text of `words` words.
+    pub(crate) fn by(words: usize) -> Self {
+        Self { words, ..Self::default() }
     }
 
     /// Makes room if too much is known.
     pub(crate) fn tidy(&mut self) {
         if self.products.len() > MOST_NUMBERS {
-            self.forget();
+            self.places.clear();
+            self.products.clear();
+            self.memberships.clear();
         }
-    }
-
-    fn forget(&mut self) {
-        self.places.clear();
-        self.products.clear();
-        self.memberships.clear();
     }
 
     /// The place of a word, and whether it is new, which makes it the next to be
@@ -75,16 +53,15 @@ impl WordsMet {
 
     /// Takes the products of new words with the text's words, a row a word.
     pub(crate) fn learn(&mut self, products: &[f32]) {
-        let words = self.one.len();
         self.products.extend_from_slice(products);
-        let rows = products.chunks_exact(words.max(1));
+        let rows = products.chunks_exact(self.words.max(1));
         self.memberships.extend(rows.map(pairwise::most));
     }
 
     /// Memberships between the text and another, whose words have these places: those of the text's
     /// words in the other, and those of the other's words in the text.
     pub(crate) fn memberships(&self, places: &[u32], [of_one, of_other]: [&mut Vec<f32>; 2]) {
-        let words = self.one.len();
+        let words = self.words;
         of_one.clear();
         of_one.resize(words, 0.0);
         of_other.clear();

@@ -8,6 +8,7 @@
 //! `b = 0`). A model packed with `--corpus` tells both, one packed with `--counts` neither. What the
 //! collection is, is told in `collection.rs`.
 
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Info;
@@ -57,12 +58,12 @@ pub fn load(model: &Model) -> Loaded {
 struct Bm25;
 
 /// A query's tokens by their keys, and what each weighs.
-struct Asked {
+struct WeightedQuery {
     tokens: Vec<(u64, f64)>,
     mean_length: Option<f64>,
 }
 
-impl Asked {
+impl WeightedQuery {
     fn of(query: &TokenBag, model: &Model) -> Self {
         let collection = Collection::of(model.vocabulary());
         let weight = |&(key, times): &(u64, u32)| (key, f64::from(times) * collection.rarity(key));
@@ -84,32 +85,42 @@ impl Asked {
 }
 
 impl Compare for Bm25 {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        _scratch: &mut Scratch,
-    ) {
-        let query = Asked::of(&TokenBag::of(one), one.model());
-        let mut post = TokenBag::default();
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let mut bags = std::mem::take(&mut scratch.bags);
+        bags[0].read(one);
+        let weighted = WeightedQuery::of(&bags[0], one.model());
+        Prepared { query: one, weighted, bags }
+    }
+}
+
+/// A query's tokens and what they weigh, and room for a post's.
+struct Prepared<'q> {
+    query: &'q Phrase<'q>,
+    weighted: WeightedQuery,
+    bags: [TokenBag; 2],
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
+        let post = &mut self.bags[1];
         for (phrase, score) in many.iter().zip(out) {
             post.read(phrase);
             // Not `sum`, which is -0 for nothing.
-            *score = query.parts(&post).fold(0.0, |sum, (_, part)| sum + part) as f32;
+            *score = self.weighted.parts(post).fold(0.0, |sum, (_, part)| sum + part) as f32;
         }
     }
 
     /// Each token of the query has its own term of the sum.
-    fn shares(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        _scratch: &mut Scratch,
-    ) -> Option<Shares> {
-        let query = TokenBag::of(one);
-        let (asked, post) = (Asked::of(&query, one.model()), TokenBag::of(other));
-        let parts: Vec<(u64, f64)> = asked.parts(&post).collect();
-        Some(query.lay_on_query([one, other], &parts))
+    fn shares(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        let [query, post] = &mut self.bags;
+        post.read(other);
+        let parts: Vec<(u64, f64)> = self.weighted.parts(post).collect();
+        Some(query.lay_on_query([self.query, other], &parts))
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.bags = std::mem::take(&mut self.bags);
     }
 }

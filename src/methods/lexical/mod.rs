@@ -6,4 +6,4 @@ pub mod overlap;
 pub mod ql;
 pub mod rm3;
 pub mod tf_idf;
-mod token_bag;
+pub(crate) mod token_bag;

@@ -5,6 +5,7 @@
 //! has it less often, in the union as in the one that has it more often. Tokens need no vectors
 //! and are neither stemmed nor shortened, so unknown ones match themselves.
 
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Info;
@@ -41,27 +42,43 @@ impl Overlap {
 }
 
 impl Compare for Overlap {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        _scratch: &mut Scratch,
-    ) {
-        let (one, mut other) = (TokenBag::of(one), TokenBag::default());
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let mut bags = std::mem::take(&mut scratch.bags);
+        bags[0].read(one);
+        Prepared { method: self, one, bags }
+    }
+}
+
+/// A text's tokens, and room for another's.
+struct Prepared<'q> {
+    method: &'q Overlap,
+    one: &'q Phrase<'q>,
+    bags: [TokenBag; 2],
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
+        let [one, other] = &mut self.bags;
         for (phrase, score) in many.iter().zip(out) {
             other.read(phrase);
-            let (shared, union) = self.sizes(&one, &other);
+            let (shared, union) = self.method.sizes(one, other);
             *score = if union > 0.0 { (shared / union) as f32 } else { 0.0 };
         }
     }
 
-    fn shares(&self, a: &Phrase<'_>, b: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
-        let (one, other) = (TokenBag::of(a), TokenBag::of(b));
-        let (_, union) = self.sizes(&one, &other);
-        Some(TokenBag::lay_out([a, b], [&one, &other], |_, a, b| {
-            self.counted(a.min(b)) as f64 / union
+    fn shares(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        self.bags[1].read(other);
+        let [one_bag, other_bag] = &self.bags;
+        let (_, union) = self.method.sizes(one_bag, other_bag);
+        Some(TokenBag::lay_out([self.one, other], [one_bag, other_bag], |_, a, b| {
+            self.method.counted(a.min(b)) as f64 / union
         }))
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.bags = std::mem::take(&mut self.bags);
     }
 }
 

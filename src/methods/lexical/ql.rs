@@ -6,6 +6,7 @@
 //! they order the candidates of one query and say nothing across queries. What the collection is,
 //! and what a token without a count counts as, is told in `collection.rs`.
 
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Info;
@@ -57,53 +58,47 @@ impl QueryLikelihood {
     pub(crate) fn new(model: &Model) -> Result<Self, Unavailable> {
         collection::without_occurrences(model).map_or(Ok(Self), Err)
     }
+}
 
-    /// A query, prepared once for all posts.
-    pub(crate) fn asked(&self, query: &Phrase<'_>) -> Asked {
-        let collection = Collection::of(query.model().vocabulary());
-        let tokens = WeightedTokens::of(&TokenBag::of(query), &collection);
-        Asked { tokens, post: TokenBag::default() }
+impl Compare for QueryLikelihood {
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
+        let collection = Collection::of(one.model().vocabulary());
+        let bag = TokenBag::of(one);
+        let tokens = WeightedTokens::of(&bag, &collection);
+        Prepared { query: one, bag, tokens, post: TokenBag::default() }
     }
 }
 
 /// A query by the collection's statistics, and room for a post.
-pub(crate) struct Asked {
+pub(crate) struct Prepared<'q> {
+    query: &'q Phrase<'q>,
+    bag: TokenBag,
     tokens: WeightedTokens,
     post: TokenBag,
 }
 
-impl Asked {
+impl Prepared<'_> {
     /// The logarithm of how likely a post is to bring forth the query.
-    pub(crate) fn score(&mut self, post: &Phrase<'_>) -> f64 {
+    pub(crate) fn log_likelihood(&mut self, post: &Phrase<'_>) -> f64 {
         self.post.read(post);
         self.tokens.log_likelihood(&self.post)
     }
 }
 
-impl Compare for QueryLikelihood {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        _scratch: &mut Scratch,
-    ) {
-        let mut query = self.asked(one);
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
         for (post, score) in many.iter().zip(out) {
-            *score = query.score(post) as f32;
+            *score = self.log_likelihood(post) as f32;
         }
     }
 
     /// Each token of the query has its own term of the sum; the post's are what these are made of
     /// and add nothing beside them.
-    fn shares(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        _scratch: &mut Scratch,
-    ) -> Option<Shares> {
-        let post = TokenBag::of(other);
-        let parts: Vec<(u64, f64)> = self.asked(one).tokens.parts(&post).collect();
-        Some(TokenBag::of(one).lay_on_query([one, other], &parts))
+    fn shares(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        self.post.read(other);
+        let parts: Vec<(u64, f64)> = self.tokens.parts(&self.post).collect();
+        Some(self.bag.lay_on_query([self.query, other], &parts))
     }
 }

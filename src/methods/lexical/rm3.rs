@@ -22,7 +22,6 @@ use crate::methods::Loaded;
 use crate::methods::RankList;
 use crate::methods::Reads;
 use crate::methods::Scorer;
-use crate::methods::Scratch;
 use crate::methods::lexical::collection;
 use crate::methods::lexical::collection::Collection;
 use crate::methods::lexical::collection::WeightedTokens;
@@ -105,13 +104,7 @@ fn relevant(mut posts: Vec<Likely<'_>>) -> Vec<(u64, f64)> {
 }
 
 impl RankList for Rm3 {
-    fn rank(
-        &self,
-        query: &Phrase<'_>,
-        candidates: &[Phrase<'_>],
-        out: &mut [f32],
-        _scratch: &mut Scratch,
-    ) {
+    fn rank(&self, query: &Phrase<'_>, candidates: &[Phrase<'_>], out: &mut [f32]) {
         let collection = Collection::of(query.model().vocabulary());
         let query = TokenBag::of(query);
         let asked = WeightedTokens::of(&query, &collection);

@@ -2,6 +2,7 @@
 //!
 //! `t_w = tf(w) · idf(w)`; a token that is not listed has the idf of an unseen word.
 
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Info;
@@ -59,39 +60,54 @@ fn product(vocabulary: &Vocabulary<'_>, key: u64, a: u32, b: u32) -> f64 {
 }
 
 impl Compare for TfIdf {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        _scratch: &mut Scratch,
-    ) {
-        let vocabulary = one.model().vocabulary();
-        let (one, mut other) = (TokenBag::of(one), TokenBag::default());
-        let length = squared_length(&vocabulary, &one);
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let mut bags = std::mem::take(&mut scratch.bags);
+        bags[0].read(one);
+        let squared_length = squared_length(&one.model().vocabulary(), &bags[0]);
+        Prepared { one, bags, squared_length }
+    }
+}
+
+/// A text's tokens and their length, and room for another's.
+struct Prepared<'q> {
+    one: &'q Phrase<'q>,
+    bags: [TokenBag; 2],
+    squared_length: f64,
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
+        let vocabulary = self.one.model().vocabulary();
+        let [one, other] = &mut self.bags;
         for (phrase, score) in many.iter().zip(out) {
             other.read(phrase);
             if one.tokens == other.tokens {
                 *score = 1.0;
                 continue;
             }
-            let lengths = (length * squared_length(&vocabulary, &other)).sqrt();
-            let products = one.shared(&other).map(|(key, a, b)| product(&vocabulary, key, a, b));
+            let lengths = (self.squared_length * squared_length(&vocabulary, other)).sqrt();
+            let products = one.shared(other).map(|(key, a, b)| product(&vocabulary, key, a, b));
             // Not `sum`, which is -0 for nothing.
             let sum = products.fold(0.0, |sum, product| sum + product);
             *score = if lengths > 0.0 { (sum / lengths).clamp(0.0, 1.0) as f32 } else { 0.0 };
         }
     }
 
-    fn shares(&self, a: &Phrase<'_>, b: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
-        let vocabulary = a.model().vocabulary();
-        let (one, other) = (TokenBag::of(a), TokenBag::of(b));
-        let squared = squared_length(&vocabulary, &one) * squared_length(&vocabulary, &other);
-        let lengths = squared.sqrt();
+    fn shares(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        let vocabulary = self.one.model().vocabulary();
+        self.bags[1].read(other);
+        let [one_bag, other_bag] = &self.bags;
+        let lengths = (self.squared_length * squared_length(&vocabulary, other_bag)).sqrt();
         (lengths > 0.0).then(|| {
-            TokenBag::lay_out([a, b], [&one, &other], |key, a, b| {
+            TokenBag::lay_out([self.one, other], [one_bag, other_bag], |key, a, b| {
                 product(&vocabulary, key, a, b) / lengths
             })
         })
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.bags = std::mem::take(&mut self.bags);
     }
 }

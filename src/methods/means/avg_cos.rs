@@ -32,7 +32,8 @@ pub fn load(_model: &Model) -> Loaded {
     Ok(Ok(Scorer::Embed(Box::new(Mean))))
 }
 
-struct Mean;
+/// The mean of a text's vectors.
+pub(crate) struct Mean;
 
 impl Embed for Mean {
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {

@@ -37,7 +37,7 @@ pub struct Attended {
 }
 
 impl Network {
-    /// What each word of the query was read from; nothing where texts are encoded apart.
+    /// What each word of the query that was prepared was read from; nothing where texts are encoded apart.
     pub(super) fn attention(
         &self,
         query: &Phrase<'_>,
@@ -48,7 +48,6 @@ impl Network {
         if encoder == Encoder::Bicnn {
             return None;
         }
-        self.prepare(query, memory);
         self.meet(std::slice::from_ref(post), memory);
         let Memory { query: prepared, met, work, .. } = memory;
         self.find_cosines(post, prepared, work);

@@ -1,5 +1,5 @@
-//! What a query is worked on in: what was prepared of it, the words it met, and numbers on their way
-//! from one layer to the next.
+//! What is prepared of a query, the words it met, and numbers on their way from one layer to the
+//! next.
 
 use crate::methods::ranker::layers::known;
 use crate::methods::ranker::layers::read_rows;
@@ -10,9 +10,9 @@ use crate::model::WordId;
 /// Numbers of memory that is kept for the next question.
 const KEPT_NUMBERS: usize = 1 << 20;
 
-/// What a query is worked on in.
+/// A query at work.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(super) struct Memory {
     pub(super) query: Query,
     /// Words that the network does not keep.
     pub(super) met: Met,
@@ -24,8 +24,6 @@ pub(crate) struct Memory {
 /// A query prepared.
 #[derive(Default)]
 pub(super) struct Query {
-    /// The network it was prepared by; 0 is none.
-    pub(super) network: u64,
     pub(super) ids: Vec<WordId>,
     /// Vectors of its words, and their lengths.
     pub(super) rows: Vec<f32>,
@@ -36,7 +34,7 @@ pub(super) struct Query {
 
 /// Numbers on the way from one layer to the next.
 #[derive(Default)]
-pub(super) struct Work {
+pub(crate) struct Work {
     pub(super) ids: Vec<WordId>,
     pub(super) rows: Vec<f32>,
     pub(super) scaled: Vec<f32>,
@@ -50,23 +48,15 @@ pub(super) struct Work {
     pub(super) joint: Vec<f32>,
 }
 
-impl Memory {
-    /// Forgets the query and the words met, and gives back what only a long question needed.
-    pub(crate) fn forget(&mut self) {
-        if self.query.network == 0 {
-            return;
-        }
-        self.query.network = 0;
-        (self.met, self.crossed) = (Met::default(), Met::default());
-        let work = &self.work;
-        let lists = [&work.rows, &work.scaled, &work.products, &work.pooled, &work.attended];
+impl Work {
+    /// Gives back what only a long question needed.
+    pub(super) fn trim(&mut self) {
+        let lists = [&self.rows, &self.scaled, &self.products, &self.pooled, &self.attended];
         if lists.iter().map(|list| list.capacity()).sum::<usize>() > KEPT_NUMBERS {
-            self.work = Work::default();
+            *self = Self::default();
         }
     }
-}
 
-impl Work {
     /// Reads the vectors of a text's words into `rows`.
     pub(super) fn read(&mut self, text: &Phrase<'_>, dims: usize) {
         self.ids.clear();

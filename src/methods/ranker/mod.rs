@@ -37,8 +37,9 @@ pub use section::Settings;
 pub use section::Shape;
 pub use section::settings;
 
-pub(crate) use memory::Memory;
+pub(crate) use memory::Work;
 
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Formula;
@@ -51,6 +52,7 @@ use crate::methods::Scratch;
 use crate::methods::Unavailable;
 use crate::methods::lexical::ql;
 use crate::methods::lexical::ql::QueryLikelihood;
+use crate::methods::ranker::memory::Memory;
 use crate::methods::ranker::network::Network;
 use crate::model::Model;
 use crate::model::ModelError;
@@ -76,29 +78,44 @@ struct Ranker {
 }
 
 impl Compare for Ranker {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        self.network.score(one, many, out, &mut scratch.ranker);
-        if let Some((likelihood, alpha)) = &self.likelihood {
-            let mut query = likelihood.asked(one);
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let work = std::mem::take(&mut scratch.ranker);
+        let mut memory = Memory { work, ..Memory::default() };
+        self.network.prepare(one, &mut memory);
+        let likelihood = self.likelihood.as_ref();
+        let likelihood =
+            likelihood.map(|(likelihood, alpha)| (likelihood.against(one, scratch), *alpha));
+        Prepared { network: &self.network, query: one, memory, likelihood }
+    }
+}
+
+/// A query, read by the network, and what it learnt of the posts' words.
+struct Prepared<'q> {
+    network: &'q Network,
+    query: &'q Phrase<'q>,
+    memory: Memory,
+    likelihood: Option<(ql::Prepared<'q>, f64)>,
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
+        self.network.score(many, out, &mut self.memory);
+        if let Some((query, alpha)) = &mut self.likelihood {
             for (post, score) in many.iter().zip(out) {
-                *score = (f64::from(*score) + alpha * query.score(post)) as f32;
+                *score = (f64::from(*score) + *alpha * query.log_likelihood(post)) as f32;
             }
         }
     }
 
-    fn attention(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        scratch: &mut Scratch,
-    ) -> Option<Vec<Attention>> {
-        self.network.attention(one, other, &mut scratch.ranker)
+    fn attention(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Vec<Attention>> {
+        self.network.attention(self.query, other, &mut self.memory)
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.ranker = std::mem::take(&mut self.memory.work);
+        scratch.ranker.trim();
     }
 }
 

@@ -9,9 +9,6 @@
 //! Every number is made in an order that depends on the query and the post alone, so a score is the
 //! same bit for bit whatever block it is in and whatever was kept.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-
 use crate::kernels::convolution;
 use crate::methods::ranker::layers::conclude;
 use crate::methods::ranker::layers::encode;
@@ -39,12 +36,8 @@ const BLOCK_NUMBERS: usize = 1 << 21;
 /// A query that a word takes more numbers for, by `qatt`, does not remember words.
 const CROSSED_NUMBERS: usize = 1 << 16;
 
-/// Tells networks apart that use the same memory one after the other.
-static NUMBER: AtomicU64 = AtomicU64::new(1);
-
 /// A network, and what it keeps of words.
 pub(super) struct Network {
-    number: u64,
     pub(super) weights: Weights,
     /// What words are multiplied with: the kernels of the general encoder, and for `patt` those of
     /// the other.
@@ -60,7 +53,7 @@ impl Network {
             kernels.append(&mut weights.attention.kernels);
         }
         let kept = Kept::new(words, kernels.len() / weights.shape.dims.max(1));
-        Self { number: NUMBER.fetch_add(1, Ordering::Relaxed), weights, kernels, kept }
+        Self { weights, kernels, kept }
     }
 
     /// The same network that keeps the first so many words.
@@ -86,15 +79,8 @@ impl Network {
         if worth { numbers } else { 0 }
     }
 
-    /// Scores a query with each of the posts.
-    pub(super) fn score(
-        &self,
-        query: &Phrase<'_>,
-        mut posts: &[Phrase<'_>],
-        mut out: &mut [f32],
-        memory: &mut Memory,
-    ) {
-        self.prepare(query, memory);
+    /// Scores the query that was prepared with each of the posts.
+    pub(super) fn score(&self, mut posts: &[Phrase<'_>], mut out: &mut [f32], memory: &mut Memory) {
         while !posts.is_empty() {
             let together = self.together(posts, memory.query.ids.len());
             let (now, later) = posts.split_at(together);
@@ -116,13 +102,8 @@ impl Network {
         posts.iter().take_while(fits).count().max(1)
     }
 
-    /// Prepares what belongs to the query, unless that is done.
+    /// Prepares what belongs to a query.
     pub(super) fn prepare(&self, query: &Phrase<'_>, memory: &mut Memory) {
-        let prepared = &memory.query;
-        if prepared.network == self.number && known(query).eq(prepared.ids.iter().copied()) {
-            return;
-        }
-        memory.query.network = self.number;
         memory.query.ids.clear();
         memory.query.ids.extend(known(query));
         memory.met.begin(self.each());

@@ -92,11 +92,12 @@ fn neither_memory_nor_company_changes_a_score() {
             let mut memory = Memory::default();
             for block in [1, 7, posts.len()] {
                 let mut scores = vec![9.0; posts.len()];
+                network.prepare(&query, &mut memory);
                 for (posts, scores) in posts.chunks(block).zip(scores.chunks_mut(block)) {
-                    network.score(&query, posts, scores, &mut memory);
                     if block == 1 {
-                        memory.forget();
+                        network.prepare(&query, &mut memory);
                     }
+                    network.score(posts, scores, &mut memory);
                 }
                 assert!(scores.iter().all(|score| score.is_finite() && *score <= 0.0));
                 if expected.is_empty() {
@@ -121,7 +122,9 @@ fn a_long_query_is_read_word_by_word() {
     let posts: Vec<Phrase<'_>> = texts(9).iter().map(|text| model.phrase(text)).collect();
     let score = |query: &Phrase<'_>| {
         let mut scores = vec![0.0; posts.len()];
-        network.score(query, &posts, &mut scores, &mut Memory::default());
+        let mut memory = Memory::default();
+        network.prepare(query, &mut memory);
+        network.score(&posts, &mut scores, &mut memory);
         scores
     };
     for (one, other) in score(&short).iter().zip(score(&long)) {
@@ -129,7 +132,7 @@ fn a_long_query_is_read_word_by_word() {
     }
 }
 
-/// Two networks may use the same memory for the same query.
+/// What one network left in memory changes nothing for the next, nor does another query.
 #[test]
 fn a_query_is_prepared_for_each_network() {
     let model = model();
@@ -137,7 +140,8 @@ fn a_query_is_prepared_for_each_network() {
     let mut memory = Memory::default();
     let mut score = |network: &network::Network, query: &Phrase<'_>| {
         let mut scores = [0.0; 2];
-        network.score(query, &posts, &mut scores, &mut memory);
+        network.prepare(query, &mut memory);
+        network.score(&posts, &mut scores, &mut memory);
         bits(&scores)
     };
     let networks = [Encoder::Patt, Encoder::Qatt]

@@ -13,6 +13,7 @@
 
 use crate::kernels::pairwise;
 use crate::kernels::vector;
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Embed;
 use crate::methods::Info;
@@ -134,19 +135,27 @@ impl Averaged {
 }
 
 impl Compare for Averaged {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        Self::memberships(one, &mut scratch.one_numbers);
+    type Against<'q> = PreparedMean<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> PreparedMean<'q> {
+        let mut memberships = Vec::new();
+        Self::memberships(one, &mut memberships);
+        PreparedMean { one, memberships }
+    }
+}
+
+/// A text and its memberships.
+struct PreparedMean<'q> {
+    one: &'q Phrase<'q>,
+    memberships: Vec<f32>,
+}
+
+impl Against for PreparedMean<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
         for (other, score) in many.iter().zip(out) {
-            Self::memberships(other, &mut scratch.other_numbers);
-            let same = one.same_bag(other);
-            let ratio = fuzzy::jaccard(&scratch.one_numbers, &scratch.other_numbers);
-            *score = if same { 1.0 } else { ratio };
+            Averaged::memberships(other, &mut scratch.other_numbers);
+            let ratio = fuzzy::jaccard(&self.memberships, &scratch.other_numbers);
+            *score = if self.one.same_bag(other) { 1.0 } else { ratio };
         }
     }
 }
@@ -172,11 +181,6 @@ impl Pool {
         .max(0.0)
     }
 
-    fn prepare(one: &Phrase<'_>, scratch: &mut Scratch) {
-        rows::plain(one, &mut scratch.one);
-        pairwise::gram(&scratch.one, one.model().vectors().dims(), &mut scratch.one_gram);
-    }
-
     /// The intersection and union over the words of one text: `gram` holds their products among
     /// themselves, `cross` gives those of one of them with the other text's words.
     fn sums<P>(self, gram: &[f32], words: usize, cross: impl Fn(usize) -> P) -> [f64; 2]
@@ -195,29 +199,41 @@ impl Pool {
 }
 
 impl Compare for Pool {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        Self::prepare(one, scratch);
-        let dims = one.model().vectors().dims();
+    type Against<'q> = PreparedRows<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> PreparedRows<'q> {
+        let (mut rows, mut gram) = (Vec::new(), Vec::new());
+        rows::plain(one, &mut rows);
+        pairwise::gram(&rows, one.model().vectors().dims(), &mut gram);
+        PreparedRows { pool: *self, one, rows, gram }
+    }
+}
+
+/// A text's rows, and their products among themselves.
+struct PreparedRows<'q> {
+    pool: Pool,
+    one: &'q Phrase<'q>,
+    rows: Vec<f32>,
+    gram: Vec<f32>,
+}
+
+impl Against for PreparedRows<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        let dims = self.one.model().vectors().dims();
         for (other, score) in many.iter().zip(out) {
-            if one.same_bag(other) {
+            if self.one.same_bag(other) {
                 *score = 1.0;
                 continue;
             }
             rows::plain(other, &mut scratch.other);
             pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
-            pairwise::products(&scratch.one, &scratch.other, dims, &mut scratch.cross);
-            let [ones, others] = [one.words().len(), other.words().len()];
+            pairwise::products(&self.rows, &scratch.other, dims, &mut scratch.cross);
+            let [ones, others] = [self.one.words().len(), other.words().len()];
             let cross = &scratch.cross;
-            let of_one = self.sums(&scratch.one_gram, ones, |word| {
-                cross[word * others..][..others].iter().copied()
-            });
-            let of_other = self.sums(&scratch.other_gram, others, |word| {
+            let of_one = self
+                .pool
+                .sums(&self.gram, ones, |word| cross[word * others..][..others].iter().copied());
+            let of_other = self.pool.sums(&scratch.other_gram, others, |word| {
                 (0..ones).map(move |row| cross[row * others + word])
             });
             // Added last, so that exchanging the texts changes no bit.

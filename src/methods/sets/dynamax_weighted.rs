@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::kernels::pairwise;
 use crate::kernels::vector;
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Info;
@@ -28,6 +29,7 @@ use crate::methods::common::rows;
 use crate::methods::cost::BLOCK;
 use crate::methods::sets::fuzzy;
 use crate::model::Model;
+use crate::model::ModelError;
 use crate::model::Phrase;
 
 /// What is to be known of it.
@@ -63,6 +65,11 @@ const LARGEST_EXPONENT: f64 = 4.0;
 
 /// Needs vectors alone.
 pub fn load(model: &Model) -> Loaded {
+    Ok(Ok(Scorer::Compare(Box::new(method(model)?))))
+}
+
+/// The method under the exponents that the model names.
+pub(crate) fn method(model: &Model) -> Result<Weighted, ModelError> {
     let exponents: Exponents = model.section_settings(SECTION)?;
     let Exponents { alpha, beta } = exponents;
     // Negative exponents would make words without length infinitely heavy.
@@ -71,7 +78,7 @@ pub fn load(model: &Model) -> Loaded {
             format!("expected alpha and beta from 0 to {LARGEST_EXPONENT}, got {alpha} and {beta}");
         return Err(model.broken_section(SECTION, problem));
     }
-    Ok(Ok(Scorer::Compare(Box::new(Weighted { exponents }))))
+    Ok(Weighted { exponents })
 }
 
 /// How much a vector's length counts: for a universe word (`alpha`) and for a member (`beta`).
@@ -147,8 +154,8 @@ fn power(length: f64, exponent: f64) -> f64 {
 }
 
 /// Both sides' sums; added last, so that exchanging the texts changes no bit.
-fn sums(sides: &[Side; 2]) -> [f64; 2] {
-    let [one, other] = [sides[0].sums(), sides[1].sums()];
+fn sums(one: &Side, other: &Side) -> [f64; 2] {
+    let [one, other] = [one.sums(), other.sums()];
     [one[0] + other[0], one[1] + other[1]]
 }
 
@@ -172,58 +179,58 @@ fn farthest_in_columns(matrix: &[f32], reach: &[f32], out: &mut Vec<f32>) {
     }
 }
 
-impl Weighted {
-    /// Prepares what belongs to the one text alone.
-    fn prepare(&self, one: &Phrase<'_>, scratch: &mut Scratch) {
-        let side = &mut scratch.sides[0];
-        side.measure(one, self.exponents, &mut scratch.one);
-        pairwise::gram(&scratch.one, one.model().vectors().dims(), &mut scratch.one_gram);
-        farthest_in_rows(&scratch.one_gram, &side.reach, &mut side.own);
-    }
+impl Compare for Weighted {
+    type Against<'q> = Prepared<'q>;
 
-    /// Completes both sides; [`Weighted::prepare`] came before.
-    fn complete(&self, other: &Phrase<'_>, scratch: &mut Scratch) {
-        let dims = other.model().vectors().dims();
-        let [one_side, side] = &mut scratch.sides;
-        side.measure(other, self.exponents, &mut scratch.other);
-        pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
-        farthest_in_rows(&scratch.other_gram, &side.reach, &mut side.own);
-        pairwise::products(&scratch.one, &scratch.other, dims, &mut scratch.cross);
-        farthest_in_rows(&scratch.cross, &side.reach, &mut one_side.other);
-        farthest_in_columns(&scratch.cross, &one_side.reach, &mut side.other);
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let mut rows = std::mem::take(&mut scratch.one);
+        let mut side = std::mem::take(&mut scratch.sides[0]);
+        side.measure(one, self.exponents, &mut rows);
+        pairwise::gram(&rows, one.model().vectors().dims(), &mut scratch.one_gram);
+        farthest_in_rows(&scratch.one_gram, &side.reach, &mut side.own);
+        Prepared { exponents: self.exponents, one, rows, side }
     }
 }
 
-impl Compare for Weighted {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        self.prepare(one, scratch);
+/// A text's rows, and what it brings to comparisons.
+pub(crate) struct Prepared<'q> {
+    exponents: Exponents,
+    one: &'q Phrase<'q>,
+    rows: Vec<f32>,
+    side: Side,
+}
+
+impl Prepared<'_> {
+    /// Completes both sides.
+    fn complete(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) {
+        let dims = other.model().vectors().dims();
+        let side = &mut scratch.sides[1];
+        side.measure(other, self.exponents, &mut scratch.other);
+        pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
+        farthest_in_rows(&scratch.other_gram, &side.reach, &mut side.own);
+        pairwise::products(&self.rows, &scratch.other, dims, &mut scratch.cross);
+        farthest_in_rows(&scratch.cross, &side.reach, &mut self.side.other);
+        farthest_in_columns(&scratch.cross, &self.side.reach, &mut side.other);
+    }
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
         for (other, score) in many.iter().zip(out) {
-            if one.same_bag(other) {
+            if self.one.same_bag(other) {
                 *score = 1.0;
                 continue;
             }
             self.complete(other, scratch);
-            let [above, below] = sums(&scratch.sides);
+            let [above, below] = sums(&self.side, &scratch.sides[1]);
             *score = fuzzy::ratio(above, below) as f32;
         }
     }
 
-    fn shares(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        scratch: &mut Scratch,
-    ) -> Option<Shares> {
-        self.prepare(one, scratch);
+    fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
         self.complete(other, scratch);
-        let [_, below] = sums(&scratch.sides);
-        let [one_side, other_side] = &scratch.sides;
+        let (one_side, other_side) = (&self.side, &scratch.sides[1]);
+        let [_, below] = sums(one_side, other_side);
         let shares_of = |side: &Side| -> Vec<f32> {
             let members = side.weights.iter().zip(&side.own).zip(&side.other);
             let above = members.map(|((weight, &own), &other)| weight * f64::from(own.min(other)));
@@ -233,13 +240,18 @@ impl Compare for Weighted {
             of_one.iter().zip(of_other).map(|(&a, &b)| [a, b]).collect()
         };
         Some(Shares {
-            one: rows::in_text_order(one, &shares_of(one_side)),
+            one: rows::in_text_order(self.one, &shares_of(one_side)),
             other: rows::in_text_order(other, &shares_of(other_side)),
             memberships: Some(Memberships {
-                one: rows::in_text_order(one, &pairs(&one_side.own, &one_side.other)),
+                one: rows::in_text_order(self.one, &pairs(&one_side.own, &one_side.other)),
                 other: rows::in_text_order(other, &pairs(&other_side.other, &other_side.own)),
             }),
         })
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.one = std::mem::take(&mut self.rows);
+        scratch.sides[0] = std::mem::take(&mut self.side);
     }
 }
 

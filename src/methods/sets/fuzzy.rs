@@ -6,6 +6,7 @@
 //! is for the methods to say.
 
 use crate::kernels::pairwise;
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Scratch;
 use crate::methods::Shares;
@@ -84,41 +85,46 @@ impl FixedUniverse {
 }
 
 impl Compare for FixedUniverse {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        let size = self.size(one);
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let mut memberships = std::mem::take(&mut scratch.one_numbers);
         let activations = self.activations(one, &mut scratch.one, &mut scratch.cross);
-        pairwise::column_maxima(activations, size, &mut scratch.one_numbers);
+        pairwise::column_maxima(activations, self.size(one), &mut memberships);
+        Prepared { method: self, one, memberships }
+    }
+}
+
+/// A text and its memberships.
+pub(crate) struct Prepared<'q> {
+    method: &'q FixedUniverse,
+    one: &'q Phrase<'q>,
+    memberships: Vec<f32>,
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        let size = self.method.size(self.one);
         for (other, score) in many.iter().zip(out) {
-            if one.same_bag(other) {
+            if self.one.same_bag(other) {
                 *score = 1.0;
                 continue;
             }
-            let activations = self.activations(other, &mut scratch.other, &mut scratch.cross);
+            let activations =
+                self.method.activations(other, &mut scratch.other, &mut scratch.cross);
             pairwise::column_maxima(activations, size, &mut scratch.other_numbers);
-            *score = jaccard(&scratch.one_numbers, &scratch.other_numbers);
+            *score = jaccard(&self.memberships, &scratch.other_numbers);
         }
     }
 
     /// What both texts have of a member of the universe is laid half on the words of the one that
     /// belong to it most and half on those of the other.
-    fn shares(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        scratch: &mut Scratch,
-    ) -> Option<Shares> {
-        let size = self.size(one);
-        let of_one = self.activations(one, &mut scratch.one, &mut scratch.one_gram);
-        let of_other = self.activations(other, &mut scratch.other, &mut scratch.other_gram);
-        pairwise::column_maxima(of_one, size, &mut scratch.one_numbers);
-        pairwise::column_maxima(of_other, size, &mut scratch.other_numbers);
-        let (ones, others) = (&scratch.one_numbers, &scratch.other_numbers);
+    fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
+        let (method, one) = (self.method, self.one);
+        let of_one = method.activations(one, &mut scratch.one, &mut scratch.one_gram);
+        let of_other = method.activations(other, &mut scratch.other, &mut scratch.other_gram);
+        pairwise::column_maxima(of_other, method.size(one), &mut scratch.other_numbers);
+        let (ones, others) = (&self.memberships, &scratch.other_numbers);
         let (_, below) = intersection_and_union(ones, others);
         let halves = ones.iter().zip(others).map(|(&a, &b)| 0.5 * ratio(a.min(b).into(), below));
         let halves: Vec<f64> = halves.collect();
@@ -127,6 +133,10 @@ impl Compare for FixedUniverse {
             other: rows::in_text_order(other, &laid_on_words(of_other, others, &halves)),
             memberships: None,
         })
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.one_numbers = std::mem::take(&mut self.memberships);
     }
 }
 

@@ -11,6 +11,7 @@
 
 use crate::kernels::pairwise;
 use crate::kernels::vector;
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Info;
@@ -52,15 +53,23 @@ pub fn load(_model: &Model) -> Loaded {
 struct SoftCardinality;
 
 impl Compare for SoftCardinality {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
+        Prepared { one }
+    }
+}
+
+/// A text, of which nothing can be prepared: all products are those of the union.
+struct Prepared<'q> {
+    one: &'q Phrase<'q>,
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
         for (other, score) in many.iter().zip(out) {
-            *score = if one.same_bag(other) { 1.0 } else { jaccard(one, other, scratch) };
+            let same = self.one.same_bag(other);
+            *score = if same { 1.0 } else { jaccard(self.one, other, scratch) };
         }
     }
 }

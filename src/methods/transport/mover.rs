@@ -8,6 +8,7 @@
 use crate::kernels::simd;
 use crate::kernels::transport;
 use crate::kernels::vector;
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Scratch;
@@ -63,17 +64,13 @@ impl Mover {
         }
     }
 
-    fn prepare(self, one: &Phrase<'_>, scratch: &mut Scratch) {
-        self.fill(one, &mut scratch.one, &mut scratch.masses[0]);
-    }
-
-    /// Fills in the other text and all costs; [`Mover::prepare`] came before.
-    fn face(self, other: &Phrase<'_>, scratch: &mut Scratch) {
+    /// Fills in the other text and the costs of moving the one onto it.
+    fn costs(self, one: &[f32], other: &Phrase<'_>, scratch: &mut Scratch) {
         let dims = other.model().vectors().dims();
         let [_, masses, costs] = &mut scratch.masses;
         self.fill(other, &mut scratch.other, masses);
         costs.clear();
-        for from in scratch.one.chunks_exact(dims) {
+        for from in one.chunks_exact(dims) {
             costs.extend(scratch.other.chunks_exact(dims).map(|to| {
                 let square = f64::from(simd::squared_distance(from, to));
                 match self {
@@ -94,54 +91,62 @@ impl Mover {
             Self::Directions => (1.0 - cost).clamp(-1.0, 1.0) as f32,
         }
     }
+}
 
+impl Compare for Mover {
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let mut points = std::mem::take(&mut scratch.one);
+        let mut masses = std::mem::take(&mut scratch.masses[0]);
+        self.fill(one, &mut points, &mut masses);
+        Prepared { method: *self, one, points, masses }
+    }
+}
+
+/// A text's points and their masses.
+pub(crate) struct Prepared<'q> {
+    method: Mover,
+    one: &'q Phrase<'q>,
+    points: Vec<f32>,
+    masses: Vec<f64>,
+}
+
+impl Prepared<'_> {
     /// Scores every candidate by what `price` says its transport costs.
     fn each(
-        self,
-        one: &Phrase<'_>,
-        candidates: (&[Phrase<'_>], &mut [f32]),
+        &self,
+        many: &[Phrase<'_>],
+        out: &mut [f32],
         scratch: &mut Scratch,
         price: impl Fn(&mut Scratch) -> f64,
     ) {
-        self.prepare(one, scratch);
-        for (other, score) in candidates.0.iter().zip(candidates.1) {
-            if one.same_bag(other) {
+        for (other, score) in many.iter().zip(out) {
+            if self.one.same_bag(other) {
                 *score = 1.0;
                 continue;
             }
-            self.face(other, scratch);
-            let [supply, demand, _] = &scratch.masses;
-            let weighed = [supply, demand].iter().all(|side| side.iter().any(|&mass| mass > 0.0));
-            *score = if weighed { self.score(price(scratch)) } else { 0.0 };
+            self.method.costs(&self.points, other, scratch);
+            let sides = [&self.masses, &scratch.masses[1]];
+            let weighed = sides.iter().all(|side| side.iter().any(|&mass| mass > 0.0));
+            *score = if weighed { self.method.score(price(scratch)) } else { 0.0 };
         }
     }
 }
 
-impl Compare for Mover {
-    fn compare(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        self.each(one, (many, out), scratch, |scratch| {
-            let [supply, demand, costs] = &scratch.masses;
-            scratch.transport.cost(supply, demand, costs)
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        self.each(many, out, scratch, |scratch| {
+            let [_, demand, costs] = &scratch.masses;
+            scratch.transport.cost(&self.masses, demand, costs)
         });
     }
 
     /// The relaxed problem: each word goes to its nearest, whoever else goes there.
-    fn bounds(
-        &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) -> bool {
-        self.each(one, (many, out), scratch, |scratch| {
-            let [supply, demand, costs] = &scratch.masses;
-            scratch.transport.relaxed(supply, demand, costs)
+    fn bounds(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) -> bool {
+        self.each(many, out, scratch, |scratch| {
+            let [_, demand, costs] = &scratch.masses;
+            scratch.transport.relaxed(&self.masses, demand, costs)
         });
         true
     }
@@ -149,24 +154,21 @@ impl Compare for Mover {
     /// Where the score is one minus the cost, it is the sum of what is moved times the cosine of
     /// the words it is moved between; half of each term is laid on either word. `1 / (1 + cost)`
     /// does not come apart.
-    fn shares(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        scratch: &mut Scratch,
-    ) -> Option<Shares> {
-        if *self == Self::Points {
+    fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
+        if self.method == Mover::Points {
             return None;
         }
         // Of several cheapest plans the solver may find another when sides are exchanged, so the
         // text whose words have the lower keys is always the first.
+        let one = self.one;
         let exchanged = one.bag().map(|word| word.key).gt(other.bag().map(|word| word.key));
         let [first, second] = if exchanged { [other, one] } else { [one, other] };
-        self.prepare(first, scratch);
-        self.face(second, scratch);
-        let [supply, demand, costs] = &scratch.masses;
+        let (mut points, mut supply) = (Vec::new(), Vec::new());
+        self.method.fill(first, &mut points, &mut supply);
+        self.method.costs(&points, second, scratch);
+        let [_, demand, costs] = &scratch.masses;
         let mut sides = [vec![0.0; supply.len()], vec![0.0; demand.len()]];
-        for moved in scratch.transport.plan(supply, demand, costs) {
+        for moved in scratch.transport.plan(&supply, demand, costs) {
             let cosine = 1.0 - costs[moved.from * demand.len() + moved.to];
             sides[0][moved.from] += 0.5 * moved.share * cosine;
             sides[1][moved.to] += 0.5 * moved.share * cosine;
@@ -176,6 +178,11 @@ impl Compare for Mover {
         let of_second = laid_on_occurrences(second, &second_shares);
         let [one, other] = if exchanged { [of_second, of_first] } else { [of_first, of_second] };
         Some(Shares { one, other, memberships: None })
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.one = std::mem::take(&mut self.points);
+        scratch.masses[0] = std::mem::take(&mut self.masses);
     }
 }
 

@@ -11,9 +11,12 @@
 //! Sums run over the one text's words and the other's apart and are added last, which makes the
 //! score symmetric bit for bit.
 
+mod ratio;
+
 use crate::kernels::pairwise;
 use crate::kernels::simd::Columns;
 use crate::kernels::simd::Packed;
+use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
 use crate::methods::Info;
@@ -28,109 +31,34 @@ use crate::methods::common::counted;
 use crate::methods::common::rows;
 use crate::methods::common::words_met;
 use crate::methods::common::words_met::WordsMet;
-use crate::methods::sets::fuzzy;
+use crate::methods::sets::dynamax::ratio::Ratio;
+use crate::methods::sets::dynamax::ratio::Side;
 use crate::model::Model;
 use crate::model::Phrase;
 use crate::model::phrase::Word;
-
-/// A ratio of intersection and union, and how words are weighted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ratio {
-    Jaccard,
-    Otsuka,
-    Dice,
-    Cosine,
-}
 
 struct Dynamax {
     ratio: Ratio,
     sif: bool,
 }
 
-/// Memberships of the words of one text of the universe: in their own text, and in the other.
-#[derive(Clone, Copy)]
-struct Side<'s> {
-    own: &'s [f32],
-    other: &'s [f32],
-}
-
-impl Side<'_> {
-    /// Sums of two numbers a word, at once.
-    fn sums(self, of: impl Fn(f32, f32) -> [f64; 2]) -> [f64; 2] {
-        self.own.iter().zip(self.other).fold([0.0; 2], |sums, (&own, &other)| {
-            let [a, b] = of(own, other);
-            [sums[0] + a, sums[1] + b]
-        })
-    }
-
-    /// The sums of the smaller and of the larger memberships.
-    fn least_and_most(self) -> [f64; 2] {
-        self.sums(|own, other| if own < other { [own, other] } else { [other, own] }.map(f64::from))
-    }
-}
-
-impl Ratio {
-    /// The ratio over the words of the one text and of the other.
-    fn of(self, one: Side<'_>, other: Side<'_>) -> f32 {
-        let [[least_one, most_one], [least_other, most_other]] =
-            [one.least_and_most(), other.least_and_most()];
-        let least = least_one + least_other;
-        let (above, below) = match self {
-            Self::Jaccard => (least, most_one + most_other),
-            Self::Otsuka | Self::Dice => {
-                let all = |own: f32, other: f32| [f64::from(own), f64::from(other)];
-                let [[own_one, other_one], [own_other, other_other]] =
-                    [one.sums(all), other.sums(all)];
-                let (of_one, of_other) = (own_one + other_other, other_one + own_other);
-                match self {
-                    Self::Otsuka => (least, (of_one * of_other).sqrt()),
-                    _ => (2.0 * least, of_one + of_other),
-                }
-            }
-            Self::Cosine => {
-                let squares = |own: f32, other: f32| [own, other].map(|m| f64::from(m).powi(2));
-                let [[own_one, other_one], [own_other, other_other]] =
-                    [one.sums(squares), other.sums(squares)];
-                let product = |side: Side<'_>| {
-                    side.sums(|own, other| [f64::from(own) * f64::from(other), 0.0])[0]
-                };
-                let (of_one, of_other) = (own_one + other_other, other_one + own_other);
-                (product(one) + product(other), (of_one * of_other).sqrt())
-            }
-        };
-        fuzzy::ratio(above, below) as f32
-    }
-}
-
 /// Memory that comparisons reuse.
 #[derive(Default)]
-pub(crate) struct Memory {
-    /// Rows of the one text.
-    one: Vec<f32>,
-    /// Rows of the other, or of both one after the other.
+pub(crate) struct Buffers {
+    /// Rows of the other text, or of both one after the other.
     rows: Vec<f32>,
     /// Rows of both where they lie. Always empty: only its memory is kept.
     borrowed: Vec<&'static [f32]>,
     products: Vec<f32>,
     columns: Columns,
-    /// Memberships of the one's words in themselves and in the other.
-    of_one: [Vec<f32>; 2],
+    /// Memberships of the one's words in the other.
+    one_in_other: Vec<f32>,
     /// Memberships of the other's words in themselves and in the one.
     of_other: [Vec<f32>; 2],
     /// Memberships of the words of both in either text.
     both: [Vec<f32>; 2],
-    met: WordsMet,
     /// Where the words of the texts at hand lie among those met, one text after the other.
     places: Vec<u32>,
-}
-
-impl Memory {
-    /// Forgets the words met, and gives back their memory.
-    pub(crate) fn forget(&mut self) {
-        if !self.met.is_empty() {
-            self.met = WordsMet::default();
-        }
-    }
 }
 
 impl Dynamax {
@@ -139,84 +67,38 @@ impl Dynamax {
     }
 
     /// The memberships of the words of both texts, those of the one first, in either text.
-    fn memberships(&self, one: &Phrase<'_>, other: &Phrase<'_>, memory: &mut Memory) {
-        self.products(&[one, other], one.words().len(), memory);
+    fn memberships(&self, one: &Phrase<'_>, other: &Phrase<'_>, buffers: &mut Buffers) {
+        self.products(&[one, other], one.words().len(), buffers);
     }
 
     /// One text against one: all products of the words of both at once.
-    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, memory: &mut Memory) -> f32 {
-        self.memberships(one, other, memory);
-        let [one, other] = sides(&memory.both, one.words().len());
-        self.ratio.of(one, other)
-    }
-
-    /// Prepares what belongs to the one text: its rows, and its words' memberships in it.
-    fn prepare(&self, one: &Phrase<'_>, memory: &mut Memory) {
-        if memory.met.belongs_to(one, self.sif) {
-            return memory.met.tidy();
-        }
-        self.within(one, memory);
-        std::mem::swap(&mut memory.of_one[0], &mut memory.both[0]);
-        rows::weighted(one, |word| self.weight(one, word), &mut memory.one);
-        memory.met.begin(one, self.sif);
-    }
-
-    /// Multiplies the words of many texts that were not met yet with those of the one.
-    fn meet(&self, one: &Phrase<'_>, many: &[Phrase<'_>], memory: &mut Memory) {
-        let dims = one.model().vectors().dims();
-        memory.rows.clear();
-        memory.places.clear();
-        for other in many {
-            for word in other.bag() {
-                let Some((place, new)) = word.id.map(|id| memory.met.place(id)) else {
-                    memory.places.push(u32::MAX);
-                    continue;
-                };
-                memory.places.push(place);
-                if new {
-                    let start = memory.rows.len();
-                    memory.rows.resize(start + dims, 0.0);
-                    let row = memory.rows.get_mut(start..).unwrap_or_default();
-                    other.row(word).scale_to(self.weight(other, word), row);
-                }
-            }
-        }
-        pairwise::products(&memory.rows, &memory.one, dims, &mut memory.products);
-        memory.met.learn(&memory.products);
-    }
-
-    /// One text against another of which all words were met: they have the places from `first` on.
-    fn met(&self, other: &Phrase<'_>, first: usize, memory: &mut Memory) -> f32 {
-        self.within(other, memory);
-        std::mem::swap(&mut memory.of_other[0], &mut memory.both[0]);
-        let places = memory.places.get(first..first + other.words().len()).unwrap_or_default();
-        memory.met.memberships(places, [&mut memory.of_one[1], &mut memory.of_other[1]]);
-        let [one, other] = [&memory.of_one, &memory.of_other]
-            .map(|[own, other]| Side { own: own.as_slice(), other: other.as_slice() });
+    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, buffers: &mut Buffers) -> f32 {
+        self.memberships(one, other, buffers);
+        let [one, other] = sides(&buffers.both, one.words().len());
         self.ratio.of(one, other)
     }
 
     /// The memberships of a text's words in the text itself, as the first of `both`.
-    fn within(&self, phrase: &Phrase<'_>, memory: &mut Memory) {
-        self.products(&[phrase], phrase.words().len(), memory);
+    fn within(&self, phrase: &Phrase<'_>, buffers: &mut Buffers) {
+        self.products(&[phrase], phrase.words().len(), buffers);
     }
 
     /// Multiplies all words of all texts with each other; `split` is where the first text ends.
-    fn products(&self, texts: &[&Phrase<'_>], split: usize, memory: &mut Memory) {
+    fn products(&self, texts: &[&Phrase<'_>], split: usize, buffers: &mut Buffers) {
         let dims = texts.first().map_or(1, |text| text.model().vectors().dims());
-        let (columns, both) = (&mut memory.columns, &mut memory.both);
-        let mut borrowed: Vec<&[f32]> = std::mem::take(&mut memory.borrowed);
+        let (columns, both) = (&mut buffers.columns, &mut buffers.both);
+        let mut borrowed: Vec<&[f32]> = std::mem::take(&mut buffers.borrowed);
         if !self.sif && texts.iter().all(|text| rows::borrowed(text, &mut borrowed)) {
             pairwise::memberships(borrowed.as_slice(), split, dims, columns, both);
         } else {
-            memory.rows.clear();
+            buffers.rows.clear();
             for text in texts {
-                rows::append(text, |word| self.weight(text, word), &mut memory.rows);
+                rows::append(text, |word| self.weight(text, word), &mut buffers.rows);
             }
-            let rows = Packed { values: &memory.rows, dims };
+            let rows = Packed { values: &buffers.rows, dims };
             pairwise::memberships(rows, split, dims, columns, both);
         }
-        memory.borrowed = emptied(borrowed);
+        buffers.borrowed = emptied(borrowed);
     }
 }
 
@@ -239,43 +121,110 @@ fn sides([of_one, of_other]: &[Vec<f32>; 2], words: usize) -> [Side<'_>; 2] {
 }
 
 impl Compare for Dynamax {
-    fn compare(
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
+        Prepared { method: self, one, many: None }
+    }
+}
+
+/// A text. What is worth preparing for many others would be wasted on one, so it is done when the
+/// second comes.
+struct Prepared<'q> {
+    method: &'q Dynamax,
+    one: &'q Phrase<'q>,
+    many: Option<ForMany>,
+}
+
+/// What belongs to a text that is compared with many.
+struct ForMany {
+    rows: Vec<f32>,
+    /// Memberships of the text's words in itself.
+    own: Vec<f32>,
+    met: WordsMet,
+}
+
+impl ForMany {
+    fn of(method: &Dynamax, one: &Phrase<'_>, buffers: &mut Buffers) -> Self {
+        method.within(one, buffers);
+        let own = std::mem::take(&mut buffers.both[0]);
+        let mut rows = Vec::new();
+        rows::weighted(one, |word| method.weight(one, word), &mut rows);
+        Self { rows, own, met: WordsMet::by(one.words().len()) }
+    }
+
+    /// Multiplies the words of many texts that were not met yet with those of the one.
+    fn meet(&mut self, method: &Dynamax, many: &[Phrase<'_>], buffers: &mut Buffers) {
+        let dims = many.first().map_or(1, |other| other.model().vectors().dims());
+        buffers.rows.clear();
+        buffers.places.clear();
+        for other in many {
+            for word in other.bag() {
+                let Some((place, new)) = word.id.map(|id| self.met.place(id)) else {
+                    buffers.places.push(u32::MAX);
+                    continue;
+                };
+                buffers.places.push(place);
+                if new {
+                    let start = buffers.rows.len();
+                    buffers.rows.resize(start + dims, 0.0);
+                    let row = buffers.rows.get_mut(start..).unwrap_or_default();
+                    other.row(word).scale_to(method.weight(other, word), row);
+                }
+            }
+        }
+        pairwise::products(&buffers.rows, &self.rows, dims, &mut buffers.products);
+        self.met.learn(&buffers.products);
+    }
+
+    /// The text against another of which all words were met: they have the places from `first` on.
+    fn score(
         &self,
-        one: &Phrase<'_>,
-        many: &[Phrase<'_>],
-        out: &mut [f32],
-        scratch: &mut Scratch,
-    ) {
-        let memory = &mut scratch.dynamax;
+        method: &Dynamax,
+        other: &Phrase<'_>,
+        first: usize,
+        buffers: &mut Buffers,
+    ) -> f32 {
+        method.within(other, buffers);
+        std::mem::swap(&mut buffers.of_other[0], &mut buffers.both[0]);
+        let places = buffers.places.get(first..first + other.words().len()).unwrap_or_default();
+        let into = [&mut buffers.one_in_other, &mut buffers.of_other[1]];
+        self.met.memberships(places, into);
+        let [own, other] = &buffers.of_other;
+        let one = Side { own: &self.own, other: &buffers.one_in_other };
+        method.ratio.of(one, Side { own, other })
+    }
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        let (method, one) = (self.method, self.one);
+        let buffers = &mut scratch.dynamax;
         let together = many.len() > 1 && one.words().len() <= words_met::MOST_WORDS;
-        if together {
-            self.prepare(one, memory);
-            self.meet(one, many, memory);
+        let mut for_many =
+            together.then(|| self.many.get_or_insert_with(|| ForMany::of(method, one, buffers)));
+        if let Some(for_many) = &mut for_many {
+            for_many.met.tidy();
+            for_many.meet(method, many, buffers);
         }
         let mut first = 0;
         for (other, score) in many.iter().zip(out) {
-            *score = if one.same_bag(other) {
-                1.0
-            } else if together && other.words().iter().all(|word| word.id.is_some()) {
-                self.met(other, first, memory)
-            } else {
-                self.pair(one, other, &mut scratch.dynamax_pair)
+            let listed = || other.words().iter().all(|word| word.id.is_some());
+            *score = match &for_many {
+                _ if one.same_bag(other) => 1.0,
+                Some(for_many) if listed() => for_many.score(method, other, first, buffers),
+                _ => method.pair(one, other, buffers),
             };
             first += other.words().len();
         }
     }
 
-    fn shares(
-        &self,
-        one: &Phrase<'_>,
-        other: &Phrase<'_>,
-        scratch: &mut Scratch,
-    ) -> Option<Shares> {
-        let memory = &mut scratch.dynamax_pair;
-        self.memberships(one, other, memory);
-        let [side_one, side_other] = sides(&memory.both, one.words().len());
-        let score = f64::from(self.ratio.of(side_one, side_other));
-        let product = self.ratio == Ratio::Cosine;
+    fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
+        let (method, one, buffers) = (self.method, self.one, &mut scratch.dynamax);
+        method.memberships(one, other, buffers);
+        let [side_one, side_other] = sides(&buffers.both, one.words().len());
+        let score = f64::from(method.ratio.of(side_one, side_other));
+        let product = method.ratio == Ratio::Cosine;
         let above = |own: f32, other: f32| {
             if product { f64::from(own) * f64::from(other) } else { f64::from(own.min(other)) }
         };

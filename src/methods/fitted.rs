@@ -1,0 +1,37 @@
+//! What a method fitted to a model and its corpus, on its way into the model file.
+
+use crate::model::format::Dtype;
+use crate::model::writer::Draft;
+use crate::model::writer::Table;
+
+/// What a method fitted to a model and its corpus, to be stored as a section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The section's name.
+    pub section: &'static str,
+    /// Its settings, as JSON: how it was fitted.
+    pub settings: String,
+    /// Its tensors: name, shape, numbers.
+    pub tensors: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+}
+
+impl Fitted {
+    /// Puts it into a model file to be, in place of what was fitted before.
+    pub fn put_into<'a>(&'a self, draft: &mut Draft<'a>) {
+        let table = |(name, shape, numbers): &'a (&'static str, Vec<usize>, Vec<f32>)| {
+            Table::of(*name, Dtype::F32, shape, numbers)
+        };
+        let tables = self.tensors.iter().map(table).collect();
+        draft.set_section(self.section, self.settings.clone(), tables);
+    }
+}
+
+/// Why a method cannot be fitted to a model and its corpus.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{section} cannot be fitted: {problem}")]
+pub struct Unfittable {
+    /// The section that was wanted.
+    pub section: &'static str,
+    /// What stands in the way.
+    pub problem: String,
+}
