@@ -2,8 +2,35 @@
 
 use std::cmp::Ordering;
 
-use crate::engine::Counts;
 use crate::methods::Measure;
+use crate::model::Phrase;
+
+/// What was read to answer a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Texts.
+    pub texts: u64,
+    /// Their tokens, as far as they were read.
+    pub tokens: u64,
+    /// Tokens that no word was found for.
+    pub unknown: u64,
+}
+
+impl Counts {
+    /// Counts one more text.
+    pub(crate) fn saw(&mut self, phrase: &Phrase<'_>) {
+        self.texts += 1;
+        self.tokens += phrase.token_keys().len() as u64;
+        self.unknown += phrase.unknown().len() as u64;
+    }
+
+    /// Counts what another part read.
+    pub fn add(&mut self, other: Self) {
+        self.texts += other.texts;
+        self.tokens += other.tokens;
+        self.unknown += other.unknown;
+    }
+}
 
 /// The vectors of texts.
 #[derive(Debug, Clone, PartialEq, Default)]

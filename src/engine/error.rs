@@ -105,3 +105,45 @@ pub enum QueryError {
         method: &'static str,
     },
 }
+
+impl Place {
+    /// The same place in a question of which the part began at item `first`.
+    pub fn moved(self, first: usize) -> Self {
+        match self {
+            Self::Text(index) => Self::Text(index + first),
+            Self::Pair(index, side) => Self::Pair(index + first, side),
+            Self::Query => Self::Query,
+            Self::Candidate(index) => Self::Candidate(index + first),
+        }
+    }
+}
+
+impl QueryError {
+    /// Which text is at fault, where it is one.
+    pub fn place(&self) -> Option<Place> {
+        self.clone().place_mut().map(|place| *place)
+    }
+
+    fn place_mut(&mut self) -> Option<&mut Place> {
+        match self {
+            Self::EmptyText { place }
+            | Self::TextTooLong { place, .. }
+            | Self::TooManyTokens { place, .. }
+            | Self::AllUnknown { place } => Some(place),
+            Self::UnknownMethod { .. }
+            | Self::MethodUnavailable { .. }
+            | Self::CannotEmbed { .. }
+            | Self::OnlyRanks { .. }
+            | Self::MeasureNotSupported { .. }
+            | Self::NonFinite { .. } => None,
+        }
+    }
+
+    /// The same error in a question of which the part began at item `first`.
+    pub fn moved(mut self, first: usize) -> Self {
+        if let Some(place) = self.place_mut() {
+            *place = place.moved(first);
+        }
+        self
+    }
+}

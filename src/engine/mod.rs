@@ -6,13 +6,18 @@
 
 mod answers;
 pub mod calibration;
+mod check;
+mod embed;
 mod error;
 mod explain;
 mod parts;
-mod questions;
-mod ranking;
+mod query;
+mod rank;
+mod similarity;
+mod text_limits;
 mod workspace;
 
+pub use answers::Counts;
 pub use answers::Embeddings;
 pub use answers::Ranked;
 pub use answers::Ranking;
@@ -24,18 +29,16 @@ pub use error::QueryError;
 pub use explain::ExplainedWord;
 pub use explain::Explanation;
 pub use explain::UnknownToken;
-pub use parts::Counts;
 pub use parts::Parts;
-pub use questions::Query;
-pub use questions::RankOptions;
-pub use questions::TextLimits;
-pub use ranking::RankSession;
+pub use query::Query;
+pub use query::RankOptions;
+pub use rank::RankSession;
+pub use text_limits::TextLimits;
 
 pub use crate::methods::Measure;
 
 use std::path::Path;
 
-use crate::engine::workspace::Workspace;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Method;
@@ -99,18 +102,6 @@ impl Engine {
         self.auto
     }
 
-    /// The method that `auto` stands for where vectors are wanted: the model's choice if that has
-    /// vectors, else the mean that suits what its vectors' lengths say.
-    pub fn auto_embedding(&self) -> Method {
-        if self.embeds(self.auto) {
-            return self.auto;
-        }
-        match self.model.frequency() {
-            Frequency::None if self.embeds(Method::Sif) => Method::Sif,
-            Frequency::None | Frequency::InNorm => Method::AvgCos,
-        }
-    }
-
     /// The method of that name, alias, or `auto`.
     pub fn method(&self, name: &str) -> Result<Method, QueryError> {
         if name.trim().eq_ignore_ascii_case("auto") {
@@ -142,112 +133,6 @@ impl Engine {
             Ok(Scorer::Embed(embedder)) => embedder.measure(),
             _ => Measure::Cosine,
         }
-    }
-
-    /// Whether a method has a vector of one text alone, as far as this model can tell.
-    pub fn embeds(&self, method: Method) -> bool {
-        matches!(self.scorer(method), Ok(Scorer::Embed(_)))
-    }
-
-    /// Dimensions of a method's vectors, if it has them.
-    pub fn embedding_dims(&self, method: Method) -> Result<usize, QueryError> {
-        match self.scorer(method)? {
-            Scorer::Embed(embedder) => Ok(embedder.dims(self.model.vectors().dims())),
-            _ => Err(QueryError::CannotEmbed { method: method.name() }),
-        }
-    }
-
-    /// The vectors of texts.
-    pub fn embed<T: AsRef<str>>(
-        &self,
-        texts: &[T],
-        query: &Query,
-    ) -> Result<Embeddings, QueryError> {
-        let info = query.method.info();
-        let scorer = self.scorer(query.method)?;
-        let Scorer::Embed(embedder) = scorer else {
-            return Err(QueryError::CannotEmbed { method: info.name });
-        };
-        let mut workspace = Workspace::of(&self.model);
-        let mut phrase = workspace.phrase();
-        let dims = embedder.dims(self.model.vectors().dims());
-        let mut answer = Embeddings { dims, ..Embeddings::default() };
-        for (index, text) in texts.iter().enumerate() {
-            let truncated = self.read(&mut phrase, text.as_ref(), query, Place::Text(index))?;
-            if truncated {
-                answer.truncated.push(index);
-            }
-            answer.counts.saw(&phrase);
-            answer.tokens.push(phrase.tokens().len());
-            // Of a text that was cut only the tokens that were read can be known.
-            answer.known.push(phrase.token_keys().len() - phrase.unknown().len());
-            if !scorable(&phrase, info) {
-                query.accepts_unknown(Place::Text(index))?;
-                answer.vectors.push(None);
-                continue;
-            }
-            let mut vector = vec![0.0; dims];
-            embedder.embed(&phrase, &mut vector);
-            if vector.iter().any(|value| !value.is_finite()) {
-                return Err(QueryError::NonFinite { method: info.name });
-            }
-            answer.vectors.push(Some(vector));
-        }
-        workspace.take_back([phrase]);
-        Ok(answer)
-    }
-
-    /// The scores of pairs of texts.
-    pub fn similarity<A: AsRef<str>, B: AsRef<str>>(
-        &self,
-        pairs: &[(A, B)],
-        query: &Query,
-    ) -> Result<Scores, QueryError> {
-        let info = query.method.info();
-        if info.kind == Kind::Ranker {
-            return Err(QueryError::OnlyRanks { method: info.name });
-        }
-        let scorer = self.scorer(query.method)?;
-        self.similarity_by(scorer, info, pairs, query)
-    }
-
-    /// [`Engine::similarity`] by a scorer that need not be one of the methods, for ablations.
-    pub fn similarity_by<A: AsRef<str>, B: AsRef<str>>(
-        &self,
-        scorer: &Scorer,
-        info: &Info,
-        pairs: &[(A, B)],
-        query: &Query,
-    ) -> Result<Scores, QueryError> {
-        let measure = self.measure(scorer, info, query)?;
-        let mut workspace = Workspace::of(&self.model);
-        let mut one = workspace.phrase();
-        let mut other = workspace.phrase();
-        let mut answer = Scores { measure, ..Scores::default() };
-        answer.scores.reserve(pairs.len());
-        for (index, (a, b)) in pairs.iter().enumerate() {
-            let truncated = self.read(&mut one, a.as_ref(), query, Place::Pair(index, 0))?
-                | self.read(&mut other, b.as_ref(), query, Place::Pair(index, 1))?;
-            if truncated {
-                answer.truncated.push(index);
-            }
-            answer.counts.saw(&one);
-            answer.counts.saw(&other);
-            if !scorable(&one, info) {
-                query.accepts_unknown(Place::Pair(index, 0))?;
-            }
-            let known = scorable(&one, info) && scorable(&other, info);
-            if !known {
-                query.accepts_unknown(Place::Pair(index, 1))?;
-                answer.unscored.push(index);
-                answer.scores.push(0.0);
-                continue;
-            }
-            let score = scorer.pair(measure, &one, &other, workspace.scratch());
-            answer.scores.push(finite(score, info)?);
-        }
-        workspace.take_back([one, other]);
-        Ok(answer)
     }
 
     /// Reads a text into `phrase`, or says what is wrong with it. `true` if it was cut short.

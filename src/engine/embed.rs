@@ -1,0 +1,79 @@
+//! The vectors of texts.
+
+use crate::engine::Embeddings;
+use crate::engine::Engine;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::scorable;
+use crate::engine::workspace::Workspace;
+use crate::methods::Method;
+use crate::methods::Scorer;
+use crate::model::Frequency;
+
+impl Engine {
+    /// The method that `auto` stands for where vectors are wanted: the model's choice if that has
+    /// vectors, else the mean that suits what its vectors' lengths say.
+    pub fn auto_embedding(&self) -> Method {
+        if self.embeds(self.auto) {
+            return self.auto;
+        }
+        match self.model.frequency() {
+            Frequency::None if self.embeds(Method::Sif) => Method::Sif,
+            Frequency::None | Frequency::InNorm => Method::AvgCos,
+        }
+    }
+
+    /// Whether a method has a vector of one text alone, as far as this model can tell.
+    pub fn embeds(&self, method: Method) -> bool {
+        matches!(self.scorer(method), Ok(Scorer::Embed(_)))
+    }
+
+    /// Dimensions of a method's vectors, if it has them.
+    pub fn embedding_dims(&self, method: Method) -> Result<usize, QueryError> {
+        match self.scorer(method)? {
+            Scorer::Embed(embedder) => Ok(embedder.dims(self.model.vectors().dims())),
+            _ => Err(QueryError::CannotEmbed { method: method.name() }),
+        }
+    }
+
+    /// The vectors of texts.
+    pub fn embed<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        query: &Query,
+    ) -> Result<Embeddings, QueryError> {
+        let info = query.method.info();
+        let scorer = self.scorer(query.method)?;
+        let Scorer::Embed(embedder) = scorer else {
+            return Err(QueryError::CannotEmbed { method: info.name });
+        };
+        let mut workspace = Workspace::of(&self.model);
+        let mut phrase = workspace.phrase();
+        let dims = embedder.dims(self.model.vectors().dims());
+        let mut answer = Embeddings { dims, ..Embeddings::default() };
+        for (index, text) in texts.iter().enumerate() {
+            let truncated = self.read(&mut phrase, text.as_ref(), query, Place::Text(index))?;
+            if truncated {
+                answer.truncated.push(index);
+            }
+            answer.counts.saw(&phrase);
+            answer.tokens.push(phrase.tokens().len());
+            // Of a text that was cut only the tokens that were read can be known.
+            answer.known.push(phrase.token_keys().len() - phrase.unknown().len());
+            if !scorable(&phrase, info) {
+                query.accepts_unknown(Place::Text(index))?;
+                answer.vectors.push(None);
+                continue;
+            }
+            let mut vector = vec![0.0; dims];
+            embedder.embed(&phrase, &mut vector);
+            if vector.iter().any(|value| !value.is_finite()) {
+                return Err(QueryError::NonFinite { method: info.name });
+            }
+            answer.vectors.push(Some(vector));
+        }
+        workspace.take_back([phrase]);
+        Ok(answer)
+    }
+}

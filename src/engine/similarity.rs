@@ -1,0 +1,68 @@
+//! The scores of pairs of texts.
+
+use crate::engine::Engine;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::Scores;
+use crate::engine::finite;
+use crate::engine::scorable;
+use crate::engine::workspace::Workspace;
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Scorer;
+
+impl Engine {
+    /// The scores of pairs of texts.
+    pub fn similarity<A: AsRef<str>, B: AsRef<str>>(
+        &self,
+        pairs: &[(A, B)],
+        query: &Query,
+    ) -> Result<Scores, QueryError> {
+        let info = query.method.info();
+        if info.kind == Kind::Ranker {
+            return Err(QueryError::OnlyRanks { method: info.name });
+        }
+        let scorer = self.scorer(query.method)?;
+        self.similarity_by(scorer, info, pairs, query)
+    }
+
+    /// [`Engine::similarity`] by a scorer that need not be one of the methods, for ablations.
+    pub fn similarity_by<A: AsRef<str>, B: AsRef<str>>(
+        &self,
+        scorer: &Scorer,
+        info: &Info,
+        pairs: &[(A, B)],
+        query: &Query,
+    ) -> Result<Scores, QueryError> {
+        let measure = self.measure(scorer, info, query)?;
+        let mut workspace = Workspace::of(&self.model);
+        let mut one = workspace.phrase();
+        let mut other = workspace.phrase();
+        let mut answer = Scores { measure, ..Scores::default() };
+        answer.scores.reserve(pairs.len());
+        for (index, (a, b)) in pairs.iter().enumerate() {
+            let truncated = self.read(&mut one, a.as_ref(), query, Place::Pair(index, 0))?
+                | self.read(&mut other, b.as_ref(), query, Place::Pair(index, 1))?;
+            if truncated {
+                answer.truncated.push(index);
+            }
+            answer.counts.saw(&one);
+            answer.counts.saw(&other);
+            if !scorable(&one, info) {
+                query.accepts_unknown(Place::Pair(index, 0))?;
+            }
+            let known = scorable(&one, info) && scorable(&other, info);
+            if !known {
+                query.accepts_unknown(Place::Pair(index, 1))?;
+                answer.unscored.push(index);
+                answer.scores.push(0.0);
+                continue;
+            }
+            let score = scorer.pair(measure, &one, &other, workspace.scratch());
+            answer.scores.push(finite(score, info)?);
+        }
+        workspace.take_back([one, other]);
+        Ok(answer)
+    }
+}
