@@ -1,0 +1,5 @@
+//! What holds for every command: numbers, files, runs side by side.
+
+mod files_written;
+mod numbers;
+mod side_by_side;

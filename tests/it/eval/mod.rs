@@ -1,0 +1,6 @@
+//! Methods measured on labelled texts, thresholds and combinations.
+
+mod calibrate;
+mod combination;
+pub mod figures;
+mod published_data;

@@ -1,0 +1,306 @@
+//! Stopping: whoever got a connection and sent a request gets the answer, and the exit code tells
+//! whether that held.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::get;
+use axum::routing::post;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+use tokio::time::timeout;
+
+use crate::support::Chance;
+use crate::support::listener::Served;
+use crate::support::listener::answer;
+use crate::support::listener::ask;
+use crate::support::listener::closed_within;
+use crate::support::listener::settings;
+use crate::support::process::Process;
+use crate::support::rounds;
+
+/// What a client saw while the service stopped.
+#[derive(Debug, Default)]
+struct Seen {
+    answered: usize,
+    /// Connected and asked, and got no answer or only a part of one.
+    lost: Vec<&'static str>,
+}
+
+/// How a client asks.
+#[derive(Debug, Clone, Copy)]
+enum Habit {
+    /// A connection for each request.
+    Anew,
+    /// One connection, a request at once after each answer.
+    Eager,
+    /// One connection, with pauses.
+    Leisurely,
+    /// A connection for each request, which goes out in pieces.
+    Piecemeal,
+}
+
+const HABITS: [Habit; 4] = [Habit::Anew, Habit::Eager, Habit::Leisurely, Habit::Piecemeal];
+
+fn questions() -> [String; 2] {
+    let body = r#"{"pairs":[["the quake hits the city","the earthquake shakes the town"]]}"#;
+    let length = body.len();
+    [
+        "GET /health HTTP/1.1\r\nhost: h\r\n\r\n".to_owned(),
+        format!(
+            "POST /similarity HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        ),
+    ]
+}
+
+/// Asks until nobody lets it in any more.
+async fn client(address: SocketAddr, habit: Habit, seed: u64) -> Seen {
+    let mut chance = Chance(seed);
+    let questions = questions();
+    let mut seen = Seen::default();
+    'connections: while let Ok(mut stream) = TcpStream::connect(address).await {
+        stream.set_nodelay(true).unwrap();
+        for turn in 0.. {
+            let question = questions[chance.below(2)].as_bytes();
+            let sent = match habit {
+                Habit::Piecemeal => {
+                    let (first, second) = question.split_at(1 + chance.below(question.len() - 1));
+                    let begun = stream.write_all(first).await;
+                    sleep(Duration::from_millis(chance.below(8) as u64)).await;
+                    begun.and(stream.write_all(second).await)
+                }
+                _ => stream.write_all(question).await,
+            };
+            if sent.is_err() {
+                seen.lost.push(if turn == 0 {
+                    "before a first request"
+                } else {
+                    "before a request"
+                });
+                break;
+            }
+            let answered = timeout(Duration::from_secs(20), answer(&mut stream)).await;
+            let Ok(Some((head, _))) = answered else {
+                seen.lost.push(if turn == 0 { "a first answer" } else { "an answer" });
+                break;
+            };
+            assert!(head.starts_with("http/1.1 200"), "{head}");
+            seen.answered += 1;
+            match habit {
+                Habit::Anew | Habit::Piecemeal => continue 'connections,
+                _ if head.contains("connection: close") => continue 'connections,
+                Habit::Eager => {}
+                Habit::Leisurely => sleep(Duration::from_millis(chance.below(300) as u64)).await,
+            }
+        }
+    }
+    seen
+}
+
+/// Clients of all habits, until the last one found the door closed.
+async fn crowd(address: SocketAddr, size: usize, seed: u64) -> Seen {
+    let clients: Vec<_> = (0..size)
+        .map(|index| tokio::spawn(client(address, HABITS[index % 4], seed ^ (index as u64) << 32)))
+        .collect();
+    let mut all = Seen::default();
+    for client in clients {
+        let seen = client.await.unwrap();
+        all.answered += seen.answered;
+        all.lost.extend(seen.lost);
+    }
+    all
+}
+
+fn router() -> Router {
+    async fn similarity(_: Bytes) -> &'static str {
+        sleep(Duration::from_millis(20)).await;
+        "alike"
+    }
+    Router::new().route("/health", get(|| async { "well" })).route("/similarity", post(similarity))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_at_any_time_loses_nobody_who_got_in() {
+    let mut chance = Chance(20);
+    let mut answered = 0;
+    // Several at once, since most of a round is waiting for silence.
+    for _ in 0..rounds(20, 200) / 10 {
+        let round = |seed: u64, after: Duration| async move {
+            let served = Served::start(&settings(|_| ()), router());
+            let crowd = tokio::spawn(crowd(served.address, 32, seed));
+            sleep(after).await;
+            let drained = served.stop(Duration::from_secs(15)).await;
+            let seen = crowd.await.unwrap();
+            assert_eq!(seen.lost, Vec::<&str>::new(), "seed {seed}, stopped after {after:?}");
+            assert_eq!(drained.dropped, 0, "seed {seed}");
+            seen.answered
+        };
+        let round: Vec<_> = (0..10)
+            .map(|_| {
+                let after = Duration::from_micros(chance.below(200_000) as u64);
+                tokio::spawn(round(chance.next(), after))
+            })
+            .collect();
+        for round in round {
+            answered += round.await.unwrap();
+        }
+    }
+    assert!(answered > 1000, "{answered} answers: too little went on to lose anything");
+}
+
+#[tokio::test]
+async fn clients_that_the_kernel_let_in_are_served_although_nobody_accepted_them_yet() {
+    let served = Served::start(&settings(|s| s.max_connections = 1), router());
+    let mut first = served.connect().await;
+    first.write_all(questions()[1].as_bytes()).await.unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..20 {
+        let mut stream = served.connect().await;
+        stream.write_all(questions()[0].as_bytes()).await.unwrap();
+        waiting.push(stream);
+    }
+    let address = served.address;
+    let stopped = tokio::spawn(served.stop(Duration::from_secs(10)));
+    for stream in std::iter::once(&mut first).chain(&mut waiting) {
+        let answered = timeout(Duration::from_secs(5), answer(stream)).await.unwrap();
+        let (head, _) = answered.expect("reset although let in");
+        assert!(head.contains("connection: close"), "{head}");
+    }
+    assert_eq!(stopped.await.unwrap().dropped, 0);
+    assert!(TcpStream::connect(address).await.is_err(), "still listening");
+}
+
+#[tokio::test]
+async fn what_is_idle_is_closed_soon_and_what_is_unfinished_is_counted() {
+    let slow = Router::new()
+        .route("/health", get(|| async { "well" }))
+        .route("/hello", get(|| async { "hello" }))
+        .route("/stuck", get(std::future::pending::<()>));
+    let served = Served::start(&settings(|_| ()), slow);
+    let mut kept = served.connect().await;
+    assert!(ask(&mut kept).await.is_some());
+    let mut fresh = served.connect().await;
+    let mut stuck = served.connect().await;
+    stuck.write_all(b"GET /stuck HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+    let mut half = served.connect().await;
+    half.write_all(b"GET /hel").await.unwrap();
+    served.until_open(4).await;
+    let stopped = tokio::spawn(served.stop(Duration::from_secs(3)));
+    for idle in [&mut kept, &mut fresh, &mut half] {
+        assert!(closed_within(idle, Duration::from_secs(2)).await.is_some());
+    }
+    assert_eq!(stopped.await.unwrap().dropped, 1);
+}
+
+/// Arguments under which nothing waits for load balancers.
+fn at_once(grace_s: u64) -> Vec<String> {
+    let all = ["--shutdown-delay-s", "0", "--shutdown-grace-s", &grace_s.to_string()];
+    all.map(str::to_owned).into()
+}
+
+fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| panic!("ended by a signal: {status}"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_told_to_stop_loses_nobody_and_exits_with_0() {
+    let mut chance = Chance(17);
+    for _ in 0..rounds(3, 200) {
+        let mut process = Process::start(&at_once(20));
+        let size = rounds(64, 256);
+        let seed = chance.next();
+        let crowd = tokio::spawn(crowd(process.address, size, seed));
+        sleep(Duration::from_millis(50 + chance.below(500) as u64)).await;
+        let told = Instant::now();
+        process.signal("TERM");
+        let seen = crowd.await.unwrap();
+        let status = process.wait(Duration::from_secs(30));
+        assert_eq!(seen.lost, Vec::<&str>::new(), "seed {seed}");
+        assert!(seen.answered > size, "{} answers", seen.answered);
+        assert_eq!(exit_code(status), 0, "{}", process.log());
+        assert!(told.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[tokio::test]
+async fn between_the_order_and_the_closed_door_requests_are_answered_but_nobody_is_invited() {
+    let mut process = Process::start(&["--shutdown-delay-s".to_owned(), "2".to_owned()]);
+    let ready = async || {
+        let mut stream = TcpStream::connect(process.address).await.unwrap();
+        stream.write_all(b"GET /ready HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+        answer(&mut stream).await.unwrap().0
+    };
+    assert!(ready().await.starts_with("http/1.1 200"));
+    process.signal("INT");
+    sleep(Duration::from_millis(300)).await;
+    assert!(ready().await.starts_with("http/1.1 503"), "ready although it stops");
+    let mut stream = TcpStream::connect(process.address).await.unwrap();
+    stream.write_all(questions()[1].as_bytes()).await.unwrap();
+    let (head, _) = answer(&mut stream).await.unwrap();
+    assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");
+    assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 0, "{}", process.log());
+}
+
+/// A request whose body never comes.
+async fn unfinished(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = "POST /similarity HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
+                content-length: 100\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    sleep(Duration::from_millis(200)).await;
+    stream
+}
+
+#[tokio::test]
+async fn what_is_not_finished_in_time_is_dropped_and_said() {
+    let mut process = Process::start(&at_once(1));
+    let _stuck = (unfinished(process.address).await, unfinished(process.address).await);
+    process.signal("TERM");
+    assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 1);
+    assert!(process.log().contains("2 connections were dropped"), "{}", process.log());
+}
+
+#[tokio::test]
+async fn a_second_order_ends_it_at_once() {
+    let mut process = Process::start(&["--shutdown-delay-s".to_owned(), "60".to_owned()]);
+    let _stuck = unfinished(process.address).await;
+    process.signal("TERM");
+    sleep(Duration::from_millis(300)).await;
+    let told = Instant::now();
+    process.signal("TERM");
+    assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 1);
+    assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
+    assert!(process.log().contains("told twice to stop; 1 "), "{}", process.log());
+}
+
+#[test]
+fn a_hangup_loads_the_models_again_and_stops_nothing() {
+    let mut process = Process::start(&at_once(5));
+    let loads = |log: String| log.matches("models loaded").count();
+    assert_eq!(loads(process.log()), 1);
+    process.signal("HUP");
+    process.until_log("a second load", |log| loads(log.to_owned()) == 2);
+    std::fs::write(process.model(), "no model").unwrap();
+    process.signal("HUP");
+    process.until_log("a refusal", |log| log.contains("models not loaded"));
+    process.signal("TERM");
+    assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 0);
+}
+
+#[test]
+fn what_cannot_be_served_ends_the_process_with_1() {
+    let mut process = Process::start_with(Path::new("/dev/null"), &[]);
+    assert_ne!(exit_code(process.wait(Duration::from_secs(8))), 0);
+    let running = Process::start(&[]);
+    let address = running.address.to_string();
+    let mut second = Process::start_with(running.model(), &["--listen".to_owned(), address]);
+    assert_eq!(exit_code(second.wait(Duration::from_secs(8))), 1);
+    assert!(second.log().contains("cannot listen on"), "{}", second.log());
+}

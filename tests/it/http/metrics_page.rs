@@ -1,0 +1,137 @@
+//! What Prometheus reads: everything is there from the start, and clients cannot make it grow.
+
+use std::sync::mpsc;
+use std::time::Duration;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+
+use crate::support::app::TestApp;
+
+const SERIES: [&str; 35] = [
+    "cognate_build_info{version=",
+    "cognate_requests_total{route=\"/similarity\",method=\"POST\",status=\"200\"} 0",
+    "cognate_requests_total{route=\"/rank\",method=\"POST\",status=\"200\"} 0",
+    "cognate_requests_total{route=\"unmatched\",method=\"GET\",status=\"404\"} 0",
+    "cognate_request_duration_seconds_bucket{route=\"/embed\",le=\"0.00001\"} 0",
+    "cognate_request_duration_seconds_count{route=\"/explain\"} 0",
+    "cognate_requests_in_flight",
+    "cognate_connections 0",
+    "cognate_connections_refused_total 0",
+    "cognate_shed_total{reason=\"admission\"} 0",
+    "cognate_shed_total{reason=\"queue\"} 0",
+    "cognate_shed_total{reason=\"deadline\"} 0",
+    "cognate_shed_total{reason=\"draining\"} 0",
+    "cognate_shed_total{reason=\"not_ready\"} 0",
+    "cognate_shed_total{reason=\"quota\"} 0",
+    "cognate_texts_total 0",
+    "cognate_tokens_total 0",
+    "cognate_unknown_tokens_total 0",
+    "cognate_method_requests_total{method=\"dynamax-jaccard\"} 0",
+    "cognate_admission_units 65536",
+    "cognate_admission_units_in_use 0",
+    "cognate_compute_jobs 0",
+    "cognate_compute_queued 0",
+    "cognate_panics_total 0",
+    "cognate_non_finite_total 0",
+    "cognate_reloads_total 0",
+    "cognate_reload_failures_total 0",
+    "cognate_ready 1",
+    "cognate_model_bytes{model=\"tiny\"}",
+    "cognate_model_words{model=\"tiny\"} 12",
+    "cognate_model_intact{model=\"tiny\"} 1",
+    "cognate_runtime_lateness_seconds_count 0",
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+    "process_start_time_seconds",
+];
+
+#[tokio::test]
+async fn every_series_is_there_before_anything_happened() {
+    let answer = TestApp::new().get("/metrics").await;
+    assert!(answer.header("content-type").starts_with("text/plain; version=0.0.4"));
+    let page = answer.text();
+    for series in SERIES {
+        assert!(page.lines().any(|line| line.starts_with(series)), "{series} in\n{page}");
+    }
+    for line in page.lines().filter(|line| line.starts_with("# TYPE ")) {
+        let name = line.split(' ').nth(2).unwrap();
+        assert!(page.contains(&format!("# HELP {name} ")), "{name} is not explained");
+    }
+}
+
+#[tokio::test]
+async fn answers_are_counted_by_what_was_read() {
+    let app = TestApp::strict();
+    let pairs = json!([["the quake hits", "zzz city"], ["new york", "town"]]);
+    app.ask("/similarity", json!({"pairs": pairs, "method": "avg-cos"})).await;
+    app.ask("/rank", json!({"query": "quake", "candidates": ["city", "town"], "method": "wmd"}))
+        .await;
+    let page = app.get("/metrics").await.text();
+    for line in [
+        "cognate_texts_total 7",
+        "cognate_unknown_tokens_total 1",
+        "cognate_method_requests_total{method=\"avg-cos\"} 1",
+        "cognate_requests_total{route=\"/similarity\",method=\"POST\",status=\"200\"} 1",
+        "cognate_request_duration_seconds_count{route=\"/rank\"} 1",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
+    }
+}
+
+/// Work that finds no place to wait was admitted before: it counts as shed by the queue alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_is_counted_once() {
+    let app = TestApp::with(|settings| {
+        settings.compute_threads = Some(1);
+        settings.compute_queue = 0;
+    });
+    let (finish, finished) = mpsc::channel::<()>();
+    let held = {
+        let app = app.app.clone();
+        tokio::spawn(async move {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let wait = move |_: &_| {
+                let _ = finished.recv();
+                Ok(())
+            };
+            app.compute.run(deadline, &app.metrics, wait).await
+        })
+    };
+    while app.app.compute.counts().0 == 0 {
+        tokio::task::yield_now().await;
+    }
+    let pairs = vec![["the quake hits the city", "new york"]; 5000];
+    let question = json!({ "pairs": pairs }).to_string();
+    app.post("/similarity", question).await.refusal(503, "overloaded");
+    drop(finish);
+    held.await.unwrap().unwrap().unwrap();
+    let page = app.get("/metrics").await.text();
+    for line in
+        ["cognate_shed_total{reason=\"queue\"} 1", "cognate_shed_total{reason=\"admission\"} 0"]
+    {
+        assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
+    }
+}
+
+/// Ten thousand paths, and verbs of the client's making, add nothing.
+#[tokio::test]
+async fn no_client_makes_the_page_grow() {
+    let app = TestApp::new();
+    let ask = async |verb: &str, path: &str| {
+        let request = Request::builder().method(verb).uri(path).body(Body::empty()).unwrap();
+        app.send(request).await
+    };
+    for verb in ["GET", "BREW"] {
+        ask(verb, "/first").await;
+        ask(verb, "/similarity").await;
+    }
+    let series = app.get("/metrics").await.text().lines().count();
+    for number in 0..10_000 {
+        let path = format!("/p{number}?key={number}");
+        ask(if number % 2 == 0 { "GET" } else { "BREW" }, &path).await;
+    }
+    assert_eq!(app.get("/metrics").await.text().lines().count(), series);
+}

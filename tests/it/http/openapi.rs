@@ -1,0 +1,91 @@
+//! The committed document is the one that the code makes.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::app::TestApp;
+
+#[test]
+fn the_committed_document_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/cognate.json");
+    let made = format!("{:#}\n", cognate::http::document());
+    if std::env::var_os("TEST_COGNATE_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &made).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        made == committed,
+        "openapi/cognate.json is not current: run with TEST_COGNATE_BLESS=1"
+    );
+}
+
+/// What is served names the models, and no more than they can do; else it is the committed one.
+#[tokio::test]
+async fn the_served_document_names_the_models() {
+    let mut served = TestApp::new().get("/openapi.json").await.json();
+    let model = &served["components"]["schemas"]["RankBody"]["properties"]["model"];
+    assert_eq!(model["enum"], serde_json::json!(["tiny", null]));
+    let whole = cognate::http::document();
+    let threshold = "/components/schemas/ThresholdSchema/oneOf";
+    assert_eq!(served.pointer(threshold).unwrap().as_array().unwrap().len(), 1, "no calibration");
+    *served.pointer_mut(threshold).unwrap() = whole.pointer(threshold).unwrap().clone();
+    // A model holds one ranker, this one `patt`.
+    for names in ["ExplainMethod", "RankMethod"] {
+        let pointer = format!("/components/schemas/{names}/enum");
+        let mut offered = whole.pointer(&pointer).unwrap().clone();
+        let all = offered.clone();
+        // What looks at the whole list has nothing to say about one pair.
+        let of_lists = if names == "ExplainMethod" { "rm3" } else { "" };
+        let others = ["bicnn", "qatt", of_lists];
+        offered.as_array_mut().unwrap().retain(|name| !others.iter().any(|other| name == other));
+        assert_eq!(served.pointer(&pointer), Some(&offered));
+        *served.pointer_mut(&pointer).unwrap() = all;
+    }
+    let parameter = &mut served["paths"]["/methods"]["get"]["parameters"][0]["schema"];
+    assert_eq!(
+        parameter.as_object_mut().unwrap().remove("enum"),
+        Some(serde_json::json!(["tiny"]))
+    );
+    for schema in served["components"]["schemas"].as_object_mut().unwrap().values_mut() {
+        if let Some(model) = schema.pointer_mut("/properties/model").and_then(Value::as_object_mut)
+        {
+            model.remove("enum");
+        }
+    }
+    assert_eq!(served, whole);
+}
+
+/// A method that a model cannot serve is not offered.
+#[tokio::test]
+async fn the_served_document_offers_what_can_be_done() {
+    let app = TestApp::of(crate::support::tiny_model(), |_| ());
+    let served = app.get("/openapi.json").await.json();
+    let offered =
+        |name: &str| served["components"]["schemas"][name]["enum"].as_array().unwrap().clone();
+    let learned = Value::from("learned-idf");
+    for name in ["PairMethod", "VectorMethod", "RankMethod"] {
+        assert!(!offered(name).contains(&learned) && offered(name).contains(&"avg-cos".into()));
+    }
+}
+
+/// Every reference leads somewhere.
+#[test]
+fn no_reference_is_left_hanging() {
+    fn look(value: &Value, whole: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+                    let pointer = target.trim_start_matches('#');
+                    assert!(whole.pointer(pointer).is_some(), "{target}");
+                }
+                fields.values().for_each(|field| look(field, whole));
+            }
+            Value::Array(items) => items.iter().for_each(|item| look(item, whole)),
+            _ => {}
+        }
+    }
+    let document = cognate::http::document();
+    look(&document, &document);
+}

@@ -1,0 +1,194 @@
+//! The pages for people: what they are made of, what they may not do, and that they stay at home.
+
+use std::collections::BTreeSet;
+
+use crate::support::app::TestApp;
+
+/// Every page and every file, with its media type.
+const FILES: [(&str, &str); 14] = [
+    ("/", "text/html; charset=utf-8"),
+    ("/assets/playground.css", "text/css; charset=utf-8"),
+    ("/assets/answers.css", "text/css; charset=utf-8"),
+    ("/assets/playground.js", "text/javascript; charset=utf-8"),
+    ("/assets/asking.js", "text/javascript; charset=utf-8"),
+    ("/assets/elements.js", "text/javascript; charset=utf-8"),
+    ("/assets/explanation.js", "text/javascript; charset=utf-8"),
+    ("/assets/ranking.js", "text/javascript; charset=utf-8"),
+    ("/assets/icon.svg", "image/svg+xml"),
+    ("/docs/index.html", "text/html; charset=utf-8"),
+    ("/assets/docs.css", "text/css; charset=utf-8"),
+    ("/assets/docs.js", "text/javascript; charset=utf-8"),
+    ("/docs/swagger-ui.css", "text/css; charset=utf-8"),
+    ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
+];
+
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
+
+/// Files that we did not write.
+fn is_foreign(path: &str) -> bool {
+    path.starts_with("/docs/swagger-ui")
+}
+
+/// Files that people open.
+fn is_page(path: &str) -> bool {
+    path == "/" || path.ends_with(".html")
+}
+
+/// Our own files with their contents.
+async fn ours() -> Vec<(&'static str, String)> {
+    let app = TestApp::new();
+    let mut found = Vec::new();
+    for (path, _) in FILES.into_iter().filter(|(path, _)| !is_foreign(path)) {
+        found.push((path, app.get(path).await.text()));
+    }
+    found
+}
+
+/// The pages alone.
+async fn pages() -> Vec<(&'static str, String)> {
+    let mut found = ours().await;
+    found.retain(|(path, _)| is_page(path));
+    assert_eq!(found.len(), 2);
+    found
+}
+
+/// What stands between two marks, wherever it does.
+fn between<'t>(text: &'t str, open: &str, close: char) -> Vec<&'t str> {
+    text.split(open).skip(1).map(|rest| rest.split(close).next().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn every_file_is_served_as_what_it_is() {
+    let app = TestApp::new();
+    for (path, media) in FILES {
+        let answer = app.get(path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.header("content-type"), media, "{path}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(answer.header("content-security-policy"), POLICY, "{path}");
+        assert!(answer.body.len() > 100, "{path}: {} bytes", answer.body.len());
+    }
+}
+
+#[tokio::test]
+async fn the_short_way_leads_to_the_document() {
+    let answer = TestApp::new().get("/docs").await;
+    assert_eq!(answer.status, 308);
+    assert_eq!(answer.header("location"), "/docs/index.html");
+    assert_eq!(answer.header("content-security-policy"), POLICY);
+}
+
+#[tokio::test]
+async fn pages_and_files_need_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    let hash = "0".repeat(64);
+    std::fs::write(&keys, format!("somebody:query:{hash}\n")).unwrap();
+    let app = TestApp::with(|settings| settings.keys_file = Some(keys));
+    app.get("/methods").await.refusal(401, "unauthorized");
+    for (path, _) in FILES {
+        assert_eq!(app.get(path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn other_files_do_not_exist() {
+    let app = TestApp::new();
+    // The vendored package brings a page of its own, whose script asks other hosts.
+    for path in [
+        "/assets/none.js",
+        "/assets/",
+        "/assets/..%2Fpages.rs",
+        "/docs/none.js",
+        "/docs/",
+        "/docs/..%2Findex.html",
+        "/docs/swagger-initializer.js",
+        "/docs/oauth2-redirect.html",
+        "/favicon.ico",
+    ] {
+        app.get(path).await.refusal(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_ours_names_another_host() {
+    for (path, text) in ours().await {
+        let text = text.replace("http://www.w3.org/2000/svg", "");
+        for scheme in ["http:", "https:", "ws:", "wss:", "//www.", "url("] {
+            assert!(!text.contains(scheme), "{path}: {scheme}");
+        }
+        for attribute in ["src=\"", "href=\""] {
+            for target in between(&text, attribute, '"') {
+                let here = target.starts_with('/') && !target.starts_with("//");
+                assert!(here, "{path}: {attribute}{target}");
+            }
+        }
+    }
+    let script = TestApp::new().get("/assets/docs.js").await.text();
+    // Swagger UI asks a validator of another host unless it is told not to.
+    assert!(script.contains("validatorUrl: null"));
+}
+
+#[tokio::test]
+async fn our_pages_keep_to_the_policy() {
+    for (path, page) in pages().await {
+        assert!(page.starts_with("<!doctype html>\n<html lang=\"en\">"), "{path}");
+        assert!(!page.contains("<style"), "{path}: an inline style sheet");
+        for (start, _) in page.match_indices("<script") {
+            let contents = page[start..].split_once('>').unwrap().1;
+            assert!(contents.starts_with("</script>"), "{path}: a script with contents");
+        }
+        for element in between(&page, "<", '>') {
+            let mut attributes = element.split_whitespace().filter(|part| part.contains('='));
+            let forbidden = attributes.find(|at| at.starts_with("on") || at.starts_with("style="));
+            assert_eq!(forbidden, None, "{path}: <{element}>");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_pages_load_is_served() {
+    let served: BTreeSet<&str> = FILES.iter().map(|(path, _)| *path).collect();
+    let mut loaded: BTreeSet<String> =
+        FILES.iter().map(|(path, _)| *path).filter(|path| is_page(path)).map(Into::into).collect();
+    for (path, text) in ours().await {
+        if is_page(path) {
+            loaded.extend(between(&text, "src=\"", '"').into_iter().map(Into::into));
+            let links = between(&text, "<link ", '>').into_iter();
+            loaded.extend(links.flat_map(|link| between(link, "href=\"", '"')).map(Into::into));
+        } else {
+            let modules = between(&text, "from \"./", '"').into_iter();
+            loaded.extend(modules.map(|module| format!("/assets/{module}")));
+        }
+    }
+    // Neither is a file missing nor is one carried along that no page loads.
+    assert_eq!(loaded.iter().map(String::as_str).collect::<BTreeSet<_>>(), served);
+}
+
+#[tokio::test]
+async fn scripts_never_make_markup_of_texts() {
+    for (path, text) in ours().await {
+        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+            assert!(!text.contains(way), "{path}: {way}");
+        }
+        for store in ["localStorage", "sessionStorage", "document.cookie", "indexedDB"] {
+            assert!(!text.contains(store), "{path}: keeps something in {store}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_field_has_a_label() {
+    for (path, page) in pages().await {
+        let labelled: BTreeSet<&str> = between(&page, "<label for=\"", '"').into_iter().collect();
+        let mut fields = 0;
+        for kind in ["<textarea ", "<select ", "<input "] {
+            for field in between(&page, kind, '>') {
+                let id = between(field, "id=\"", '"')[0];
+                assert!(labelled.contains(id), "{path}: {id} has no label");
+                fields += 1;
+            }
+        }
+        assert_eq!(fields, if path == "/" { 8 } else { 0 }, "{path}");
+    }
+}

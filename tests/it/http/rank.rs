@@ -1,0 +1,50 @@
+//! `POST /rank`: candidates with their names and texts given back.
+
+use cognate::engine::{Engine, Query, RankOptions};
+use cognate::methods::Method;
+use serde_json::json;
+
+use crate::support;
+use crate::support::app::TestApp;
+
+#[tokio::test]
+async fn ranking_is_the_engines_with_names_and_texts_given_back() {
+    let (app, engine) = (TestApp::strict(), Engine::new(support::strict()).unwrap());
+    let candidates = ["the town", "zzz qqq", "an earthquake", "quake hits city", "new york"];
+    let body = json!({
+        "query": "a quake hits the city",
+        "candidates": [
+            "the town", {"id": "nothing", "text": "zzz qqq"}, {"id": 7, "text": "an earthquake"},
+            {"text": "quake hits city"}, "new york",
+        ],
+        "method": "dynamax", "return_text": true,
+    });
+    let answer = app.ask("/rank", body.clone()).await;
+    let query = Query::new(Method::DynamaxJaccard);
+    let expected = engine.rank("a quake hits the city", &candidates, &query).unwrap();
+    let results = answer["results"].as_array().unwrap();
+    for (result, ranked) in results.iter().zip(&expected.results) {
+        assert_eq!(result["index"], ranked.index);
+        assert_eq!(result["score"].as_f64().unwrap() as f32, ranked.score);
+        assert_eq!(result["text"], candidates[ranked.index]);
+    }
+    let last = results.last().unwrap();
+    assert_eq!((last["index"].as_u64(), &last["id"]), (Some(1), &json!("nothing")));
+    assert_eq!(answer["unscored"], json!([1]));
+    assert!(results.iter().any(|result| result["id"] == 7));
+    let mut few = body;
+    few["top_k"] = json!(2);
+    few["min_score"] = json!(0.01);
+    few["return_text"] = json!(false);
+    let answer = app.ask("/rank", few).await;
+    let options = RankOptions { query, top_k: Some(2), min_score: Some(0.01) };
+    let best = engine.rank_best("a quake hits the city", &candidates, &options).unwrap();
+    let indexes: Vec<_> = answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["index"].clone())
+        .collect();
+    assert_eq!(json!(indexes), json!(best.results.iter().map(|one| one.index).collect::<Vec<_>>()));
+    assert!(answer["results"][0].get("text").is_none());
+}

@@ -1,0 +1,68 @@
+//! `POST /similarity`: it answers what the engine answers.
+
+use cognate::engine::Query;
+use cognate::methods::{Kind, Method};
+use serde_json::{Value, json};
+
+use crate::support;
+use crate::support::app::TestApp;
+
+fn numbers(list: &Value) -> Vec<f32> {
+    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap() as f32).collect()
+}
+
+const PAIRS: [(&str, &str); 4] = [
+    ("The quake hits the city", "An earthquake shakes the town!"),
+    ("new york", "NEW YORK"),
+    ("zzz qqq", "the city"),
+    ("o'neill hits 0", "über the new city"),
+];
+
+/// Methods that score pairs.
+fn similarities() -> impl Iterator<Item = Method> {
+    Method::ALL.iter().copied().filter(|method| method.info().kind == Kind::Similarity)
+}
+
+#[tokio::test]
+async fn every_method_scores_what_the_engine_scores_bit_for_bit() {
+    let (app, engine) = (TestApp::new(), support::engine());
+    for method in similarities() {
+        let body = json!({"pairs": PAIRS, "method": method.name()});
+        let answer = app.ask("/similarity", body).await;
+        let expected = engine.similarity(&PAIRS, &Query::new(method)).unwrap();
+        assert_eq!(numbers(&answer["scores"]), expected.scores, "{}", method.name());
+        assert_eq!(answer["unscored"], json!(expected.unscored));
+        assert_eq!(answer["method"], method.name());
+        assert_eq!(answer["measure"], expected.measure.name());
+        assert_eq!(answer["fingerprint"], engine.model().fingerprint());
+        assert_eq!(answer["model"], "tiny");
+    }
+}
+
+#[tokio::test]
+async fn names_of_methods_are_forgiving_and_auto_is_resolved() {
+    let app = TestApp::new();
+    for (asked, meant) in
+        [("DynaMax", "dynamax-jaccard"), ("AVG_COS", "avg-cos"), ("idf-rank", "learned-idf")]
+    {
+        let answer =
+            app.ask("/similarity", json!({"a": "quake", "b": "city", "method": asked})).await;
+        assert_eq!(answer["method"], meant);
+    }
+    let answer = app.ask("/similarity", json!({"a": "quake", "b": "city", "method": null})).await;
+    assert_eq!(answer["method"], support::engine().auto().name());
+    let learned =
+        app.ask("/similarity", json!({"a": "quake", "b": "city", "method": "learned-idf"})).await;
+    assert_eq!(learned["measure"], "euclidean", "the one its weights were trained for");
+}
+
+#[tokio::test]
+async fn related_is_at_or_above_the_threshold() {
+    let app = TestApp::new();
+    let body = json!({"pairs": PAIRS, "method": "jaccard", "threshold": 1.0});
+    let answer = app.ask("/similarity", body).await;
+    assert_eq!(answer["related"], json!([false, true, false, false]));
+    assert_eq!(answer["threshold"], 1.0);
+    let answer = app.ask("/similarity", json!({"a": "quake", "b": "city"})).await;
+    assert!(answer.get("related").is_none() && answer.get("threshold").is_none());
+}

@@ -1,0 +1,152 @@
+//! Pairs as lines: answered one by one, in order, in bounded memory.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use cognate::engine::Query;
+use cognate::methods::Method;
+use futures_util::stream;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::support::app::TestApp;
+
+fn lines(query: &str, body: impl Into<Body>) -> Request<Body> {
+    Request::post(format!("/similarity{query}"))
+        .header("content-type", "application/x-ndjson")
+        .body(body.into())
+        .unwrap()
+}
+
+fn answers(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_line_in_is_a_line_out_and_a_bad_one_does_not_end_it() {
+    let app = TestApp::strict();
+    let body = [
+        r#"["the quake", "an earthquake"]"#,
+        r#"{"a": "new york", "b": "the city"}"#,
+        "",
+        r#"["only one"]"#,
+        "{",
+        r#"["zzz", "quake"]"#,
+        r#"["", "quake"]"#,
+        &format!("[\"{}\", \"b\"]", "x".repeat(70_000)),
+        r#"["o'neill", "0"]"#,
+    ]
+    .join("\r\n");
+    let answer = app.send(lines("?method=avg-cos", body)).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), "application/x-ndjson");
+    assert_eq!(
+        answer.header("x-model-fingerprint"),
+        app.app.models().all()[0].engine.model().fingerprint()
+    );
+    let got = answers(&answer.text());
+    let query = Query::new(Method::AvgCos);
+    let pairs = [("the quake", "an earthquake"), ("new york", "the city"), ("o'neill", "0")];
+    let models = app.app.models();
+    let scores = models.all()[0].engine.similarity(&pairs, &query).unwrap().scores;
+    let score = |place: usize| got[place]["score"].as_f64().unwrap() as f32;
+    assert_eq!((score(0), score(1), score(7)), (scores[0], scores[1], scores[2]));
+    for (place, line, code) in [
+        (2, 4, "invalid_field"),
+        (3, 5, "malformed_json"),
+        (5, 7, "empty_text"),
+        (6, 8, "body_too_large"),
+    ] {
+        assert_eq!(
+            (&got[place]["line"], &got[place]["error"]["code"]),
+            (&json!(line), &json!(code))
+        );
+    }
+    assert_eq!(got[4], json!({"score": 0.0, "unscored": true}));
+    assert_eq!(got.len(), 8);
+}
+
+#[tokio::test]
+async fn settings_stand_in_the_query_string() {
+    let app = TestApp::new();
+    let body = "[\"new york\",\"New York\"]\n[\"quake\",\"city\"]\n";
+    let got = answers(&app.send(lines("?method=jaccard&threshold=0.5", body)).await.text());
+    assert_eq!(
+        got,
+        [json!({"score": 1.0, "related": true}), json!({"score": 0.0, "related": false})]
+    );
+    app.send(lines("?metod=jaccard", body)).await.refusal(422, "invalid_field");
+    app.send(lines("?method=jaccrd", body)).await.refusal(422, "unknown_method");
+    app.send(lines("?threshold=1e39", body)).await.refusal(422, "out_of_range");
+    app.send(lines("?threshold=calibrated", body)).await.refusal(422, "not_calibrated");
+}
+
+#[tokio::test]
+async fn answers_come_while_lines_are_still_being_sent() {
+    let app = TestApp::new();
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
+    let body = stream::unfold(receiver, |mut receiver| async {
+        receiver.recv().await.map(|bytes| (Ok::<_, std::io::Error>(bytes), receiver))
+    });
+    let request = lines("?method=avg-cos", Body::from_stream(body));
+    let response = app.app.router().oneshot(request).await.unwrap();
+    let mut body = response.into_body();
+    for _ in 0..3 {
+        sender.send(Bytes::from_static(b"[\"quake\",\"city\"]\n")).await.unwrap();
+        let frame = tokio::time::timeout(Duration::from_secs(5), body.frame()).await;
+        assert!(frame.unwrap().unwrap().unwrap().into_data().unwrap().starts_with(b"{\"score\":"));
+    }
+    drop(sender);
+    assert!(body.frame().await.is_none());
+}
+
+/// While nobody reads the answers, no more lines are taken in.
+#[tokio::test]
+async fn a_client_that_does_not_read_is_not_read_from() {
+    let app = TestApp::new();
+    let taken = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = taken.clone();
+    let chunk = Bytes::from("[\"quake\",\"city\"]\n".repeat(1000));
+    let endless = stream::repeat_with(move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok::<_, std::io::Error>(chunk.clone())
+    });
+    let request = lines("", Body::from_stream(endless));
+    let response = app.app.router().oneshot(request).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let held = taken.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(held <= 3, "{held} chunks of a thousand lines were taken in");
+    drop(response);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(app.app.admission.in_use(), 0, "a client that went away holds nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_ends_a_stream_with_a_word() {
+    let app = TestApp::new();
+    let first =
+        stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"[\"quake\",\"city\"]\n"))]);
+    let silent = futures_util::StreamExt::chain(first, stream::pending());
+    let answer = app.send(lines("?method=avg-cos", Body::from_stream(silent))).await;
+    let got = answers(&answer.text());
+    assert_eq!((&got[1]["line"], &got[1]["error"]["code"]), (&json!(2), &json!("request_timeout")));
+}
+
+#[tokio::test]
+async fn a_service_that_stops_says_which_line_comes_next() {
+    let app = TestApp::new();
+    let first = Bytes::from_static(b"[\"quake\",\"city\"]\n[\"quake\",\"town\"]\n");
+    let first = stream::iter([Ok::<_, std::io::Error>(first)]);
+    let open = futures_util::StreamExt::chain(first, stream::pending());
+    let request = lines("?method=avg-cos", Body::from_stream(open));
+    let mut body = app.app.router().oneshot(request).await.unwrap().into_body();
+    let answered = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!(answers(std::str::from_utf8(&answered).unwrap()).len(), 2);
+    app.app.streams.end();
+    let rest = body.collect().await.unwrap().to_bytes();
+    let last = answers(std::str::from_utf8(&rest).unwrap());
+    assert_eq!((&last[0]["line"], &last[0]["error"]["code"]), (&json!(3), &json!("draining")));
+    assert_eq!(last.len(), 1);
+}

@@ -1,0 +1,4 @@
+//! Labelled pairs made from unlabelled text.
+
+pub mod text;
+mod tweets;

@@ -1,0 +1,156 @@
+//! The house rule of imports: each room uses only rooms below it.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+/// A room and the rooms it may use. A file's room is the first path component under `src`.
+const MAY_USE: [(&str, &[&str]); 17] = [
+    ("text", &[]),
+    ("random", &[]),
+    ("kernels", &["random"]),
+    ("files", &[]),
+    ("page", &[]),
+    ("stats", &["random"]),
+    ("model", &["text", "random", "kernels"]),
+    ("methods", &["random", "kernels", "model"]),
+    ("engine", &["kernels", "model", "methods"]),
+    ("pack", &["text", "kernels", "files", "model", "methods"]),
+    ("train", &["text", "random", "kernels", "files", "page", "stats", "model", "methods"]),
+    ("inspect", &["text", "kernels", "model"]),
+    ("pairs", &["text", "random", "files", "model"]),
+    (
+        "eval",
+        &["text", "random", "kernels", "files", "page", "stats", "model", "methods", "engine"],
+    ),
+    ("http", &["model", "methods", "engine"]),
+    (
+        "cli",
+        &["text", "stats", "model", "engine", "http", "pack", "train", "inspect", "pairs", "eval"],
+    ),
+    ("main", &["cli"]),
+];
+
+/// The rooms of `http` and those of them that each may use.
+const MAY_USE_IN_HTTP: [(&str, &[&str]); 15] = [
+    ("error", &[]),
+    ("observe", &["error"]),
+    ("settings", &["observe"]),
+    ("auth", &["error", "settings"]),
+    ("registry", &["error", "settings"]),
+    ("work", &["error", "observe"]),
+    ("request", &["error", "settings", "registry"]),
+    ("net", &["error", "settings", "request"]),
+    ("routes", &["error"]),
+    ("openapi", &["error", "registry", "request", "routes"]),
+    ("app", &["error", "observe", "settings", "auth", "registry", "work", "routes"]),
+    ("middleware", &["error", "observe", "auth", "net", "app"]),
+    ("api", &["error", "auth", "registry", "work", "request", "openapi", "app", "middleware"]),
+    ("router", &["error", "openapi", "app", "middleware", "api"]),
+    ("serve", &["settings", "net", "app"]),
+];
+
+/// Rooms that may hold `unsafe`, and nothing else may.
+const UNSAFE: [&str; 3] = ["kernels/simd/", "model/mapped.rs", "model/sigbus.rs"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn each_source(mut look: impl FnMut(&str, &str)) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    sources(&root, &mut found);
+    assert!(found.len() > 10);
+    for path in found {
+        let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        look(&name, &fs::read_to_string(&path).unwrap());
+    }
+}
+
+#[test]
+fn imports_point_one_way() {
+    each_source(|name, source| {
+        let room = name.split(['/', '.']).next().unwrap();
+        if room == "lib" {
+            return;
+        }
+        let rule = MAY_USE.iter().find(|(known, _)| *known == room);
+        let (_, allowed) = rule.unwrap_or_else(|| panic!("{name}: a room that no rule names"));
+        for (number, line) in source.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            assert!(!code.contains("crate::{"), "{name}:{}: one import a line", number + 1);
+            for used in code.split("crate::").skip(1) {
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                let fine = used == room || allowed.contains(&used) || used.is_empty();
+                assert!(fine, "{name}:{}: `{room}` may not use `{used}`", number + 1);
+            }
+        }
+    });
+}
+
+#[test]
+fn rooms_of_the_service_use_only_those_below_them() {
+    each_source(|name, source| {
+        let Some(inside) = name.strip_prefix("http/").filter(|inside| *inside != "mod.rs") else {
+            return;
+        };
+        let room = inside.split(['/', '.']).next().unwrap();
+        let rule = MAY_USE_IN_HTTP.iter().position(|(known, _)| *known == room);
+        let rule = rule.unwrap_or_else(|| panic!("{name}: a room that no rule names"));
+        let (_, allowed) = MAY_USE_IN_HTTP[rule];
+        let below = |used: &&str| MAY_USE_IN_HTTP[..rule].iter().any(|(known, _)| known == used);
+        assert!(allowed.iter().all(below), "`{room}` is allowed what stands above it");
+        for (number, line) in source.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            for used in code.split("crate::support::app::").skip(1) {
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                let fine = used == room || allowed.contains(&used);
+                assert!(fine, "{name}:{}: `{room}` may not use `{used}`", number + 1);
+            }
+        }
+    });
+}
+
+/// Who wants the library without the service must not meet its crates.
+#[test]
+fn the_crates_of_the_service_stay_in_its_room() {
+    each_source(|name, source| {
+        if name.starts_with("http/") {
+            return;
+        }
+        for (number, line) in source.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            for service in ["axum", "hyper", "tokio", "tower", "utoipa"] {
+                let used =
+                    code.contains(&format!("{service}::")) || code.contains(&format!("{service}_"));
+                assert!(!used, "{name}:{}: {service} belongs to `http`", number + 1);
+            }
+        }
+    });
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    each_source(|name, source| {
+        if !UNSAFE.iter().any(|room| name.starts_with(room)) {
+            assert!(!source.contains("allow(unsafe_code)"), "{name} lets itself be unsafe");
+        }
+    });
+}
+
+#[test]
+fn files_are_short_and_say_what_they_are() {
+    each_source(|name, source| {
+        let lines = source.lines().count();
+        assert!(lines <= 400, "{name} has {lines} lines: split it by meaning");
+        assert!(source.starts_with("//!"), "{name} does not open with what it is");
+    });
+}
