@@ -333,9 +333,6 @@ pub use cost::Cost;
 pub use cost::Formula;
 pub use measure::Measure;
 
-#[cfg(feature = "http")]
-pub(crate) use names::edit_distance;
-
 methods! {
     AvgCos => avg_cos,
     Sif => sif::weighted,
