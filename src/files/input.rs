@@ -23,6 +23,9 @@ use super::compression::Unpacked;
 /// Bytes asked of the system at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// Longest line of running text or of a table of counts.
+const LINE_BYTES: usize = 16 << 20;
+
 /// A file, or bytes in memory that stand for one.
 pub struct Input {
     path: PathBuf,
@@ -151,6 +154,11 @@ impl Input {
         self.lines = self.lines.saturating_add(1);
         self.consume(found.bytes + usize::from(found.delimited));
         Ok(Some(without_return(&self.buffer[from..from + found.bytes])))
+    }
+
+    /// The next line of running text or of a table, at most 16 MiB long.
+    pub fn read_line(&mut self) -> Result<Option<&[u8]>, ReadError> {
+        self.read_line_bounded(LINE_BYTES)
     }
 
     /// The line that [`read_line_bounded`](Self::read_line_bounded) would hand over, not taken.

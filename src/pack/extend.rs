@@ -19,11 +19,9 @@ use crate::model::format::PREFIX;
 use crate::model::target::clash;
 use crate::model::update::Update;
 use crate::model::writer::Draft;
+use crate::model::writer::Written;
 use crate::pack::PackError;
 use crate::pack::readers::input::Input;
-
-/// Longest line of a file of sentences; a longer one is an error that names it.
-const LINE_BYTES: usize = 16 << 20;
 
 /// What a model file is to get.
 #[derive(Debug)]
@@ -68,23 +66,17 @@ pub struct Extended {
     /// The sections fitted, each with its settings.
     pub sections: Vec<(&'static str, serde_json::Value)>,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 impl std::fmt::Display for Extended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.path.display())?;
+        writeln!(f, "{}", self.written.path.display())?;
         for (section, settings) in &self.sections {
             writeln!(f, "  {section} {settings}")?;
         }
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }
 
@@ -135,13 +127,7 @@ pub fn extend(options: &ExtendOptions) -> Result<Extended, PackError> {
     let settings = |fitted: &Fitted| {
         (fitted.section, serde_json::from_str(&fitted.settings).unwrap_or_default())
     };
-    Ok(Extended {
-        sections: fitted.iter().map(settings).collect(),
-        path: written.path,
-        bytes: written.bytes,
-        fingerprint: written.fingerprint,
-        digest: written.digest,
-    })
+    Ok(Extended { sections: fitted.iter().map(settings).collect(), written })
 }
 
 /// Every section asked for.
@@ -166,7 +152,7 @@ fn each_sentence(
     let progress = Progress::bytes(step);
     let mut input = Input::open(path)?;
     input.skip_byte_order_mark()?;
-    while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+    while let Some(line) = input.read_line()? {
         let sentence = String::from_utf8_lossy(line);
         if !sentence.trim().is_empty() {
             see(&sentence);

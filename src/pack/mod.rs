@@ -115,19 +115,18 @@ pub struct Packed {
     /// Words with a count above zero.
     pub counted_words: u64,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 impl std::fmt::Display for Packed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.path.display())?;
-        writeln!(f, "  {} words × {} dimensions, {} bytes", self.words, self.dims, self.bytes)?;
+        writeln!(f, "{}", self.written.path.display())?;
+        writeln!(
+            f,
+            "  {} words × {} dimensions, {} bytes",
+            self.words, self.dims, self.written.bytes
+        )?;
         if self.counted_words > 0 {
             writeln!(f, "  {} words with a count", self.counted_words)?;
         }
@@ -142,8 +141,7 @@ impl std::fmt::Display for Packed {
         for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
             writeln!(f, "  {count} {what}")?;
         }
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }
 
@@ -238,7 +236,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         read_buckets(reader.as_mut(), &mut buckets, directory)?;
         push_subword(&mut draft, rule, &mut buckets).map_err(&spooled)?;
     }
-    let Written { path, bytes, fingerprint, digest } = draft.write(&options.output)?;
+    let written = draft.write(&options.output)?;
     let occurrences = counts.occurrences.as_deref().unwrap_or_default();
     Ok(Packed {
         words: words.len() as u64,
@@ -246,10 +244,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         left_out,
         skipped_count_lines: counts.skipped_lines,
         counted_words: occurrences.iter().filter(|&&count| count > 0).count() as u64,
-        path,
-        bytes,
-        fingerprint,
-        digest,
+        written,
     })
 }
 

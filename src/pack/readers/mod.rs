@@ -27,6 +27,8 @@ pub use crate::files::Place;
 pub use crate::files::ReadError;
 pub use crate::files::input;
 
+use crate::model::format::Limits;
+
 /// Upper bounds that hold for every format, whatever its header says.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
@@ -39,8 +41,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The limits that `cognate pack` applies.
-    pub const DEFAULT: Self = Self { words: 5_000_000, dims: 4096, word_bytes: 1024 };
+    /// As much as a model file may hold.
+    pub const DEFAULT: Self = Self {
+        words: Limits::DEFAULT.words,
+        dims: Limits::DEFAULT.dims as usize,
+        word_bytes: 1024,
+    };
 }
 
 /// A stream of words and their vectors.
