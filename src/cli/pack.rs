@@ -26,7 +26,7 @@ use crate::pack::intake::BadUtf8;
 use crate::pack::intake::Flawed;
 use crate::pack::intake::Policy;
 use crate::pack::readers::Budget;
-use crate::pack::readers::format::Format;
+use crate::pack::readers::Format;
 use crate::pack::readers::format::Source;
 use crate::pack::transform::Changes;
 use crate::pack::transform::Cut;
@@ -165,7 +165,8 @@ enum UnknownKind {
 
 /// The formats, listed in help and in the message about an unknown one.
 fn format_names() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+    let names = Format::ALL.iter().map(|format| format.name());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
 }
 
 /// Longest hash vector: products of vectors as long as that are still finite.
