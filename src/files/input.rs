@@ -216,16 +216,24 @@ impl Input {
                 self.consume(buffered.min(usize::try_from(wanted).unwrap_or(usize::MAX)));
                 continue;
             }
-            let seekable = self.bytes_left().is_some_and(|left| wanted <= left);
-            if seekable && self.source.seek_over(wanted).map_err(|e| self.failed(e))? {
-                self.position = target;
-            } else if !self.fill()? {
+            if !self.fill()? {
                 let found = self.position - from;
                 let problem = format!("expected {count} bytes to pass over, found {found}");
                 return Err(self.malformed(Place::Byte(from), problem));
             }
         }
         Ok(())
+    }
+
+    /// BLAKE3 of the file as it is stored, in hexadecimal. What was not read yet is read for it, so
+    /// that nothing can be read afterwards.
+    pub fn digest(&mut self) -> Result<String, ReadError> {
+        let digest = self.source.digest();
+        (self.start, self.end, self.ended) = (0, 0, true);
+        match digest {
+            Ok(digest) => Ok(digest.to_hex().to_string()),
+            Err(source) => Err(ReadError::Io { path: self.path.clone(), source }),
+        }
     }
 
     /// An error in the bytes of this file.

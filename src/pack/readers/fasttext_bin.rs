@@ -156,6 +156,10 @@ impl VectorReader for FastTextReader {
         Place::Byte(self.place)
     }
 
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.scan.source().digest()
+    }
+
     fn progress(&self) -> (u64, u64) {
         let buckets = self.ngrams.map_or(0, |rule| rule.buckets);
         let row = self.row_bytes();

@@ -146,6 +146,10 @@ impl VectorReader for FinalfusionReader {
         Place::Byte(self.place)
     }
 
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.scan.source().digest()
+    }
+
     fn progress(&self) -> (u64, u64) {
         let row = self.row_bytes();
         let all = self.vocabulary.words + self.buckets();

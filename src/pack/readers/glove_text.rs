@@ -103,6 +103,10 @@ impl VectorReader for GloveTextReader {
         self.rows.place()
     }
 
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.rows.input.digest()
+    }
+
     fn progress(&self) -> (u64, u64) {
         self.rows.input.progress()
     }

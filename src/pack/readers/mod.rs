@@ -136,6 +136,10 @@ pub trait VectorReader {
     /// Where the row last read began.
     fn place(&self) -> Place;
 
+    /// BLAKE3 of the file that the rows stand in, in hexadecimal. What was not read yet is read for
+    /// it, so that no row can be asked for afterwards.
+    fn digest(&mut self) -> Result<String, ReadError>;
+
     /// Bytes consumed so far and in all, for the progress bar.
     fn progress(&self) -> (u64, u64);
 

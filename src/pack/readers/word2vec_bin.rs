@@ -100,6 +100,10 @@ impl VectorReader for Word2VecBinReader {
         Place::Byte(self.began)
     }
 
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.input.digest()
+    }
+
     fn progress(&self) -> (u64, u64) {
         self.input.progress()
     }

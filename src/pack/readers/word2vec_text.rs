@@ -70,6 +70,10 @@ impl VectorReader for Word2VecTextReader {
         self.rows.place()
     }
 
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.rows.input.digest()
+    }
+
     fn progress(&self) -> (u64, u64) {
         self.rows.input.progress()
     }

@@ -182,6 +182,10 @@ impl VectorReader for Model2VecReader {
         Place::Byte(self.place)
     }
 
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.tensors.digest()
+    }
+
     fn progress(&self) -> (u64, u64) {
         let row = self.embeddings.dims as u64 * self.embeddings.number_bytes();
         (self.next as u64 * row, self.words.len() as u64 * row)
