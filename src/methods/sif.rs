@@ -89,7 +89,7 @@ pub mod pca {
             return Ok(Err(reason));
         }
         let Some(section) = stored::section(model, SECTION) else {
-            let remedy = "add them with `cognate pack MODEL --components FILE -o OUT`";
+            let remedy = "add them with `cognate fit MODEL --components FILE`";
             return unavailable("the model has no components", remedy);
         };
         let dims = model.vectors().dims() as u64;

@@ -82,7 +82,7 @@ pub fn load(model: &Model) -> Loaded {
         return Ok(Err(reason));
     }
     let Some(section) = stored::section(model, SECTION) else {
-        let remedy = "add them with `cognate pack MODEL --components FILE -o OUT`";
+        let remedy = "add them with `cognate fit MODEL --components FILE`";
         return unavailable("the model has no components", remedy);
     };
     let a = section.settings::<Settings>()?.a;

@@ -7,7 +7,6 @@
 
 pub mod counts;
 mod describe;
-pub mod extend;
 pub mod intake;
 mod matrix;
 mod quantise;
@@ -15,14 +14,15 @@ pub mod readers;
 mod spool;
 pub mod transform;
 
+use std::fs::File;
 use std::io;
+use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
 use crate::files::progress::Progress;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::methods::Unfittable;
 use crate::model::Counts;
 use crate::model::Frequency;
 use crate::model::LONGEST;
@@ -30,6 +30,7 @@ use crate::model::ModelError;
 use crate::model::Unknown;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
+use crate::model::format::PREFIX;
 use crate::model::target::Target;
 use crate::model::target::clash;
 use crate::model::target::directory_of;
@@ -184,9 +185,6 @@ pub enum PackError {
     /// Options that contradict each other or the input.
     #[error("{0}")]
     Options(String),
-    /// A method found nothing to be fitted to.
-    #[error(transparent)]
-    Fit(#[from] Unfittable),
     /// The model could not be read or written.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -203,6 +201,14 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     let sources = options.source.files();
     let read = sources.iter().chain(&options.counts).chain(&options.corpus);
     if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
+        return Err(PackError::Options(problem));
+    }
+    if is_model(&options.source.path) {
+        let problem = format!(
+            "{}: a cognate model already; `cognate fit` adds components and a universe to it, and \
+             other models are packed from the vectors that it was packed from",
+            options.source.path.display()
+        );
         return Err(PackError::Options(problem));
     }
     let target = Target::of(&options.output).map_err(|source| ModelError::Io {
@@ -262,6 +268,33 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         counted_words: occurrences.iter().filter(|&&count| count > 0).count() as u64,
         written,
     })
+}
+
+/// Whether a file says of itself that it is a cognate model, of whatever version and however
+/// damaged.
+fn is_model(path: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Header {
+        #[serde(rename = "__metadata__")]
+        metadata: Metadata,
+    }
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        format: String,
+    }
+    if !path.is_file() {
+        return false;
+    }
+    let header = || {
+        let mut file = File::open(path).ok()?;
+        let mut prefix = [0; PREFIX as usize];
+        file.read_exact(&mut prefix).ok()?;
+        let length = u64::from_le_bytes(prefix);
+        let mut json = Vec::new();
+        file.take(length.min(Limits::DEFAULT.header_bytes)).read_to_end(&mut json).ok()?;
+        serde_json::from_slice::<Header>(&json).ok()
+    };
+    header().is_some_and(|header| header.metadata.format.starts_with("cognate/"))
 }
 
 /// Adds the rows of the n-gram table, of which there are none where words come in pieces.
