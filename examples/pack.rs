@@ -2,7 +2,8 @@
 
 use cognate::pack::counts::Documents;
 use cognate::pack::intake::{BadUtf8, Flawed, Policy};
-use cognate::pack::readers::format::{Format, Source};
+use cognate::pack::readers::Format;
+use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
 use cognate::pack::{PackOptions, UnknownChoice};
 use cognate::{Engine, Query};

@@ -13,8 +13,8 @@ cargo run --locked --release --quiet -- pack "$vectors/vectors.safetensors" \
     --unknown fallback --hash-norm 0.9128 --frequency in-norm --auto-method blend \
     --licence "CC BY-SA 3.0 (Wikipedia text), Apache-2.0 (all-MiniLM-L6-v2), PDDL 1.0 (GloVe word list), MIT (Wikipedia counts); see models/README.md" \
     -o models/default.safetensors
-cargo run --locked --release --quiet -- pack models/default.safetensors \
-    --components "$sentences" --universe axes:128 -o models/default.safetensors
+cargo run --locked --release --quiet -- fit models/default.safetensors \
+    --components "$sentences" --universe axes:128
 couples=$(mktemp -d)
 trap 'rm -r "$couples"' EXIT
 cargo run --locked --release --quiet -- pairs text "$sentences" \

@@ -16,6 +16,7 @@
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
 //! | [`pack`] | foreign vectors and counts become a model file |
+//! | [`fit`] | a model file gets what methods fit to it |
 //! | [`train`] | what methods learn from texts, and how a run goes on after a crash |
 //! | [`inspect`] | what is inside a model file |
 //! | [`pairs`] | labelled couples of texts, made from text that nobody labelled |
@@ -23,7 +24,7 @@
 //! | [`http`] | the service: routes, limits, admission, reload; the only room with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand |
 //!
-//! `pack`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not use one
+//! `pack`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not use one
 //! another. A test reads the imports of every file and holds them to this order.
 //!
 //! [`Engine`], [`Query`], [`Method`] and [`Measure`] are all that most programs need:
@@ -48,6 +49,7 @@ pub mod engine;
 #[cfg(feature = "eval")]
 pub mod eval;
 pub mod files;
+pub mod fit;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod inspect;

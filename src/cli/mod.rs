@@ -5,6 +5,7 @@
 
 mod choices;
 mod eval;
+mod fit;
 mod healthcheck;
 mod inspect;
 mod keygen;
@@ -37,8 +38,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Convert word vectors and counts into a model file, or extend a model file
+    /// Convert word vectors and counts into a model file
     Pack(Box<pack::PackArgs>),
+    /// Fit to a model file what some methods need, and store it there
+    Fit(fit::FitArgs),
     /// Start the HTTP service
     Serve(serve::ServeArgs),
     /// Check whether a running service is ready: exit code 0 if it is, 1 if not
@@ -113,6 +116,7 @@ pub fn run() -> Result<(), Failure> {
     sigbus::ignore_file_size_signal()?;
     match Cli::parse().command {
         Command::Pack(args) => pack::run(*args),
+        Command::Fit(args) => fit::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Healthcheck(args) => healthcheck::run(args),
         Command::Keygen(args) => keygen::run(args),

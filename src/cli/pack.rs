@@ -19,61 +19,23 @@ use crate::pack::PackError;
 use crate::pack::PackOptions;
 use crate::pack::UnknownChoice;
 use crate::pack::counts::Documents;
-use crate::pack::extend;
-use crate::pack::extend::ExtendOptions;
-use crate::pack::extend::UniverseChoice;
 use crate::pack::intake::BadUtf8;
 use crate::pack::intake::Flawed;
 use crate::pack::intake::Policy;
 use crate::pack::readers::Budget;
-use crate::pack::readers::format::Format;
+use crate::pack::readers::Format;
 use crate::pack::readers::format::Source;
 use crate::pack::transform::Changes;
 use crate::pack::transform::Cut;
 use crate::text::Normalisation;
 
-/// Flags that say how foreign vectors become a model, and so have no say over one.
-const OF_VECTORS: [&str; 22] = [
-    "format",
-    "vocabulary",
-    "tensor",
-    "words",
-    "dims",
-    "cut",
-    "dtype",
-    "normalisation",
-    "lower",
-    "unknown",
-    "hash_norm",
-    "abtt",
-    "unit_norm",
-    "frequency",
-    "counts",
-    "corpus",
-    "documents",
-    "duplicates",
-    "non_finite",
-    "utf8",
-    "licence",
-    "auto_method",
-];
-
 #[derive(Debug, Args)]
 pub(super) struct PackArgs {
-    /// File with word vectors, a model2vec folder, or a cognate model to be extended; .gz and
-    /// .zst are read directly
+    /// File with word vectors, or a model2vec folder; .gz and .zst are read directly
     input: PathBuf,
     /// Model file to write
     #[arg(short, long)]
     output: PathBuf,
-    /// Sentences, one a line, to fit the components of sif-pca and usif on; the input must be a
-    /// cognate model, and keeps all else
-    #[arg(long, value_name = "FILE", conflicts_with_all = OF_VECTORS)]
-    components: Option<PathBuf>,
-    /// Fixed universe of fbow-jaccard to make of the vocabulary, as axes:K or centroids:K; the
-    /// input must be a cognate model, and keeps all else
-    #[arg(long, value_name = "KIND:K", conflicts_with_all = OF_VECTORS)]
-    universe: Option<UniverseChoice>,
     /// Format of the input [default: told by its name and first bytes]
     #[arg(long, value_parser = format_names())]
     format: Option<Format>,
@@ -165,7 +127,8 @@ enum UnknownKind {
 
 /// The formats, listed in help and in the message about an unknown one.
 fn format_names() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+    let names = Format::ALL.iter().map(|format| format.name());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
 }
 
 /// Longest hash vector: products of vectors as long as that are still finite.
@@ -226,26 +189,9 @@ impl PackArgs {
 
 pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
     let as_json = args.json;
-    let is_model = extend::is_model(&args.input);
-    let extends = args.components.is_some() || args.universe.is_some();
-    if extends && args.input.exists() && !is_model {
-        return Err(usage(
-            "--components and --universe: the input must be a cognate model; pack the vectors \
-             first, then pack the model with them",
-        ));
-    }
-    if is_model || extends {
-        let (input, output) = (args.input, args.output);
-        let (components, universe) = (args.components, args.universe);
-        let options = ExtendOptions { input, output, components, universe };
-        return show(&extend::extend(&options).map_err(pack_failure)?, as_json);
-    }
-    show(&pack::pack(&args.options()?).map_err(pack_failure)?, as_json)
-}
-
-fn pack_failure(error: PackError) -> Failure {
-    match error {
+    let failure = |error: PackError| match error {
         PackError::Options(problem) => usage(problem),
         other => other.into(),
-    }
+    };
+    show(&pack::pack(&args.options()?).map_err(failure)?, as_json)
 }

@@ -1,7 +1,9 @@
-//! The same work done for many items on every core; the outcome does not depend on how many.
+//! The same work for many items on every core; the outcome does not depend on how many.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
 
 use crate::files::progress::Progress;
 
@@ -12,33 +14,14 @@ pub(super) fn map<T: Sync, R: Send>(
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
     let progress = Progress::count(step);
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let share = || {
-        let mut made = Vec::new();
-        while let Some((place, item)) = {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            items.get(place).map(|item| (place, item))
-        } {
-            made.push((place, work(item)));
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            progress.at(done as u64, items.len() as u64);
-        }
-        made
+    let done = AtomicU64::new(0);
+    let counted = |item: &T| {
+        let result = work(item);
+        progress.at(done.fetch_add(1, Ordering::Relaxed) + 1, items.len() as u64);
+        result
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let mut made = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
-        let mut made = share();
-        for other in others {
-            match other.join() {
-                Ok(more) => made.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        made
-    });
-    made.sort_unstable_by_key(|(place, _)| *place);
-    made.into_iter().map(|(_, result)| result).collect()
+    // Items take milliseconds and differ widely, so each can be taken by an idle thread.
+    items.par_iter().with_max_len(1).map(counted).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Which figures of a report stand in which table, for the terminal and for the page.
 
+use indicatif::HumanCount;
+
 use crate::eval::combination::Combination;
 use crate::eval::combination::Weight;
 use crate::eval::pairs::PairFile;
@@ -24,7 +26,7 @@ pub fn terminal(report: &Report) -> String {
         "model {} ({}), {} words × {} dimensions; baseline {}\n\n",
         model.name,
         model.fingerprint,
-        grouped(model.words),
+        HumanCount(model.words as u64),
         model.dims,
         report.baseline
     );
@@ -162,8 +164,8 @@ fn pairs(file: &PairFile, rule: &str) -> Table {
         title: format!(
             "{}: {} pairs, {} related",
             file.name,
-            grouped(file.pairs),
-            grouped(file.related)
+            HumanCount(file.pairs as u64),
+            HumanCount(file.related as u64)
         ),
         stub: "method",
         columns: vec![
@@ -226,7 +228,7 @@ fn ranking(file: &RankingFile, at: &[usize], judged: &str) -> Table {
             file.name,
             file.counted,
             file.queries,
-            grouped(file.candidates)
+            HumanCount(file.candidates as u64)
         ),
         stub: "method",
         columns,
@@ -254,17 +256,4 @@ fn combination(combination: &Combination) -> Table {
 pub(super) fn short_name(subtask: &Subtask) -> &str {
     let year = subtask.year.map(|year| format!("{year}.")).unwrap_or_default();
     subtask.name.strip_prefix(&year).unwrap_or(&subtask.name)
-}
-
-/// A number with a comma every three digits.
-pub(super) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

@@ -12,7 +12,6 @@ use std::io::ErrorKind;
 use std::io::Read;
 use std::io::Result;
 use std::io::Seek;
-use std::io::SeekFrom;
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::BlockDecodingStrategy;
@@ -25,11 +24,15 @@ use ruzstd::decoding::errors::ReadFrameHeaderError;
 /// The format asks every reader for 8 MiB, and `zstd` up to `-19` stays below that.
 const ZSTD_WINDOW_BYTES: u64 = 8 << 20;
 
-/// Bytes as they lie on disk or in memory, with a count of how many were taken.
+/// Bytes read at a time for the digest alone.
+const REST_BYTES: usize = 256 << 10;
+
+/// Bytes as they lie on disk or in memory, with a count and the digest of those taken.
 #[derive(Debug)]
 pub(super) struct Stored {
     place: Storage,
     taken: u64,
+    hasher: Box<blake3::Hasher>,
 }
 
 #[derive(Debug)]
@@ -40,17 +43,24 @@ enum Storage {
 
 impl Stored {
     pub(super) fn file(file: File) -> Self {
-        Self { place: Storage::File(file), taken: 0 }
+        Self::at(Storage::File(file))
     }
 
     pub(super) fn memory(bytes: Vec<u8>) -> Self {
-        Self { place: Storage::Memory(Cursor::new(bytes)), taken: 0 }
+        Self::at(Storage::Memory(Cursor::new(bytes)))
     }
 
-    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+    fn at(place: Storage) -> Self {
+        Self { place, taken: 0, hasher: Box::default() }
+    }
+
+    /// Begins again.
+    fn rewind(&mut self) -> Result<()> {
+        self.taken = 0;
+        self.hasher.reset();
         match &mut self.place {
-            Storage::File(file) => file.seek(to),
-            Storage::Memory(bytes) => bytes.seek(to),
+            Storage::File(file) => file.rewind(),
+            Storage::Memory(bytes) => bytes.rewind(),
         }
     }
 }
@@ -62,6 +72,7 @@ impl Read for Stored {
             Storage::Memory(bytes) => bytes.read(out)?,
         };
         self.taken = self.taken.saturating_add(read as u64);
+        self.hasher.update(out.get(..read).unwrap_or_default());
         Ok(read)
     }
 }
@@ -86,8 +97,7 @@ impl Unpacked {
                 Err(error) => return Err(error),
             }
         }
-        stored.seek(SeekFrom::Start(0))?;
-        stored.taken = 0;
+        stored.rewind()?;
         Ok(match magic {
             [0x1f, 0x8b, 0x08, _] => {
                 Self::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(stored))))
@@ -119,14 +129,22 @@ impl Unpacked {
         stored.taken.saturating_sub(buffered as u64)
     }
 
-    /// Passes over bytes without reading them; `false` where unpacking makes that impossible.
-    pub(super) fn seek_over(&mut self, bytes: u64) -> Result<bool> {
-        let (Self::Plain(stored), Ok(distance)) = (self, i64::try_from(bytes)) else {
-            return Ok(false);
+    /// BLAKE3 of all stored bytes. Those that were not read yet are read, and are lost.
+    pub(super) fn digest(&mut self) -> Result<blake3::Hash> {
+        let stored = match self {
+            Self::Plain(stored) => stored,
+            Self::Gzip(gzip) => gzip.get_mut().get_mut(),
+            Self::Zstd(zstd) => zstd.stored.get_mut(),
         };
-        stored.seek(SeekFrom::Current(distance))?;
-        stored.taken = stored.taken.saturating_add(bytes);
-        Ok(true)
+        let mut rest = vec![0; REST_BYTES];
+        loop {
+            match stored.read(&mut rest) {
+                Ok(0) => return Ok(stored.hasher.finalize()),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 

@@ -23,6 +23,9 @@ use super::compression::Unpacked;
 /// Bytes asked of the system at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// Longest line of running text or of a table of counts.
+const LINE_BYTES: usize = 16 << 20;
+
 /// A file, or bytes in memory that stand for one.
 pub struct Input {
     path: PathBuf,
@@ -153,6 +156,11 @@ impl Input {
         Ok(Some(without_return(&self.buffer[from..from + found.bytes])))
     }
 
+    /// The next line of running text or of a table, at most 16 MiB long.
+    pub fn read_line(&mut self) -> Result<Option<&[u8]>, ReadError> {
+        self.read_line_bounded(LINE_BYTES)
+    }
+
     /// The line that [`read_line_bounded`](Self::read_line_bounded) would hand over, not taken.
     /// `None` also where the line is longer than `limit`.
     pub fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
@@ -208,16 +216,24 @@ impl Input {
                 self.consume(buffered.min(usize::try_from(wanted).unwrap_or(usize::MAX)));
                 continue;
             }
-            let seekable = self.bytes_left().is_some_and(|left| wanted <= left);
-            if seekable && self.source.seek_over(wanted).map_err(|e| self.failed(e))? {
-                self.position = target;
-            } else if !self.fill()? {
+            if !self.fill()? {
                 let found = self.position - from;
                 let problem = format!("expected {count} bytes to pass over, found {found}");
                 return Err(self.malformed(Place::Byte(from), problem));
             }
         }
         Ok(())
+    }
+
+    /// BLAKE3 of the file as it is stored, in hexadecimal. What was not read yet is read for it, so
+    /// that nothing can be read afterwards.
+    pub fn digest(&mut self) -> Result<String, ReadError> {
+        let digest = self.source.digest();
+        (self.start, self.end, self.ended) = (0, 0, true);
+        match digest {
+            Ok(digest) => Ok(digest.to_hex().to_string()),
+            Err(source) => Err(ReadError::Io { path: self.path.clone(), source }),
+        }
     }
 
     /// An error in the bytes of this file.

@@ -148,6 +148,27 @@ fn bytes_are_passed_over_in_plain_and_in_packed_files() {
     }
 }
 
+/// Whether nothing was read, a part, passed over or all: the digest is that of the stored bytes.
+#[test]
+fn a_file_has_one_digest_however_much_of_it_was_read() {
+    let text: Vec<u8> = (0..1_000_000_u32).map(|at| (at % 251) as u8).collect();
+    for stored in [text.clone(), gzip(&text), zstd(&text)] {
+        let expected = blake3::hash(&stored).to_hex();
+        let uses: [fn(&mut Input); 4] = [
+            |_| {},
+            |input| assert_eq!(input.read_exact(300_000, "a part").unwrap().len(), 300_000),
+            |input| input.skip(700_000).unwrap(),
+            |input| input.skip(1_000_000).unwrap(),
+        ];
+        for used in uses {
+            let mut input = bytes(&stored);
+            used(&mut input);
+            assert_eq!(input.digest().unwrap(), expected.as_str());
+            assert!(input.peek(1).unwrap().is_empty(), "nothing is left to read");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn lines_come_back_as_they_were_split(

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use indicatif::HumanCount;
+
 use crate::inspect::Inspection;
 use crate::inspect::TextView;
 use crate::inspect::WordView;
@@ -15,16 +17,16 @@ impl fmt::Display for Inspection {
         writeln!(
             f,
             "  vectors        {} words × {} dimensions, {}, {megabytes:.1} MB",
-            grouped(self.words as u64),
+            HumanCount(self.words as u64),
             self.dims,
             self.dtype.name(),
         )?;
         match self.corpus_tokens {
             Some(tokens) => {
-                let words = grouped(self.counted_words as u64);
-                write!(f, "  counts         {words} words in {} tokens", grouped(tokens))?;
+                let words = HumanCount(self.counted_words as u64);
+                write!(f, "  counts         {words} words in {} tokens", HumanCount(tokens))?;
                 match self.corpus_documents {
-                    Some(documents) => writeln!(f, ", {} documents", grouped(documents))?,
+                    Some(documents) => writeln!(f, ", {} documents", HumanCount(documents))?,
                     None => writeln!(f)?,
                 }
             }
@@ -90,30 +92,4 @@ impl fmt::Display for WordView {
 /// Settings as JSON on one line.
 fn one_line(settings: &impl serde::Serialize) -> String {
     serde_json::to_string(settings).unwrap_or_default()
-}
-
-/// A number with a comma every three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn numbers_are_grouped() {
-        let table = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
-        for (number, expected) in table {
-            assert_eq!(grouped(number), expected);
-        }
-    }
 }

@@ -41,9 +41,6 @@ pub use scorer::Scorer;
 pub use scorer::Scratch;
 pub use scorer::Shares;
 
-#[cfg(feature = "http")]
-pub(crate) use names::edit_distance;
-
 use crate::model::Model;
 use crate::model::ModelError;
 

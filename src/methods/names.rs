@@ -1,5 +1,7 @@
 //! Names of methods as people write them: any case, `_` for `-`, and the names of other tools.
 
+use strsim::levenshtein;
+
 use crate::methods::Method;
 
 /// Other names that requests may use.
@@ -27,7 +29,7 @@ impl Method {
     pub fn nearest(name: &str) -> [&'static str; 3] {
         let wanted = canonical(name);
         let mut names: Vec<&'static str> = Self::ALL.iter().map(|method| method.name()).collect();
-        names.sort_by_key(|known| edit_distance(&wanted, known));
+        names.sort_by_key(|known| levenshtein(&wanted, known));
         let mut nearest = names.into_iter().chain(std::iter::repeat(""));
         std::array::from_fn(|_| nearest.next().unwrap_or(""))
     }
@@ -39,21 +41,6 @@ fn canonical(name: &str) -> String {
     let plain = short.to_lowercase().replace('_', "-");
     let alias = ALIASES.iter().find(|(alias, _)| *alias == plain);
     alias.map_or(plain, |(_, name)| (*name).to_owned())
-}
-
-/// The fewest insertions, deletions and replacements that turn one word into the other.
-pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &b) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -73,7 +60,6 @@ mod tests {
     fn a_misspelt_name_is_answered_with_near_ones() {
         assert_eq!(Method::nearest("dynamax-jacard")[0], "dynamax-jaccard");
         assert_eq!(Method::nearest("avg_coz")[0], "avg-cos");
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
     }
 
     #[test]

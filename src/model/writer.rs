@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::io::Read;
 use std::io::Seek;
@@ -83,8 +84,8 @@ pub struct Draft<'a> {
     pub tables: Vec<Table<'a>>,
 }
 
-/// What was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What was written. Its text is the last two lines of a report.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Written {
     /// The file, symbolic links resolved.
     pub path: PathBuf,
@@ -94,6 +95,12 @@ pub struct Written {
     pub fingerprint: String,
     /// BLAKE3 of the whole file, to pin it in a configuration.
     pub digest: String,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  fingerprint {}\n  digest {}", self.fingerprint, self.digest)
+    }
 }
 
 impl<'a> Draft<'a> {

@@ -11,9 +11,6 @@ use crate::text;
 use crate::text::Normalisation;
 use crate::text::Tokens;
 
-/// Longest line of a corpus; a longer one is an error that names it.
-const LINE_BYTES: usize = 16 << 20;
-
 /// What separates the documents of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Documents {
@@ -33,7 +30,7 @@ impl Counts {
     ) -> Result<Self, PackError> {
         let mut occurrences = vec![0_u64; vocabulary.len()];
         let (mut tokens, mut smallest, mut skipped) = (0_u64, u64::MAX, 0);
-        while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+        while let Some(line) = input.read_line()? {
             let Some((word, count)) = entry(line) else {
                 skipped += 1;
                 continue;
@@ -78,7 +75,7 @@ impl Counts {
         let mut last_seen = vec![0_u64; vocabulary.len()];
         let (mut tokens_total, mut document, mut open) = (0_u64, 0_u64, false);
         let mut tokens = Tokens::new();
-        while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+        while let Some(line) = input.read_line()? {
             let text = String::from_utf8_lossy(line);
             if text.trim().is_empty() {
                 open = false;

@@ -1,23 +1,22 @@
 //! What a model file says of itself: metadata, counts and the rule for unlisted words.
 
 use std::io;
-use std::path::Path;
 
 use crate::model::Unknown;
 use crate::model::unlisted::SUBWORD_SECTION;
 use crate::model::writer::Draft;
 use crate::pack::PackError;
 use crate::pack::PackOptions;
-use crate::pack::packaged::Packaged;
-use crate::pack::readers::ReadError;
+use crate::pack::matrix::Matrix;
 use crate::pack::readers::Subword;
 
-/// Fills in everything of the metadata that is not a size.
+/// Fills in everything of the metadata that is not a size. `digest` is that of the source.
 pub(crate) fn describe(
     draft: &mut Draft<'_>,
     options: &PackOptions,
     unknown: &Unknown,
     dims: usize,
+    digest: String,
 ) -> Result<(), PackError> {
     let json = |what: &str, text: serde_json::Result<String>| {
         text.map_err(|error| PackError::Options(format!("{what}: {error}")))
@@ -28,7 +27,7 @@ pub(crate) fn describe(
     set("unknown", json("unknown", serde_json::to_string(unknown))?);
     set("frequency", options.frequency.name().to_owned());
     set("created_by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned());
-    set("source_digest", source_digest(&options.source.path)?);
+    set("source_digest", digest);
     if let Some(licence) = &options.licence {
         set("licence", licence.clone());
     }
@@ -42,25 +41,16 @@ pub(crate) fn describe(
 pub(crate) fn push_subword<'a>(
     draft: &mut Draft<'a>,
     rule: Subword,
-    buckets: &'a mut Packaged<'_>,
+    buckets: &'a Matrix<'_>,
 ) -> io::Result<()> {
     let (settings, tables) = match rule {
         Subword::NGrams { min, max, .. } => {
-            let count = buckets.len() as u64;
+            let count = buckets.len();
             let settings = Subword::NGrams { min, max, buckets: count };
-            (settings, buckets.tables("buckets", "scales")?)
+            (settings, buckets.tables("buckets", "scales"))
         }
         Subword::WordPiece { .. } => (rule, Vec::new()),
     };
     draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);
     Ok(())
-}
-
-/// BLAKE3 of the input, or of the vectors in an input folder.
-fn source_digest(path: &Path) -> Result<String, PackError> {
-    let file = if path.is_dir() { path.join("model.safetensors") } else { path.to_owned() };
-    let mut hasher = blake3::Hasher::new();
-    let read = std::fs::File::open(&file).and_then(|source| hasher.update_reader(source).map(drop));
-    read.map_err(|source| ReadError::Io { path: file, source })?;
-    Ok(hasher.finalize().to_hex().to_string())
 }

@@ -1,27 +1,28 @@
 //! `cognate pack`: foreign word vectors and counts become one model file.
 //!
-//! Rows stream from the reader to a nameless file, changes are fitted on them there, and they
-//! stream on into the model; only the vocabulary is held in memory. How formats are read is
+//! The source is read once: its rows stream to a nameless file, changes are fitted on them there,
+//! and they stream on into the model, changed and quantised on the way; only the vocabulary is held
+//! in memory. How formats are read is
 //! `readers`' part, how models are written is the model's.
 
 pub mod counts;
 mod describe;
-pub mod extend;
 pub mod intake;
-mod packaged;
+mod matrix;
 mod quantise;
 pub mod readers;
 mod spool;
 pub mod transform;
 
+use std::fs::File;
 use std::io;
+use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
 use crate::files::progress::Progress;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::methods::Unfittable;
 use crate::model::Counts;
 use crate::model::Frequency;
 use crate::model::LONGEST;
@@ -29,6 +30,7 @@ use crate::model::ModelError;
 use crate::model::Unknown;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
+use crate::model::format::PREFIX;
 use crate::model::target::Target;
 use crate::model::target::clash;
 use crate::model::target::directory_of;
@@ -42,7 +44,7 @@ use crate::pack::describe::push_subword;
 use crate::pack::intake::Intake;
 use crate::pack::intake::LeftOut;
 use crate::pack::intake::Policy;
-use crate::pack::packaged::Packaged;
+use crate::pack::matrix::Matrix;
 use crate::pack::readers::Place;
 use crate::pack::readers::ReadError;
 use crate::pack::readers::Subword;
@@ -50,6 +52,7 @@ use crate::pack::readers::VectorReader;
 use crate::pack::readers::format;
 use crate::pack::readers::format::Source;
 use crate::pack::readers::input::Input;
+use crate::pack::spool::Spool;
 use crate::pack::transform::Changes;
 use crate::pack::transform::Transform;
 use crate::text::Normalisation;
@@ -115,19 +118,18 @@ pub struct Packed {
     /// Words with a count above zero.
     pub counted_words: u64,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 impl std::fmt::Display for Packed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.path.display())?;
-        writeln!(f, "  {} words × {} dimensions, {} bytes", self.words, self.dims, self.bytes)?;
+        writeln!(f, "{}", self.written.path.display())?;
+        writeln!(
+            f,
+            "  {} words × {} dimensions, {} bytes",
+            self.words, self.dims, self.written.bytes
+        )?;
         if self.counted_words > 0 {
             writeln!(f, "  {} words with a count", self.counted_words)?;
         }
@@ -142,8 +144,7 @@ impl std::fmt::Display for Packed {
         for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
             writeln!(f, "  {count} {what}")?;
         }
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }
 
@@ -184,9 +185,6 @@ pub enum PackError {
     /// Options that contradict each other or the input.
     #[error("{0}")]
     Options(String),
-    /// A method found nothing to be fitted to.
-    #[error(transparent)]
-    Fit(#[from] Unfittable),
     /// The model could not be read or written.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -205,6 +203,14 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
         return Err(PackError::Options(problem));
     }
+    if is_model(&options.source.path) {
+        let problem = format!(
+            "{}: a cognate model already; `cognate fit` adds components and a universe to it, and \
+             other models are packed from the vectors that it was packed from",
+            options.source.path.display()
+        );
+        return Err(PackError::Options(problem));
+    }
     let target = Target::of(&options.output).map_err(|source| ModelError::Io {
         path: options.output.clone(),
         action: "write to",
@@ -218,75 +224,98 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     policy.words = policy.words.min(Limits::DEFAULT.words);
     let intake = Intake::read(reader.as_mut(), &policy, directory, &Progress::bytes("reading"))?;
     let Intake { words, mut rows, counts, left_out } = intake;
+    let listed = words.len() as u64;
     if words.is_empty() {
         return Err(PackError::NoRows { path: options.source.path.clone() });
     }
     let tables = VocabularyTables::build(words.iter());
     let counts = gather_counts(options, counts, &tables)?;
-    let transform = Transform::fit(&options.changes, &mut rows).map_err(&spooled)?;
-    let mut vectors = Packaged::create(&transform, options.dtype, directory).map_err(&spooled)?;
-    rows.each(u64::MAX, |row| vectors.push(row)).map_err(&spooled)?;
-    drop(rows);
-    let unknown = policy_for_unknown(options.unknown, reader.as_ref(), &vectors);
-    let mut buckets = Packaged::create(&transform, options.dtype, directory).map_err(&spooled)?;
+    let transform =
+        rows.rows().and_then(|rows| Transform::fit(&options.changes, &rows)).map_err(&spooled)?;
+    let by_format = matches!(options.unknown, UnknownChoice::Format | UnknownChoice::Subword);
+    let rule = reader.subword().filter(|_| by_format);
+    if rule.is_some() {
+        read_buckets(reader.as_mut(), &mut rows, directory)?;
+    }
+    let digest = reader.digest()?;
+    let (vectors, buckets) = rows.rows().map_err(&spooled)?.split_at(listed);
+    let vectors = Matrix::new(vectors, &transform, options.dtype);
+    let buckets = Matrix::new(buckets, &transform, options.dtype);
+    let unknown = match options.unknown {
+        UnknownChoice::Fallback { norm: Some(norm) } => Unknown::Fallback(Fallback::english(norm)),
+        UnknownChoice::Fallback { norm: None } => {
+            let norm = vectors.median_norm_of_rarer_half().map_err(&spooled)?;
+            Unknown::Fallback(Fallback::english(norm))
+        }
+        _ if rule.is_some() => Unknown::Subword,
+        _ => Unknown::Skip,
+    };
     let mut draft = Draft::default();
-    describe(&mut draft, options, &unknown, transform.dims())?;
-    draft.tables.extend(vectors.tables("vectors", "scales").map_err(&spooled)?);
+    describe(&mut draft, options, &unknown, transform.dims(), digest)?;
+    draft.tables.extend(vectors.tables("vectors", "scales"));
     draft.push_vocabulary(&tables);
     draft.push_counts(&counts);
-    if let (Unknown::Subword, Some(rule)) = (&unknown, reader.subword()) {
-        read_buckets(reader.as_mut(), &mut buckets, directory)?;
-        push_subword(&mut draft, rule, &mut buckets).map_err(&spooled)?;
+    if let Some(rule) = rule {
+        push_subword(&mut draft, rule, &buckets).map_err(&spooled)?;
     }
-    let Written { path, bytes, fingerprint, digest } = draft.write(&options.output)?;
+    let written = draft.write(&options.output)?;
     let occurrences = counts.occurrences.as_deref().unwrap_or_default();
     Ok(Packed {
-        words: words.len() as u64,
+        words: listed,
         dims: transform.dims(),
         left_out,
         skipped_count_lines: counts.skipped_lines,
         counted_words: occurrences.iter().filter(|&&count| count > 0).count() as u64,
-        path,
-        bytes,
-        fingerprint,
-        digest,
+        written,
     })
 }
 
-fn policy_for_unknown(
-    choice: UnknownChoice,
-    reader: &dyn VectorReader,
-    vectors: &Packaged<'_>,
-) -> Unknown {
-    match choice {
-        UnknownChoice::Fallback { norm } => {
-            let norm = norm.unwrap_or_else(|| vectors.median_norm_of_rarer_half());
-            Unknown::Fallback(Fallback::english(norm))
-        }
-        UnknownChoice::Format | UnknownChoice::Subword if reader.subword().is_some() => {
-            Unknown::Subword
-        }
-        UnknownChoice::Format | UnknownChoice::Subword | UnknownChoice::Skip => Unknown::Skip,
+/// Whether a file says of itself that it is a cognate model, of whatever version and however
+/// damaged.
+fn is_model(path: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Header {
+        #[serde(rename = "__metadata__")]
+        metadata: Metadata,
     }
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        format: String,
+    }
+    if !path.is_file() {
+        return false;
+    }
+    let header = || {
+        let mut file = File::open(path).ok()?;
+        let mut prefix = [0; PREFIX as usize];
+        file.read_exact(&mut prefix).ok()?;
+        let length = u64::from_le_bytes(prefix);
+        let mut json = Vec::new();
+        file.take(length.min(Limits::DEFAULT.header_bytes)).read_to_end(&mut json).ok()?;
+        serde_json::from_slice::<Header>(&json).ok()
+    };
+    header().is_some_and(|header| header.metadata.format.starts_with("cognate/"))
 }
 
-/// Takes in the rows of the n-gram table, of which there are none where words come in pieces.
+/// Adds the rows of the n-gram table, of which there are none where words come in pieces.
 fn read_buckets(
     reader: &mut dyn VectorReader,
-    buckets: &mut Packaged<'_>,
+    rows: &mut Spool,
     directory: &Path,
 ) -> Result<(), PackError> {
     let mut row = vec![0.0; reader.dims()];
-    while reader.next_bucket(&mut row)? {
+    for number in 0_u64.. {
+        if !reader.next_bucket(&mut row)? {
+            break;
+        }
+        let refuse = |problem: String| Err(PackError::Row { place: reader.place(), problem });
         if let Some(value) = row.iter().find(|value| !value.is_finite()) {
-            let problem = format!("n-gram row {} holds {value}", buckets.len());
-            return Err(PackError::Row { place: reader.place(), problem });
+            return refuse(format!("n-gram row {number} holds {value}"));
         }
         if vector::norm(Row::F32(&row)) > LONGEST {
-            let problem = format!("n-gram row {} is longer than {LONGEST:e}", buckets.len());
-            return Err(PackError::Row { place: reader.place(), problem });
+            return refuse(format!("n-gram row {number} is longer than {LONGEST:e}"));
         }
-        buckets.push(&row).map_err(PackError::spool(directory))?;
+        rows.push(&row).map_err(PackError::spool(directory))?;
     }
     Ok(())
 }

@@ -22,11 +22,6 @@ impl Quantiser {
         Self { dtype, scales: Vec::new(), bytes: Vec::new() }
     }
 
-    /// The element type.
-    pub(crate) fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
     /// Writes one row.
     ///
     /// An int8 row's scale maps its largest component to 127, so every word has full resolution

@@ -1,16 +1,14 @@
 //! Rows on their way from a foreign file to a model file, kept on disk, not in memory.
 //!
-//! Some changes (principal components, the scale of a row) need to see all rows before the first
-//! can be written. The file has no name, so that it is gone however the process ends.
+//! How many there are, and what changes are fitted on, is known only when all are read. The file
+//! has no name, so that it is gone however the process ends.
 
 use std::fs::File;
 use std::io;
-use std::io::BufReader;
 use std::io::BufWriter;
-use std::io::Read;
-use std::io::Seek;
-use std::io::SeekFrom;
 use std::io::Write;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::model::disk;
@@ -40,37 +38,56 @@ impl Spool {
         self.out.write_all(bytemuck::cast_slice(row))
     }
 
-    /// Number of rows.
-    pub fn len(&self) -> u64 {
-        self.rows
+    /// The rows that there are now.
+    pub fn rows(&mut self) -> io::Result<Rows<'_>> {
+        self.out.flush()?;
+        Ok(Rows { file: self.out.get_ref(), dims: self.dims, range: 0..self.rows })
     }
+}
 
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
+/// Rows in a spool, one after another, to be read as often as needed.
+#[derive(Debug, Clone)]
+pub struct Rows<'s> {
+    file: &'s File,
+    dims: usize,
+    range: Range<u64>,
+}
 
+impl Rows<'_> {
     /// Numbers a row.
     pub fn dims(&self) -> usize {
         self.dims
     }
 
-    /// Reads the first `most` rows, one after another.
-    pub fn each(
-        &mut self,
-        most: u64,
-        mut use_row: impl FnMut(&[f32]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.out.flush()?;
-        let file = self.out.get_mut();
-        file.seek(SeekFrom::Start(0))?;
-        let mut reader = BufReader::with_capacity(BUFFER, &*file);
-        let mut row = vec![0.0_f32; self.dims];
-        for _ in 0..self.rows.min(most) {
-            reader.read_exact(bytemuck::cast_slice_mut(&mut row))?;
-            use_row(&row)?;
+    /// Number of rows.
+    pub fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// The first `count` rows, or as many as there are, and the others.
+    pub fn split_at(self, count: u64) -> (Self, Self) {
+        let Range { start, end } = self.range;
+        let middle = start.saturating_add(count).min(end);
+        (Self { range: start..middle, ..self }, Self { range: middle..end, ..self })
+    }
+
+    /// Reads the rows. Each may be used up.
+    pub fn each(&self, mut use_row: impl FnMut(&mut [f32]) -> io::Result<()>) -> io::Result<()> {
+        let row_bytes = self.dims.max(1) * size_of::<f32>();
+        let at_once = (BUFFER / row_bytes).max(1);
+        let mut buffer = vec![0.0_f32; at_once * self.dims];
+        for first in self.range.clone().step_by(at_once) {
+            let count = at_once.min((self.range.end - first) as usize);
+            let rows = buffer.get_mut(..count * self.dims).unwrap_or_default();
+            let bytes = bytemuck::cast_slice_mut(rows);
+            self.file.read_exact_at(bytes, first * row_bytes as u64)?;
+            rows.chunks_exact_mut(self.dims.max(1)).try_for_each(&mut use_row)?;
         }
-        self.out.seek(SeekFrom::End(0))?;
         Ok(())
     }
 }
@@ -84,20 +101,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = Spool::create(folder.path(), 3).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
-        for n in 0..1000 {
+        let rows = 2 * (BUFFER / 12) as u64 + 1;
+        for n in 0..rows {
             spool.push(&[n as f32, 0.5, -1.0]).unwrap();
         }
-        for _ in 0..2 {
-            let mut seen = 0;
-            let check = |row: &[f32]| {
-                assert_eq!(row, [seen as f32, 0.5, -1.0]);
-                seen += 1;
+        let seen = |part: &Rows<'_>, first: u64| {
+            let mut next = first;
+            let check = |row: &mut [f32]| {
+                assert_eq!(row, [next as f32, 0.5, -1.0]);
+                row.fill(0.0);
+                next += 1;
                 Ok(())
             };
-            spool.each(700, check).unwrap();
-            assert_eq!(seen, 700);
+            part.each(check).unwrap();
+            next - first
+        };
+        for _ in 0..2 {
+            assert_eq!(seen(&spool.rows().unwrap(), 0), rows);
         }
-        spool.push(&[1000.0, 0.5, -1.0]).unwrap();
-        assert_eq!(spool.len(), 1001);
+        spool.push(&[rows as f32, 0.5, -1.0]).unwrap();
+        let (listed, others) = spool.rows().unwrap().split_at(700);
+        assert_eq!((listed.len(), others.len()), (700, rows + 1 - 700));
+        assert_eq!((seen(&listed, 0), seen(&others, 700)), (700, rows + 1 - 700));
+        let (all, none) = others.split_at(u64::MAX);
+        assert!(none.is_empty() && seen(&none, 0) == 0);
+        assert_eq!(all.len(), rows + 1 - 700);
     }
 }

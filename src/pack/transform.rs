@@ -10,7 +10,7 @@ use crate::kernels::linalg::About;
 use crate::kernels::linalg::Moments;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::pack::spool::Spool;
+use crate::pack::spool::Rows;
 
 /// How rows are cut to fewer dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,13 @@ pub struct Transform {
 
 impl Transform {
     /// Fits `changes` to `rows`.
-    pub fn fit(changes: &Changes, rows: &mut Spool) -> io::Result<Self> {
+    pub fn fit(changes: &Changes, rows: &Rows<'_>) -> io::Result<Self> {
         let mut transform =
             Self { dims: rows.dims(), unit_norm: changes.unit_norm, ..Self::default() };
         if let Some(components) = changes.abtt {
             let mut moments = Moments::new(rows.dims());
-            rows.each(FITTED_ROWS, |row| {
+            let (frequent, _) = rows.clone().split_at(FITTED_ROWS);
+            frequent.each(|row| {
                 moments.add(row);
                 Ok(())
             })?;
@@ -62,11 +63,9 @@ impl Transform {
         }
         if let Some((dims, Cut::Pca)) = changes.dims {
             let mut moments = Moments::new(rows.dims());
-            let mut changed = vec![0.0; rows.dims()];
-            rows.each(u64::MAX, |row| {
-                changed.copy_from_slice(row);
-                transform.remove(&mut changed);
-                moments.add(&changed);
+            rows.each(|row| {
+                transform.remove(row);
+                moments.add(row);
                 Ok(())
             })?;
             // Around the origin, not the mean: products of rows are what methods live from.

@@ -25,9 +25,6 @@ use crate::text;
 use crate::text::Normalisation;
 use crate::text::Tokens;
 
-/// Longest line; a longer one is an error that names it.
-const LINE_BYTES: usize = 16 << 20;
-
 /// What `cognate pairs text` does.
 #[derive(Debug, Clone)]
 pub struct TextOptions {
@@ -136,7 +133,7 @@ impl Maker<'_> {
         // Empty lines since the last that holds something.
         let mut empty = 2_u64;
         while !self.is_done() {
-            let Some(line) = input.read_line_bounded(LINE_BYTES)? else { break };
+            let Some(line) = input.read_line()? else { break };
             let Ok(line) = std::str::from_utf8(line) else {
                 let place = Place::Line(input.lines());
                 return Err(input.malformed(place, "the line is not UTF-8").into());

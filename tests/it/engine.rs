@@ -159,8 +159,8 @@ fn names_lead_to_methods_and_near_ones_are_offered() {
 fn what_the_model_lacks_makes_methods_unavailable_with_a_remedy() {
     let bare = Engine::new(support::tiny_model()).unwrap();
     let remedies = [
-        ("sif-pca", "cognate pack MODEL --components FILE -o OUT"),
-        ("usif", "cognate pack MODEL --components FILE -o OUT"),
+        ("sif-pca", "cognate fit MODEL --components FILE"),
+        ("usif", "cognate fit MODEL --components FILE"),
         ("learned-idf", "cognate train weights"),
     ];
     for (name, remedy) in remedies {

@@ -2,6 +2,8 @@
 
 mod plots;
 
+use indicatif::HumanCount;
+
 use crate::eval::page::plots::Bar;
 use crate::eval::pairs::PairFile;
 use crate::eval::ranking::RankingFile;
@@ -58,7 +60,7 @@ fn begun(title: &str, report: &Report) -> Page {
     let facts = [
         ("model", model.name.clone()),
         ("fingerprint", model.fingerprint.clone()),
-        ("vectors", format!("{} × {}", summary::grouped(model.words), model.dims)),
+        ("vectors", format!("{} × {}", HumanCount(model.words as u64), model.dims)),
         ("methods", report.methods.len().to_string()),
         ("baseline", report.baseline.clone()),
         ("seed", report.seed.to_string()),

@@ -4,6 +4,8 @@
 use std::ffi::OsString;
 use std::fmt;
 
+use strsim::levenshtein;
+
 use crate::http::settings::LIST;
 use crate::http::settings::Setting;
 use crate::http::settings::Settings;
@@ -11,7 +13,6 @@ use crate::http::settings::file;
 use crate::http::settings::rule::VARIABLES;
 use crate::http::settings::rule::Written;
 use crate::http::settings::value::quoted;
-use crate::methods::edit_distance;
 
 /// The variable that names the settings file, and so is no setting.
 pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
@@ -217,7 +218,7 @@ impl Loaded {
     fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
         // Nobody misspells a key into a thousand characters.
         let short: String = said.chars().take(64).collect();
-        let nearest = known.min_by_key(|known| edit_distance(&short, known)).unwrap_or_default();
+        let nearest = known.min_by_key(|known| levenshtein(&short, known)).unwrap_or_default();
         // The other layers are named by what was said.
         let said = match origin {
             Origin::File { .. } => format!("{} is no setting", quoted(said)),

@@ -88,7 +88,7 @@ pub mod pca {
             return Ok(Err(reason));
         }
         let Some(section) = model.section(SECTION) else {
-            let remedy = "add them with `cognate pack MODEL --components FILE -o OUT`";
+            let remedy = "add them with `cognate fit MODEL --components FILE`";
             return unavailable("the model has no components", remedy);
         };
         let dims = model.vectors().dims() as u64;

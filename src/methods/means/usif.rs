@@ -81,7 +81,7 @@ pub fn load(model: &Model) -> Loaded {
         return Ok(Err(reason));
     }
     let Some(section) = model.section(SECTION) else {
-        let remedy = "add them with `cognate pack MODEL --components FILE -o OUT`";
+        let remedy = "add them with `cognate fit MODEL --components FILE`";
         return unavailable("the model has no components", remedy);
     };
     let a = section.parse_settings::<Settings>()?.a;

@@ -66,7 +66,7 @@ const fn products(d: u64) -> u64 {
 /// Needs a universe.
 pub fn load(model: &Model) -> Loaded {
     let Some(section) = model.section(SECTION) else {
-        let remedy = "add one with `cognate pack MODEL --universe axes:100 -o OUT`";
+        let remedy = "add one with `cognate fit MODEL --universe axes:100`";
         return unavailable("the model has no fixed universe", remedy);
     };
     let rows = section.floats_shaped("rows", &[None, Some(model.vectors().dims() as u64)])?;

@@ -17,10 +17,14 @@
 use std::path::Path;
 
 use super::Budget;
+use super::Info;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
 use super::Subword;
 use super::VectorReader;
+use super::format;
 use super::positioned::Scan;
 use super::positioned::Source;
 use crate::model::subword::NGrams;
@@ -34,6 +38,17 @@ const LAST_LOSS: i32 = 4;
 const SMALLEST_ENTRY: u64 = 10;
 /// fastText's default is 6; beyond this the n-grams of one word would take forever to sum up.
 const LONGEST_NGRAM: u32 = 64;
+
+/// How it is called and recognised.
+pub const INFO: Info = Info {
+    name: "fasttext",
+    mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC.to_le_bytes())),
+};
+
+/// Opens a model.
+pub(super) fn open(source: &format::Source) -> Opened {
+    Ok(Box::new(FastTextReader::open(&source.path, source.budget)?))
+}
 
 /// A stream over the words of a binary fastText model.
 #[derive(Debug)]
@@ -139,6 +154,10 @@ impl VectorReader for FastTextReader {
 
     fn place(&self) -> Place {
         Place::Byte(self.place)
+    }
+
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.scan.source().digest()
     }
 
     fn progress(&self) -> (u64, u64) {

@@ -23,17 +23,31 @@ mod chunks;
 use std::path::Path;
 
 use super::Budget;
+use super::Info;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
 use super::Subword;
 use super::VectorReader;
+use super::format;
 use super::positioned::Scan;
 use super::positioned::Source;
 use crate::model::subword::NGrams;
 use chunks::Chunks;
+use chunks::MAGIC;
 use chunks::Matrix;
 use chunks::Parts;
 use chunks::Vocabulary;
+
+/// How it is called and recognised.
+pub const INFO: Info =
+    Info { name: "finalfusion", mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC)) };
+
+/// Opens a file.
+pub(super) fn open(source: &format::Source) -> Opened {
+    Ok(Box::new(FinalfusionReader::open(&source.path, source.budget)?))
+}
 
 /// A stream over the words of a finalfusion file.
 #[derive(Debug)]
@@ -130,6 +144,10 @@ impl VectorReader for FinalfusionReader {
 
     fn place(&self) -> Place {
         Place::Byte(self.place)
+    }
+
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.scan.source().digest()
     }
 
     fn progress(&self) -> (u64, u64) {

@@ -1,4 +1,4 @@
-//! The foreign formats by name, how to tell them apart, and the one place where they are opened.
+//! Which format a file is in, and the one place where it is opened.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,71 +7,26 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::Budget;
+use super::FIRST_BYTES;
+use super::Format;
+use super::Lines;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
-use super::VectorReader;
-use super::fasttext_bin::FastTextReader;
-use super::finalfusion::FinalfusionReader;
 use super::glove_text::GloveTextReader;
 use super::header::HEADER_BYTES;
 use super::header::is_header;
 use super::input::Input;
-use super::matrix::MatrixReader;
-#[cfg(feature = "model2vec")]
-use super::model2vec::Model2VecReader;
-use super::npy;
-use super::safetensors;
+use super::model2vec;
 use super::text_rows::count_numbers;
 use super::text_rows::line_bytes;
-use super::word2vec_bin::Word2VecBinReader;
 use super::word2vec_text::Word2VecTextReader;
 
-/// A foreign format of word vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// word2vec and fastText `.vec`: a header line, then a row a line.
-    Word2VecText,
-    /// word2vec binary: a header line, then words and little-endian floats.
-    Word2VecBin,
-    /// GloVe: a row a line, no header.
-    Glove,
-    /// fastText `.bin`, with its table of character n-grams.
-    FastText,
-    /// NumPy matrix with a vocabulary beside it.
-    Npy,
-    /// safetensors matrix with a vocabulary beside it.
-    Safetensors,
-    /// model2vec folder.
-    Model2Vec,
-    /// finalfusion.
-    Finalfusion,
-}
-
 impl Format {
-    /// Every format, in the order in which help lists them.
-    pub const ALL: [Self; 8] = [
-        Self::Word2VecText,
-        Self::Word2VecBin,
-        Self::Glove,
-        Self::FastText,
-        Self::Npy,
-        Self::Safetensors,
-        Self::Model2Vec,
-        Self::Finalfusion,
-    ];
-
     /// The name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Word2VecText => "word2vec-text",
-            Self::Word2VecBin => "word2vec-bin",
-            Self::Glove => "glove",
-            Self::FastText => "fasttext",
-            Self::Npy => "npy",
-            Self::Safetensors => "safetensors",
-            Self::Model2Vec => "model2vec",
-            Self::Finalfusion => "finalfusion",
-        }
+        self.info().name
     }
 }
 
@@ -83,20 +38,22 @@ impl fmt::Display for Format {
 
 /// A format that nobody here knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a format; known are {known}", known = Format::ALL.map(Format::name).join(", "))]
+#[error("`{0}` is not a format; known are {known}", known = known())]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        let named = Self::ALL.into_iter().find(|format| format.name() == name);
-        named.ok_or_else(|| UnknownFormat(name.to_owned()))
+        let named = Self::ALL.iter().find(|format| format.name() == name);
+        named.copied().ok_or_else(|| UnknownFormat(name.to_owned()))
     }
 }
 
-/// What is read of a model2vec folder: settings, words, rows.
-pub(super) const FOLDER_FILES: [&str; 3] = ["config.json", "tokenizer.json", "model.safetensors"];
+/// The names of all formats.
+fn known() -> String {
+    Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
+}
 
 /// Word vectors to read: where they are and what is known about them.
 #[derive(Debug, Clone)]
@@ -127,7 +84,7 @@ impl Source {
             Some(vocabulary) => files.push(vocabulary.clone()),
             None => files.extend(self.vocabularies()),
         }
-        files.extend(FOLDER_FILES.map(|name| self.path.join(name)));
+        files.extend(model2vec::FILES.map(|name| self.path.join(name)));
         files
     }
 
@@ -137,7 +94,7 @@ impl Source {
     }
 
     /// The words that belong to a matrix.
-    fn words(&self) -> Result<Input, ReadError> {
+    pub(super) fn words(&self) -> Result<Input, ReadError> {
         if let Some(vocabulary) = &self.vocabulary {
             return Input::open(vocabulary);
         }
@@ -156,40 +113,15 @@ impl Source {
 }
 
 /// Opens word vectors of any format.
-pub fn open(source: &Source) -> Result<Box<dyn VectorReader>, ReadError> {
-    let path = &source.path;
-    let budget = source.budget;
-    let format = match source.format {
-        Some(format) => format,
-        None => detect(path)?,
-    };
-    match format {
-        Format::Word2VecText | Format::Glove => text(Input::open(path)?, budget),
-        Format::Word2VecBin => Ok(Box::new(Word2VecBinReader::new(Input::open(path)?, budget)?)),
-        Format::Npy => {
-            let mut input = Input::open(path)?;
-            let shape = npy::find_matrix(&mut input)?;
-            Ok(Box::new(MatrixReader::new(input, source.words()?, shape, budget)?))
-        }
-        Format::Safetensors => {
-            let mut input = Input::open(path)?;
-            let shape = safetensors::find_matrix(&mut input, source.tensor.as_deref())?;
-            Ok(Box::new(MatrixReader::new(input, source.words()?, shape, budget)?))
-        }
-        Format::FastText => Ok(Box::new(FastTextReader::open(path, budget)?)),
-        Format::Finalfusion => Ok(Box::new(FinalfusionReader::open(path, budget)?)),
-        #[cfg(feature = "model2vec")]
-        Format::Model2Vec => Ok(Box::new(Model2VecReader::open(path, budget)?)),
-        #[cfg(not(feature = "model2vec"))]
-        Format::Model2Vec => Err(ReadError::Unsupported {
-            path: path.clone(),
-            problem: "model2vec folders are read by a build with `--features model2vec`".to_owned(),
-        }),
+pub fn open(source: &Source) -> Opened {
+    match source.format {
+        Some(format) => format.open(source),
+        None => detect(&source.path)?.open(source),
     }
 }
 
 /// Opens text with or without header, whichever of the two names it came under.
-pub fn text(mut input: Input, budget: Budget) -> Result<Box<dyn VectorReader>, ReadError> {
+pub fn text(mut input: Input, budget: Budget) -> Opened {
     input.skip_byte_order_mark()?;
     let with_header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
     Ok(match with_header {
@@ -200,21 +132,24 @@ pub fn text(mut input: Input, budget: Budget) -> Result<Box<dyn VectorReader>, R
 
 /// Finds out the format of a file or folder.
 pub fn detect(path: &Path) -> Result<Format, ReadError> {
-    if path.is_dir() {
-        return Ok(Format::Model2Vec);
+    if path.is_dir()
+        && let Some(format) = marked(|mark| matches!(mark, Mark::Folder))
+    {
+        return Ok(format);
     }
     recognise(&mut Input::open(path)?)
 }
 
-/// The format by its first bytes, and only where they leave a choice by the file's name.
+/// The format by its first bytes, and only where they leave a choice by its lines and its name.
 pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
-    let left = input.bytes_left();
-    match *input.peek(9)? {
+    let size = input.bytes_left();
+    let first = input.peek(FIRST_BYTES)?;
+    let by_bytes = |mark: &Mark| matches!(mark, Mark::Bytes(is) if is(first, size));
+    if let Some(format) = marked(by_bytes) {
+        return Ok(format);
+    }
+    match *first {
         [] => return Err(input.malformed(Place::Byte(0), "the file is empty")),
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => return Ok(Format::Npy),
-        [b'F', b'i', b'F', b'u', ..] => return Ok(Format::Finalfusion),
-        // 793712314 as a little-endian number.
-        [0xba, 0x16, 0x4f, 0x2f, ..] => return Ok(Format::FastText),
         [b'P', b'K', 0x03, 0x04, ..] => {
             return Err(input.unsupported("a zip archive (.zip or .npz); unpack it first"));
         }
@@ -223,29 +158,34 @@ pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
                 "a Python pickle; store the vectors with gensim's save_word2vec_format",
             ));
         }
-        [a, b, c, d, e, f, g, h, b'{']
-            if left.is_some_and(|left| u64::from_le_bytes([a, b, c, d, e, f, g, h]) < left) =>
-        {
-            return Ok(Format::Safetensors);
-        }
         _ => {}
     }
-    input.skip_byte_order_mark()?;
-    if input.peek_line(HEADER_BYTES)?.is_some_and(is_header) {
-        input.read_line_bounded(HEADER_BYTES)?;
-        return Ok(match is_row(input)? || named_text(input.path()) {
-            true => Format::Word2VecText,
-            false => Format::Word2VecBin,
-        });
+    let lines = Lines::of(input)?;
+    let by_lines = |mark: &Mark| matches!(mark, Mark::Lines(are) if are(&lines));
+    marked(by_lines).ok_or_else(|| {
+        input.unsupported(format!(
+            "of no known format; known are {}. A fastText .bin from before 2017 has no magic \
+             number and is not read",
+            known()
+        ))
+    })
+}
+
+/// The first format with such a mark.
+fn marked(is: impl Fn(&Mark) -> bool) -> Option<Format> {
+    Format::ALL.iter().copied().find(|format| is(&format.info().mark))
+}
+
+impl Lines {
+    /// Looks at the lines of a file from its beginning.
+    fn of(input: &mut Input) -> Result<Self, ReadError> {
+        input.skip_byte_order_mark()?;
+        let header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
+        if header {
+            input.read_line_bounded(HEADER_BYTES)?;
+        }
+        Ok(Self { header, rows: is_row(input)? || named_text(input.path()) })
     }
-    if is_row(input)? || named_text(input.path()) {
-        return Ok(Format::Glove);
-    }
-    let known = Format::ALL.map(Format::name).join(", ");
-    Err(input.unsupported(format!(
-        "of no known format; known are {known}. A fastText .bin from before 2017 has no magic \
-         number and is not read"
-    )))
 }
 
 /// Whether the next line is a word and numbers.

@@ -7,9 +7,14 @@
 //! numbers were not all read as such, and its line is named.
 
 use super::Budget;
+use super::Info;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
 use super::VectorReader;
+use super::format;
+use super::format::Source;
 use super::header::is_header;
 use super::input::Input;
 use super::input::shown;
@@ -17,6 +22,15 @@ use super::text_rows::TextRows;
 use super::text_rows::count_numbers;
 use super::text_rows::last_part;
 use super::text_rows::line_bytes;
+
+/// How it is called and recognised.
+pub const INFO: Info =
+    Info { name: "glove", mark: Mark::Lines(|lines| !lines.header && lines.rows) };
+
+/// Opens text, without a header or with one.
+pub(super) fn open(source: &Source) -> Opened {
+    format::text(Input::open(&source.path)?, source.budget)
+}
 
 /// Reads GloVe text.
 pub struct GloveTextReader {
@@ -87,6 +101,10 @@ impl VectorReader for GloveTextReader {
 
     fn place(&self) -> Place {
         self.rows.place()
+    }
+
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.rows.input.digest()
     }
 
     fn progress(&self) -> (u64, u64) {

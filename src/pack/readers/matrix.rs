@@ -149,6 +149,10 @@ impl VectorReader for MatrixReader {
         Place::Row(self.read.saturating_sub(1))
     }
 
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.input.digest()
+    }
+
     fn progress(&self) -> (u64, u64) {
         self.input.progress()
     }

@@ -5,19 +5,41 @@
 //! are not UTF-8, rows of zeros or rows with NaN is not decided here: the readers hand over what
 //! stands in the file, `pack` applies the user's policy to all formats alike.
 
+/// Declares [`Format`] from the list of modules; each holds `INFO` and `open`.
+macro_rules! formats {
+    ($($variant:ident => $module:ident,)+) => {
+        /// A foreign format of word vectors.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Format {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $variant,)+
+        }
+
+        impl Format {
+            /// Every format, in the order in which help lists them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Its name and how it is recognised.
+            pub fn info(self) -> &'static Info {
+                match self { $(Self::$variant => &$module::INFO,)+ }
+            }
+
+            /// Opens vectors that are in this format.
+            fn open(self, source: &Source) -> Opened {
+                match self { $(Self::$variant => $module::open(source),)+ }
+            }
+        }
+    };
+}
+
 pub mod fasttext_bin;
 pub mod finalfusion;
-#[cfg(feature = "model2vec")]
-pub mod model2vec;
-pub mod positioned;
-
-pub use crate::model::unlisted::SubwordRule as Subword;
-
 pub mod format;
 pub mod glove_text;
 mod header;
 pub mod matrix;
+pub mod model2vec;
 pub mod npy;
+pub mod positioned;
 pub mod safetensors;
 mod text_rows;
 pub mod word2vec_bin;
@@ -26,6 +48,58 @@ pub mod word2vec_text;
 pub use crate::files::Place;
 pub use crate::files::ReadError;
 pub use crate::files::input;
+pub use crate::model::unlisted::SubwordRule as Subword;
+
+use crate::model::format::Limits;
+use crate::pack::readers::format::Source;
+
+formats! {
+    Word2VecText => word2vec_text,
+    Word2VecBin => word2vec_bin,
+    Glove => glove_text,
+    FastText => fasttext_bin,
+    Npy => npy,
+    Safetensors => safetensors,
+    Model2Vec => model2vec,
+    Finalfusion => finalfusion,
+}
+
+/// What is known of a format before a file is opened.
+#[derive(Debug)]
+pub struct Info {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// How its files are told from those of other formats.
+    pub mark: Mark,
+}
+
+/// How files of a format are told from others.
+#[derive(Debug)]
+pub enum Mark {
+    /// By their first [`FIRST_BYTES`] bytes, or fewer where the file ends, and its size, which is
+    /// not known of a compressed file.
+    Bytes(fn(&[u8], Option<u64>) -> bool),
+    /// By their first lines, asked only where no format is told by its bytes.
+    Lines(fn(&Lines) -> bool),
+    /// They are folders.
+    Folder,
+}
+
+/// Bytes that [`Mark::Bytes`] is shown.
+pub const FIRST_BYTES: usize = 9;
+
+/// What the first lines of a file look like.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines {
+    /// The first line is two whole numbers, as word2vec's header is.
+    pub header: bool,
+    /// The line after it, or else the first, is a word and numbers; or it is not, but the file's
+    /// name is that of a text.
+    pub rows: bool,
+}
+
+/// Vectors ready to be read.
+pub type Opened = Result<Box<dyn VectorReader>, ReadError>;
 
 /// Upper bounds that hold for every format, whatever its header says.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +113,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The limits that `cognate pack` applies.
-    pub const DEFAULT: Self = Self { words: 5_000_000, dims: 4096, word_bytes: 1024 };
+    /// As much as a model file may hold.
+    pub const DEFAULT: Self = Self {
+        words: Limits::DEFAULT.words,
+        dims: Limits::DEFAULT.dims as usize,
+        word_bytes: 1024,
+    };
 }
 
 /// A stream of words and their vectors.
@@ -57,6 +135,10 @@ pub trait VectorReader {
 
     /// Where the row last read began.
     fn place(&self) -> Place;
+
+    /// BLAKE3 of the file that the rows stand in, in hexadecimal. What was not read yet is read for
+    /// it, so that no row can be asked for afterwards.
+    fn digest(&mut self) -> Result<String, ReadError>;
 
     /// Bytes consumed so far and in all, for the progress bar.
     fn progress(&self) -> (u64, u64);

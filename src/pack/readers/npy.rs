@@ -4,18 +4,33 @@
 //! never evaluated; arrays of Python objects, which are pickled programs, are refused, and so are
 //! `.npz` archives.
 
+use super::Info;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
+use super::format::Source;
 use super::input::Input;
 use super::input::shown;
+use super::matrix::MatrixReader;
 use super::matrix::Number;
 use super::matrix::Shape;
 
 /// The first bytes of every such file.
-pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Longest header read. NumPy writes 118 bytes for a matrix.
 const HEADER_BYTES: usize = 64 << 10;
+
+/// How it is called and recognised.
+pub const INFO: Info = Info { name: "npy", mark: Mark::Bytes(|first, _| first.starts_with(MAGIC)) };
+
+/// Opens a matrix and its words.
+pub(super) fn open(source: &Source) -> Opened {
+    let mut input = Input::open(&source.path)?;
+    let shape = find_matrix(&mut input)?;
+    Ok(Box::new(MatrixReader::new(input, source.words()?, shape, source.budget)?))
+}
 
 /// Reads the header, checks it against the file's size, and leaves `input` at the first number.
 pub fn find_matrix(input: &mut Input) -> Result<Shape, ReadError> {

@@ -3,6 +3,7 @@
 //! For formats whose parts lie apart, so that words and rows stream side by side while neither is
 //! held. Knows nothing of any format; compressed input has no positions and cannot come this way.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -17,6 +18,25 @@ pub struct Source {
     path: PathBuf,
     len: u64,
     bytes: Bytes,
+    digested: RefCell<Digested>,
+}
+
+/// The first bytes of a source, of which the digest is taken as they are read. Reads that leave a
+/// gap are not seen; [`Source::digest`] reads on from where the first gap is.
+#[derive(Debug, Default)]
+struct Digested {
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl Digested {
+    fn see(&mut self, offset: u64, bytes: &[u8]) {
+        let seen = self.bytes.checked_sub(offset).and_then(|seen| usize::try_from(seen).ok());
+        if let Some(new) = seen.and_then(|seen| bytes.get(seen..)) {
+            self.hasher.update(new);
+            self.bytes += new.len() as u64;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -36,13 +56,19 @@ impl Source {
         }
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
-        Ok(Self { path: path.to_owned(), len, bytes: Bytes::File(file) })
+        Ok(Self {
+            path: path.to_owned(),
+            len,
+            bytes: Bytes::File(file),
+            digested: RefCell::default(),
+        })
     }
 
     /// Bytes that are in memory already, called `name` in errors.
     pub fn memory(name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
-        Self { path: PathBuf::from(name), len, bytes: Bytes::Memory(bytes) }
+        let digested = RefCell::default();
+        Self { path: PathBuf::from(name), len, bytes: Bytes::Memory(bytes), digested }
     }
 
     /// Bytes in all.
@@ -72,6 +98,22 @@ impl Source {
                 out.copy_from_slice(there);
                 Ok(())
             }
+        }?;
+        self.digested.borrow_mut().see(offset, out);
+        Ok(())
+    }
+
+    /// BLAKE3 of all bytes, in hexadecimal; reads those that no reader has asked for in order.
+    pub fn digest(&self) -> Result<String, ReadError> {
+        let mut bytes = vec![0; BUFFER_BYTES as usize];
+        loop {
+            let begin = self.digested.borrow().bytes;
+            let length = self.len.saturating_sub(begin).min(BUFFER_BYTES);
+            if length == 0 {
+                return Ok(self.digested.borrow().hasher.finalize().to_hex().to_string());
+            }
+            bytes.truncate(length as usize);
+            self.read_at(begin, &mut bytes)?;
         }
     }
 
@@ -302,6 +344,26 @@ mod tests {
         assert_eq!(scan.left(), 0);
         assert!(scan.array::<1>("anything").is_err());
         assert!(scan.source().read_at(u64::MAX, &mut [0; 2]).is_err());
+    }
+
+    #[test]
+    fn the_digest_is_that_of_all_bytes_in_whatever_order_they_were_read() {
+        let bytes: Vec<u8> = (0..3 * BUFFER_BYTES).map(|at| (at % 251) as u8).collect();
+        let expected = blake3::hash(&bytes).to_hex();
+        let orders: [&[(u64, usize)]; 4] = [
+            &[],
+            &[(0, 10), (10, 1000), (5, 100_000)],
+            &[(500, 10), (0, 505), (505, 3), (0, 4)],
+            &[(0, 3 * BUFFER_BYTES as usize), (7, 7)],
+        ];
+        for order in orders {
+            let source = Source::memory("bytes", bytes.clone());
+            for &(offset, length) in order {
+                source.read_at(offset, &mut vec![0; length]).unwrap();
+            }
+            assert_eq!(source.digest().unwrap(), expected.as_str());
+            assert_eq!(source.digest().unwrap(), expected.as_str());
+        }
     }
 
     #[test]

@@ -17,10 +17,15 @@ use serde::de::MapAccess;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
 
+use super::Info;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
+use super::format::Source;
 use super::input::Input;
 use super::input::shown;
+use super::matrix::MatrixReader;
 use super::matrix::Number;
 use super::matrix::Shape;
 
@@ -32,6 +37,21 @@ const NAMES: [&str; 2] = ["vectors", "embeddings"];
 
 /// Most names listed in a message.
 const LISTED: usize = 8;
+
+/// How it is called and recognised: its header is JSON, and fits into the file.
+pub const INFO: Info = Info { name: "safetensors", mark: Mark::Bytes(begins_with_header) };
+
+fn begins_with_header(first: &[u8], size: Option<u64>) -> bool {
+    let Some((length, [b'{', ..])) = first.split_first_chunk() else { return false };
+    size.is_some_and(|size| u64::from_le_bytes(*length) < size)
+}
+
+/// Opens a matrix and its words.
+pub(super) fn open(source: &Source) -> Opened {
+    let mut input = Input::open(&source.path)?;
+    let shape = find_matrix(&mut input, source.tensor.as_deref())?;
+    Ok(Box::new(MatrixReader::new(input, source.words()?, shape, source.budget)?))
+}
 
 /// Reads the header, checks it against the file's size, and leaves `input` at the first number of
 /// the matrix `tensor`; if none is named, of the one called `vectors`, `embeddings`, or else of the

@@ -6,14 +6,27 @@
 //! follows; what can be checked is that the promised rows end where the file does.
 
 use super::Budget;
+use super::Info;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
 use super::VectorReader;
+use super::format::Source;
 use super::header::Header;
 use super::input::Input;
 
 /// Bytes of a number.
 const NUMBER_BYTES: u64 = 4;
+
+/// How it is called and recognised.
+pub const INFO: Info =
+    Info { name: "word2vec-bin", mark: Mark::Lines(|lines| lines.header && !lines.rows) };
+
+/// Opens a file.
+pub(super) fn open(source: &Source) -> Opened {
+    Ok(Box::new(Word2VecBinReader::new(Input::open(&source.path)?, source.budget)?))
+}
 
 /// Reads word2vec binary.
 pub struct Word2VecBinReader {
@@ -85,6 +98,10 @@ impl VectorReader for Word2VecBinReader {
 
     fn place(&self) -> Place {
         Place::Byte(self.began)
+    }
+
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.input.digest()
     }
 
     fn progress(&self) -> (u64, u64) {

@@ -4,12 +4,26 @@
 //! number of them is an error at the end of the file. A file without header is GloVe's format.
 
 use super::Budget;
+use super::Info;
+use super::Mark;
+use super::Opened;
 use super::Place;
 use super::ReadError;
 use super::VectorReader;
+use super::format;
+use super::format::Source;
 use super::header::Header;
 use super::input::Input;
 use super::text_rows::TextRows;
+
+/// How it is called and recognised.
+pub const INFO: Info =
+    Info { name: "word2vec-text", mark: Mark::Lines(|lines| lines.header && lines.rows) };
+
+/// Opens text, with a header or without.
+pub(super) fn open(source: &Source) -> Opened {
+    format::text(Input::open(&source.path)?, source.budget)
+}
 
 /// Reads word2vec text.
 pub struct Word2VecTextReader {
@@ -54,6 +68,10 @@ impl VectorReader for Word2VecTextReader {
 
     fn place(&self) -> Place {
         self.rows.place()
+    }
+
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.rows.input.digest()
     }
 
     fn progress(&self) -> (u64, u64) {

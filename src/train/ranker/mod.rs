@@ -32,6 +32,7 @@ use crate::methods::ranker::Shape;
 use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::provenance::TrainedOn;
+use crate::model::writer::Written;
 use crate::random::Random;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
@@ -166,21 +167,16 @@ pub struct Trained {
     /// precision among the first thirty with it; nothing where the model has no counts.
     pub with_ql: Option<output::WithQl>,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 impl std::fmt::Display for Trained {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [trained_on, judges] = self.queries;
         let [words, new] = self.words;
-        writeln!(f, "{}", self.path.display())?;
-        writeln!(f, "  {}, {} bytes", self.encoder.name(), self.bytes)?;
+        writeln!(f, "{}", self.written.path.display())?;
+        writeln!(f, "  {}, {} bytes", self.encoder.name(), self.written.bytes)?;
         let examples = self.examples;
         writeln!(f, "  {examples} posts of {trained_on} queries, judged by {judges} queries")?;
         writeln!(f, "  {words} words in the texts, {new} of them new")?;
@@ -197,8 +193,7 @@ impl std::fmt::Display for Trained {
         }
         let [training, judging] = self.seconds;
         writeln!(f, "  {training:.1} s training, {judging:.1} s judging")?;
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }
 
@@ -228,10 +223,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
         resumed_at: course.resumed_at,
         seconds: course.seconds,
         with_ql,
-        path: written.path,
-        bytes: written.bytes,
-        fingerprint: written.fingerprint,
-        digest: written.digest,
+        written,
     };
     checkpoint.remove()?;
     if let Some(path) = &options.report {

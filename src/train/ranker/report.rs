@@ -30,7 +30,7 @@ pub(super) fn write(
 }
 
 fn html(trained: &Trained, options: &RankerOptions) -> String {
-    let name = trained.path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let [trained_on, judges] = trained.queries;
     let mut facts = vec![
         ("encoder", trained.encoder.name().to_owned()),
@@ -40,7 +40,7 @@ fn html(trained: &Trained, options: &RankerOptions) -> String {
         ("rate", options.pace.rate.to_string()),
         ("momentum", options.pace.momentum.to_string()),
         ("seed", options.seed.to_string()),
-        ("fingerprint", trained.fingerprint.clone()),
+        ("fingerprint", trained.written.fingerprint.clone()),
     ];
     if let Some(with) = trained.with_ql {
         facts.push((

@@ -17,9 +17,6 @@ use crate::text::Normalisation;
 use crate::text::Tokens;
 use crate::train::TrainError;
 
-/// Longest line of running text.
-const LINE_BYTES: usize = 16 << 20;
-
 /// The number of a word that is too rare.
 const RARE: u32 = u32::MAX;
 
@@ -56,7 +53,7 @@ impl Corpus {
             let mut input = Input::open(file)?;
             input.skip_byte_order_mark()?;
             let mut blank = 2;
-            while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+            while let Some(line) = input.read_line()? {
                 let Ok(line) = std::str::from_utf8(line) else {
                     let place = Place::Line(input.lines());
                     return Err(input.malformed(place, "the text is not UTF-8").into());

@@ -24,6 +24,7 @@ use crate::kernels::vector::Row;
 use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::format::Limits;
+use crate::model::writer::Written;
 use crate::text::Normalisation;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
@@ -148,19 +149,18 @@ pub struct Trained {
     /// The ten of largest norm among them, the largest first.
     pub largest: Vec<(String, f32)>,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 impl std::fmt::Display for Trained {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.path.display())?;
-        writeln!(f, "  {} words × {} dimensions, {} bytes", self.words, self.dims, self.bytes)?;
+        writeln!(f, "{}", self.written.path.display())?;
+        writeln!(
+            f,
+            "  {} words × {} dimensions, {} bytes",
+            self.words, self.dims, self.written.bytes
+        )?;
         let [read, known] = self.tokens;
         let sentences = self.sentences;
         writeln!(f, "  {read} words of text, {known} in the vocabulary, {sentences} sentences")?;
@@ -177,8 +177,7 @@ impl std::fmt::Display for Trained {
         };
         writeln!(f, "  smallest norms: {}", names(&self.smallest))?;
         writeln!(f, "  largest norms: {}", names(&self.largest))?;
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }
 
@@ -282,10 +281,7 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         losses: course.losses,
         smallest,
         largest,
-        path: written.path,
-        bytes: written.bytes,
-        fingerprint: written.fingerprint,
-        digest: written.digest,
+        written,
     };
     if let Some(path) = &options.report {
         report::write(path, &trained, options)?;

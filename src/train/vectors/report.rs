@@ -26,7 +26,7 @@ pub(super) fn write(
 }
 
 fn html(trained: &Trained, options: &VectorsOptions) -> String {
-    let name = trained.path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let schedule = &options.schedule;
     let facts = [
         ("objective", trained.objective.name().to_owned()),
@@ -37,7 +37,7 @@ fn html(trained: &Trained, options: &VectorsOptions) -> String {
         ("rate", schedule.rate.to_string()),
         ("optimiser", if schedule.adagrad { "adagrad" } else { "sgd" }.to_owned()),
         ("seed", options.seed.to_string()),
-        ("fingerprint", trained.fingerprint.clone()),
+        ("fingerprint", trained.written.fingerprint.clone()),
     ];
     let mut page = Page::new(&Head {
         kicker: "cognate train vectors",

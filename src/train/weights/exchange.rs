@@ -16,6 +16,7 @@ use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::disk;
 use crate::model::provenance::Trained;
+use crate::model::writer::Written;
 use crate::train::TrainError;
 use crate::train::outputs::Outputs;
 use crate::train::weights::set;
@@ -80,24 +81,18 @@ pub struct Imported {
     /// Whether it is the one in use.
     pub in_use: bool,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 impl std::fmt::Display for Imported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.path.display())?;
+        writeln!(f, "{}", self.written.path.display())?;
         let usage = if self.in_use { "in use" } else { "not in use" };
         let measure = self.set.measure.name();
         let count = self.set.weights.len();
         writeln!(f, "  set {} ({usage}): {count} weights for {measure}", self.set.set)?;
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }
 
@@ -115,14 +110,7 @@ pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
         return Err(TrainError::Options(format!("{}: {reason}", options.model.display())));
     }
     let (written, in_use) = set.write_into(&model, options.usage, &options.output)?;
-    Ok(Imported {
-        set,
-        in_use,
-        path: written.path,
-        bytes: written.bytes,
-        fingerprint: written.fingerprint,
-        digest: written.digest,
-    })
+    Ok(Imported { set, in_use, written })
 }
 
 fn read(path: &Path) -> Result<NamedSet, TrainError> {

@@ -151,14 +151,7 @@ fn train_until(
     }
     let (written, in_use) = course.set.write_into(&model, options.usage, &options.output)?;
     checkpoint.remove()?;
-    Ok(Trained {
-        course,
-        in_use,
-        path: written.path,
-        bytes: written.bytes,
-        fingerprint: written.fingerprint,
-        digest: written.digest,
-    })
+    Ok(Trained { course, in_use, written })
 }
 
 /// Options that cannot be carried out are refused before anything is read.

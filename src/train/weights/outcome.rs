@@ -1,10 +1,9 @@
 //! What came out of a run, for people and for programs.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::model::provenance::Parting;
+use crate::model::writer::Written;
 use crate::train::weights::NamedSet;
 use crate::train::weights::Tried;
 
@@ -17,13 +16,8 @@ pub struct Trained {
     /// Whether the set is the one in use.
     pub in_use: bool,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 /// How a run went.
@@ -94,7 +88,7 @@ pub struct Side {
 impl std::fmt::Display for Trained {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Course { set, resumed, seconds, losses, judged, .. } = &self.course;
-        writeln!(f, "{}", self.path.display())?;
+        writeln!(f, "{}", self.written.path.display())?;
         let usage = if self.in_use { "in use" } else { "not in use" };
         let count = set.weights.len();
         writeln!(f, "  set {} ({usage}): {count} weights for {}", set.set, set.measure.name())?;
@@ -136,7 +130,6 @@ impl std::fmt::Display for Trained {
             weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>().join(" ")
         };
         writeln!(f, "  weights {}", shown(&set.weights))?;
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }

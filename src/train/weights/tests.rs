@@ -287,7 +287,7 @@ fn the_median_couple_trained_on_is_at_distance_one_whatever_kappa() {
 
 /// The digest of the model that a run writes.
 fn digest(options: &WeightsOptions, most_bytes: usize) -> String {
-    train_until(options, most_bytes, &|| Ok(())).unwrap().digest
+    train_until(options, most_bytes, &|| Ok(())).unwrap().written.digest
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_run_ended_anywhere_goes_on_to_the_same_bits() {
         assert!(ended(after).is_err_and(|error| error.to_string() == "ended"), "{after}");
         assert!(options.checkpoint.exists());
         let went_on = train(&options).unwrap();
-        assert_eq!(went_on.digest, whole.digest, "ended after {after} steps");
+        assert_eq!(went_on.written.digest, whole.written.digest, "ended after {after} steps");
         let done = went_on.course.resumed;
         // Runs of the search that were under way beside the one that ended are kept, too.
         assert!(done.runs >= after.min(runs), "{done:?}");

@@ -82,7 +82,7 @@ fn a_limit_of_file_size_is_an_error_and_no_signal() {
     let old = std::fs::read(folder.join("m.safetensors")).unwrap();
     let small = "ulimit -f 1";
     let runs: [&[&str]; 3] = [
-        &["pack", "m.safetensors", "--components", "s.txt", "-o", "m.safetensors"],
+        &["fit", "m.safetensors", "--components", "s.txt"],
         &["pack", "v.txt", "--counts", "counts.tsv", "-o", "m.safetensors"],
         &["eval", "sts", "sts.tsv", "--model", "m.safetensors", "--html", "page.html"],
     ];
@@ -120,7 +120,7 @@ fn what_is_read_is_not_overwritten() {
         (&["pack", "link", "-o", "v.txt"], "-o: link is one"),
         (&["pack", "v.txt", "--counts", "counts.tsv", "-o", "counts.tsv"], "-o: counts.tsv is one"),
         (&["pack", "v.txt", "--corpus", "s.txt", "-o", "s.txt"], "-o: s.txt is one"),
-        (&["pack", "m.safetensors", "--components", "s.txt", "-o", "s.txt"], "-o: s.txt is one"),
+        (&["fit", "m.safetensors", "--components", "s.txt", "-o", "s.txt"], "-o: s.txt is one"),
         (&["train", "vectors", "s.txt", "-o", "s.txt"], "-o: s.txt is one"),
         (&["train", "vectors", "s.txt", "-o", "x", "--text", "s.txt"], "--text: s.txt is one"),
         (

@@ -37,6 +37,7 @@ const MOST: Duration = Duration::from_secs(60);
 fn run_of(subcommand: &str) -> &'static [&'static str] {
     match subcommand {
         "pack" => &["v.txt", "-o=out"],
+        "fit" => &["m.safetensors", "--universe=axes:3", "-o=out"],
         "inspect" => &["m.safetensors", "quake"],
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],
         "eval pairs" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos"],

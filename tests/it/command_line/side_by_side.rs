@@ -85,8 +85,8 @@ fn said(folder: &Path, log: &str) -> String {
 
 /// The runs that put more into `m.safetensors`, and the section that each of them writes.
 const EXTENDING: [(&str, &[&str]); 4] = [
-    ("universe", &["pack", "m.safetensors", "--universe", "axes:3", "-o", "m.safetensors"]),
-    ("usif", &["pack", "m.safetensors", "--components", "s.txt", "-o", "m.safetensors"]),
+    ("universe", &["fit", "m.safetensors", "--universe", "axes:3"]),
+    ("usif", &["fit", "m.safetensors", "--components", "s.txt"]),
     (
         "learned-idf",
         &[

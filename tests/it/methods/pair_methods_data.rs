@@ -17,7 +17,7 @@ use cognate::pack::counts::Documents;
 use cognate::pack::intake::BadUtf8;
 use cognate::pack::intake::Flawed;
 use cognate::pack::intake::Policy;
-use cognate::pack::readers::format::Format;
+use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
 use cognate::text::Normalisation;

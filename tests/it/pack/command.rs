@@ -1,9 +1,12 @@
 //! `cognate pack` and `cognate inspect` by the built binary, on files of a few words.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use cognate::model::{Model, Unknown};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::support;
 
@@ -188,6 +191,36 @@ fn what_is_wrong_with_a_row_is_named_and_policy_decides() {
     let lower = packed(folder, &["cased.txt", "--lower"]);
     assert_eq!(lower.vocabulary().words().collect::<Vec<_>>(), ["the", "quake"]);
     assert_eq!(row(&lower, "the"), [1.0, 2.0]);
+}
+
+/// One word is taken, the whole file is digested: read from front to back, packed, or by position.
+#[test]
+fn a_model_names_the_digest_of_the_whole_source() {
+    let folder = folder_with(&[("v.txt", GLOVE)]);
+    let rows = [1.0_f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes);
+    let binary = [b"2 2\na ", rows[..2].as_flattened(), b"\nb ", rows[2..].as_flattened()].concat();
+    let mut packed_text = GzEncoder::new(Vec::new(), Compression::fast());
+    packed_text.write_all(GLOVE.as_bytes()).unwrap();
+    let files: [(&str, Vec<u8>); 3] = [
+        ("v.bin", binary),
+        ("v.txt.gz", packed_text.finish().unwrap()),
+        ("v.fifu", include_bytes!("../../data/finalfusion/fasttext.fifu").to_vec()),
+    ];
+    for (name, bytes) in files {
+        std::fs::write(folder.path().join(name), &bytes).unwrap();
+        for more in [[].as_slice(), &["--words", "1"], &["--unknown", "skip"]] {
+            let model = packed(folder.path(), &[&[name], more].concat());
+            let stated = &model.metadata()["source_digest"];
+            assert_eq!(stated, blake3::hash(&bytes).to_hex().as_str(), "{name} {more:?}");
+        }
+    }
+}
+
+#[test]
+fn a_number_too_large_for_half_precision_leaves_nothing_behind() {
+    let folder = folder_with(&[("v.txt", "the 1 2\nfar 70000 0\n")]);
+    let expected = ["70000 does not fit F16", "--dtype f32"];
+    refused(folder.path(), &["v.txt", "--dtype", "f16"], 1, &expected);
 }
 
 #[test]

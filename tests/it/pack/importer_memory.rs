@@ -4,9 +4,9 @@ use std::io::Write;
 use std::time::Duration;
 use std::time::Instant;
 
+use cognate::pack::readers::Format;
 use cognate::pack::readers::ReadError;
 use cognate::pack::readers::format;
-use cognate::pack::readers::format::Format;
 use cognate::pack::readers::format::Source;
 use flate2::Compression;
 use flate2::write::GzEncoder;

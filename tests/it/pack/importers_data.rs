@@ -16,7 +16,7 @@ use cognate::pack::counts::Documents;
 use cognate::pack::intake::BadUtf8;
 use cognate::pack::intake::Flawed;
 use cognate::pack::intake::Policy;
-use cognate::pack::readers::format::Format;
+use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
 use cognate::text::Normalisation;
@@ -53,8 +53,8 @@ fn packed(path: &Path, normalisation: &str) -> (Packed, Model) {
     let folder = tempfile::tempdir().unwrap();
     let options = options(Source::at(path), folder.path(), normalisation);
     let packed = pack::pack(&options).unwrap_or_else(|error| panic!("{error}"));
-    let model = Model::open(&packed.path, &support::full()).unwrap();
-    assert_eq!(packed.fingerprint, model.fingerprint());
+    let model = Model::open(&packed.written.path, &support::full()).unwrap();
+    assert_eq!(packed.written.fingerprint, model.fingerprint());
     (packed, model)
 }
 

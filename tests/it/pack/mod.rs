@@ -1,7 +1,6 @@
 //! Foreign vectors and counts made into model files, and models extended.
 
 mod command;
-mod extend;
 mod fasttext_bin;
 mod fasttext_bin_data;
 mod finalfusion;

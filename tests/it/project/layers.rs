@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A room and the rooms it may use. A file's room is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("text", &[]),
     ("random", &[]),
     ("kernels", &["random"]),
@@ -15,7 +15,8 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("model", &["text", "random", "kernels"]),
     ("methods", &["random", "kernels", "model"]),
     ("engine", &["kernels", "model", "methods"]),
-    ("pack", &["text", "kernels", "files", "model", "methods"]),
+    ("pack", &["text", "kernels", "files", "model"]),
+    ("fit", &["files", "model", "methods"]),
     ("train", &["text", "random", "kernels", "files", "page", "stats", "model", "methods"]),
     ("inspect", &["text", "kernels", "model"]),
     ("pairs", &["text", "random", "files", "model"]),
@@ -26,7 +27,10 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("http", &["model", "methods", "engine"]),
     (
         "cli",
-        &["text", "stats", "model", "engine", "http", "pack", "train", "inspect", "pairs", "eval"],
+        &[
+            "text", "stats", "model", "engine", "http", "pack", "fit", "train", "inspect", "pairs",
+            "eval",
+        ],
     ),
     ("main", &["cli"]),
 ];

@@ -8,7 +8,7 @@ use crate::pack::readers::Budget;
 use crate::pack::readers::ReadError;
 use crate::pack::readers::positioned::Scan;
 
-const MAGIC: [u8; 4] = *b"FiFu";
+pub(super) const MAGIC: [u8; 4] = *b"FiFu";
 const F32: u32 = 10;
 /// There are nine kinds of chunk, and files have three or four.
 const MOST_CHUNKS: u32 = 64;

@@ -3,8 +3,8 @@
 use super::all;
 use super::row;
 use super::says;
+use crate::pack::readers::Format;
 use crate::pack::readers::ReadError;
-use crate::pack::readers::format::Format;
 use crate::pack::readers::format::Source;
 use crate::pack::readers::format::detect;
 use crate::pack::readers::format::open;
@@ -17,6 +17,8 @@ fn told(name: &str, bytes: &[u8]) -> Result<Format, ReadError> {
 
 #[test]
 fn formats_are_told_by_their_first_bytes() {
+    // Its length of 640 bytes begins as a pickle does.
+    let long = [&640_u64.to_le_bytes()[..], b"{\"a\":0}", &[b' '; 640]].concat();
     for (name, bytes, format) in [
         ("x", b"\x93NUMPY\x01\0".as_slice(), Format::Npy),
         ("x.txt", b"\x93NUMPY\x01\0", Format::Npy),
@@ -31,6 +33,7 @@ fn formats_are_told_by_their_first_bytes() {
         ("x.vec.gz", b"1 1\nthe one\n", Format::Word2VecText),
         ("x", b"the 1 2\nof 1 2\n", Format::Glove),
         ("x.glove", b"the one\n", Format::Glove),
+        ("x", &long, Format::Safetensors),
     ] {
         assert_eq!(told(name, bytes).unwrap(), format, "{name}: {}", bytes.escape_ascii());
     }
@@ -47,7 +50,7 @@ fn what_is_not_read_says_what_it_is() {
 
 #[test]
 fn names_on_the_command_line_lead_back_to_their_format() {
-    for format in Format::ALL {
+    for &format in Format::ALL {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
     says(&"gensim".parse::<Format>().unwrap_err().to_string(), &["`gensim`", "word2vec-text, "]);

@@ -68,6 +68,9 @@ impl VectorReader for Box<dyn VectorReader> {
     fn place(&self) -> Place {
         self.as_ref().place()
     }
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.as_mut().digest()
+    }
     fn progress(&self) -> (u64, u64) {
         self.as_ref().progress()
     }

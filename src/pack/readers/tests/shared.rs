@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::Row;
 use super::all;
-use crate::pack::readers::format::Format;
+use crate::pack::readers::Format;
 use crate::pack::readers::format::Source;
 use crate::pack::readers::format::detect;
 use crate::pack::readers::format::open;

@@ -1,35 +1,34 @@
-//! `cognate pack MODEL --components FILE --universe axes:K`: a model file gets what methods fit to it. All that it
-//! held stays, byte for byte, but for sections that are fitted anew. What is fitted is the
-//! methods' business; foreign formats are not read here.
+//! `cognate fit MODEL --components FILE --universe axes:K`: a model file gets what methods fit to it.
+//!
+//! All that it held stays, byte for byte, but for sections that are fitted anew. What is fitted is
+//! the methods' business.
 
-use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::files::ReadError;
+use crate::files::input::Input;
 use crate::files::progress::Progress;
 use crate::methods::Fitted;
+use crate::methods::Unfittable;
 use crate::methods::means::sif;
 use crate::methods::means::usif;
 use crate::methods::sets::fbow_jaccard;
 use crate::methods::sets::fbow_jaccard::Universe;
 use crate::model::Model;
+use crate::model::ModelError;
 use crate::model::OpenOptions;
 use crate::model::format::Limits;
-use crate::model::format::PREFIX;
 use crate::model::target::clash;
 use crate::model::update::Update;
 use crate::model::writer::Draft;
-use crate::pack::PackError;
-use crate::pack::readers::input::Input;
-
-/// Longest line of a file of sentences; a longer one is an error that names it.
-const LINE_BYTES: usize = 16 << 20;
+use crate::model::writer::Written;
 
 /// What a model file is to get.
 #[derive(Debug)]
-pub struct ExtendOptions {
+pub struct FitOptions {
     /// The model file.
-    pub input: PathBuf,
+    pub model: PathBuf,
     /// The model file to write; may be the same.
     pub output: PathBuf,
     /// Sentences, one a line, to fit the components of sif-pca and usif on.
@@ -68,66 +67,45 @@ pub struct Extended {
     /// The sections fitted, each with its settings.
     pub sections: Vec<(&'static str, serde_json::Value)>,
     /// The file.
-    pub path: PathBuf,
-    /// Its size.
-    pub bytes: u64,
-    /// The model's fingerprint.
-    pub fingerprint: String,
-    /// BLAKE3 of the whole file.
-    pub digest: String,
+    #[serde(flatten)]
+    pub written: Written,
 }
 
 impl std::fmt::Display for Extended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.path.display())?;
+        writeln!(f, "{}", self.written.path.display())?;
         for (section, settings) in &self.sections {
             writeln!(f, "  {section} {settings}")?;
         }
-        writeln!(f, "  fingerprint {}", self.fingerprint)?;
-        write!(f, "  digest {}", self.digest)
+        write!(f, "{}", self.written)
     }
 }
 
-/// Whether a file says of itself that it is a cognate model, of whatever version and however
-/// damaged; opening it says the rest.
-pub fn is_model(path: &Path) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Header {
-        #[serde(rename = "__metadata__")]
-        metadata: Metadata,
-    }
-    #[derive(serde::Deserialize)]
-    struct Metadata {
-        format: String,
-    }
-    if !path.is_file() {
-        return false;
-    }
-    let header = || {
-        let mut file = std::fs::File::open(path).ok()?;
-        let mut prefix = [0; PREFIX as usize];
-        file.read_exact(&mut prefix).ok()?;
-        let length = u64::from_le_bytes(prefix);
-        let mut json = Vec::new();
-        file.take(length.min(Limits::DEFAULT.header_bytes)).read_to_end(&mut json).ok()?;
-        serde_json::from_slice::<Header>(&json).ok()
-    };
-    header().is_some_and(|header| header.metadata.format.starts_with("cognate/"))
+/// Why nothing was fitted.
+#[derive(Debug, thiserror::Error)]
+pub enum FitError {
+    /// The sentences could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Options that contradict each other.
+    #[error("{0}")]
+    Options(String),
+    /// A method found nothing to be fitted to.
+    #[error(transparent)]
+    Unfittable(#[from] Unfittable),
+    /// The model could not be read or written.
+    #[error(transparent)]
+    Model(#[from] ModelError),
 }
 
 /// Fits what is asked for and writes the model with it.
-pub fn extend(options: &ExtendOptions) -> Result<Extended, PackError> {
+pub fn fit(options: &FitOptions) -> Result<Extended, FitError> {
     let read = options.components.as_deref();
     if let Some(problem) = clash(&[("-o", &options.output)], read) {
-        return Err(PackError::Options(problem));
+        return Err(FitError::Options(problem));
     }
-    let model = Model::open(&options.input, &OpenOptions::default())?;
-    let fitted = fit(&model, options)?;
-    if fitted.is_empty() {
-        let problem = "the input is a cognate model already; say what to add with --components or \
-                       --universe";
-        return Err(PackError::Options(problem.to_owned()));
-    }
+    let model = Model::open(&options.model, &OpenOptions::default())?;
+    let fitted = sections(&model, options)?;
     let update = Update::of(&model, &options.output)?;
     let mut draft = Draft::of(update.model());
     fitted.iter().for_each(|fitted| fitted.put_into(&mut draft));
@@ -135,17 +113,11 @@ pub fn extend(options: &ExtendOptions) -> Result<Extended, PackError> {
     let settings = |fitted: &Fitted| {
         (fitted.section, serde_json::from_str(&fitted.settings).unwrap_or_default())
     };
-    Ok(Extended {
-        sections: fitted.iter().map(settings).collect(),
-        path: written.path,
-        bytes: written.bytes,
-        fingerprint: written.fingerprint,
-        digest: written.digest,
-    })
+    Ok(Extended { sections: fitted.iter().map(settings).collect(), written })
 }
 
 /// Every section asked for.
-fn fit(model: &Model, options: &ExtendOptions) -> Result<Vec<Fitted>, PackError> {
+fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>, FitError> {
     let mut fitted = Vec::new();
     if let Some(file) = &options.components {
         fitted.push(sif::fit(model, |see| each_sentence(file, "sif-pca", see))?);
@@ -162,11 +134,11 @@ fn each_sentence(
     path: &Path,
     step: &'static str,
     see: &mut dyn FnMut(&str),
-) -> Result<(), PackError> {
+) -> Result<(), FitError> {
     let progress = Progress::bytes(step);
     let mut input = Input::open(path)?;
     input.skip_byte_order_mark()?;
-    while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+    while let Some(line) = input.read_line()? {
         let sentence = String::from_utf8_lossy(line);
         if !sentence.trim().is_empty() {
             see(&sentence);

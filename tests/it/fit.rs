@@ -1,4 +1,4 @@
-//! `cognate pack MODEL --components FILE` by the built binary: what a model gets, what it keeps,
+//! `cognate fit MODEL --components FILE` by the built binary: what a model gets, what it keeps,
 //! and what is refused.
 
 use std::io::Write;
@@ -33,7 +33,7 @@ fn said(output: &Output) -> String {
 
 /// Fits components and expects success.
 fn extended(folder: &Path, sentences: &str, to: &str) -> Model {
-    let arguments = ["pack", "m.safetensors", "--components", sentences, "-o", to];
+    let arguments = ["fit", "m.safetensors", "--components", sentences, "-o", to];
     let output = cognate(folder, &arguments);
     assert!(output.status.success(), "{}", said(&output));
     Model::open(&folder.join(to), &support::full()).unwrap()
@@ -41,7 +41,7 @@ fn extended(folder: &Path, sentences: &str, to: &str) -> Model {
 
 fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
     let before = std::fs::read_dir(folder).unwrap().count();
-    let output = cognate(folder, &[&["pack"], arguments, &["-o", "new.safetensors"]].concat());
+    let output = cognate(folder, &[&["fit"], arguments, &["-o", "new.safetensors"]].concat());
     let message = said(&output);
     assert_eq!(output.status.code(), Some(code), "{message}");
     assert!(message.contains(expected), "`{expected}` is not in: {message}");
@@ -92,16 +92,16 @@ fn fitting_again_gives_the_same_bytes_in_place_and_from_packed_sentences() {
 #[test]
 fn a_universe_is_made_alone_or_together_with_components() {
     let folder = folder();
-    let pack = |more: &[&str]| {
-        let all = [&["pack", "m.safetensors", "-o", "m.safetensors"], more].concat();
+    let fit = |more: &[&str]| {
+        let all = [&["fit", "m.safetensors"], more].concat();
         let output = cognate(folder.path(), &all);
         assert!(output.status.success(), "{}", said(&output));
         Model::open(&folder.path().join("m.safetensors"), &support::full()).unwrap()
     };
-    let alone = pack(&["--universe", "axes:7"]);
+    let alone = fit(&["--universe", "axes:7"]);
     let (tensor, _) = alone.section("universe").unwrap().tensor("rows").unwrap();
     assert_eq!(tensor.shape, [7, support::DIMS as u64]);
-    let both = pack(&["--universe", "centroids:3", "--components", "s.txt"]);
+    let both = fit(&["--universe", "centroids:3", "--components", "s.txt"]);
     assert_eq!(both.sections().len(), 4);
     let (tensor, _) = both.section("universe").unwrap().tensor("rows").unwrap();
     assert_eq!(tensor.shape, [3, support::DIMS as u64]);
@@ -109,9 +109,23 @@ fn a_universe_is_made_alone_or_together_with_components() {
 }
 
 #[test]
+fn pack_says_what_a_model_is_extended_with() {
+    let folder = folder();
+    let before = std::fs::read(folder.path().join("m.safetensors")).unwrap();
+    for more in [[].as_slice(), &["--unit-norm"], &["--format", "safetensors"]] {
+        let arguments = [&["pack", "m.safetensors", "-o", "new.safetensors"], more].concat();
+        let output = cognate(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("`cognate fit` adds components"), "{}", said(&output));
+    }
+    assert!(!folder.path().join("new.safetensors").exists());
+    assert_eq!(std::fs::read(folder.path().join("m.safetensors")).unwrap(), before);
+}
+
+#[test]
 fn what_was_fitted_is_said_for_people_and_programs() {
     let folder = folder();
-    let arguments = ["pack", "m.safetensors", "--components", "s.txt", "-o", "new.safetensors"];
+    let arguments = ["fit", "m.safetensors", "--components", "s.txt", "-o", "new.safetensors"];
     let output = cognate(folder.path(), &[&arguments[..], &["--json"]].concat());
     let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(shown["sections"][0][0], "sif-pca");
@@ -132,26 +146,13 @@ fn what_was_fitted_is_said_for_people_and_programs() {
 fn what_cannot_be_extended_is_refused_and_nothing_is_left_behind() {
     let folder = folder();
     let folder = folder.path();
-    std::fs::write(folder.join("v.txt"), "the 0.1 0.2\nquake 1 0\n").unwrap();
+    std::fs::write(folder.join("v.txt"), "the 0.1 0.2\nquake 1 0\n".repeat(9)).unwrap();
     std::fs::write(folder.join("empty.txt"), "\n\n").unwrap();
     let components = ["--components", "s.txt"];
-    refused(folder, &[&["v.txt"], &components[..]].concat(), 2, "must be a cognate model");
-    refused(folder, &["m.safetensors"], 2, "say what to add with --components");
-    refused(folder, &["m.safetensors", "--unit-norm"], 2, "a cognate model already");
+    refused(folder, &[&["v.txt"], &components[..]].concat(), 1, "this is not a cognate model");
+    refused(folder, &["m.safetensors"], 2, "--components <FILE>|--universe <KIND:K>");
     for wrong in ["planes:3", "axes", "axes:0", "axes:x", "axes:99999999"] {
         refused(folder, &["m.safetensors", "--universe", wrong], 2, "--universe");
-    }
-    let vectors = [
-        &["--dims", "2"][..],
-        &["--unit-norm"],
-        &["--dtype", "f16"],
-        &["--counts", "c.tsv"],
-        &["--normalisation", "bert"],
-        &["--frequency", "in-norm"],
-    ];
-    for flags in vectors {
-        let arguments = [&["m.safetensors"], &components[..], flags].concat();
-        refused(folder, &arguments, 2, "cannot be used with");
     }
     refused(folder, &["m.safetensors", "--components", "empty.txt"], 1, "no sentence has a known");
     refused(folder, &["m.safetensors", "--components", "absent.txt"], 1, "absent.txt");

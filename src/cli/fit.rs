@@ -1,0 +1,45 @@
+//! Flags of `cognate fit`.
+
+use std::path::PathBuf;
+
+use clap::ArgGroup;
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::show;
+use crate::cli::usage;
+use crate::fit;
+use crate::fit::FitError;
+use crate::fit::FitOptions;
+use crate::fit::UniverseChoice;
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("sections").required(true).multiple(true))]
+pub(super) struct FitArgs {
+    /// Model file; keeps all else that it holds
+    model: PathBuf,
+    /// Sentences, one a line, to fit the components of sif-pca and usif on; .gz and .zst are read
+    /// directly
+    #[arg(long, value_name = "FILE", group = "sections")]
+    components: Option<PathBuf>,
+    /// Fixed universe of fbow-jaccard to make of the vocabulary, as axes:K or centroids:K
+    #[arg(long, value_name = "KIND:K", group = "sections")]
+    universe: Option<UniverseChoice>,
+    /// Model file to write [default: MODEL]
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
+    let FitArgs { model, components, universe, output, json } = args;
+    let output = output.unwrap_or_else(|| model.clone());
+    let fitted = fit::fit(&FitOptions { model, output, components, universe });
+    let failure = |error: FitError| match error {
+        FitError::Options(problem) => usage(problem),
+        other => other.into(),
+    };
+    show(&fitted.map_err(failure)?, json)
+}
