@@ -64,11 +64,11 @@ fn main() {
     );
     for method in [Method::AvgCos, Method::DynamaxJaccard, Method::Blend] {
         let query = Query::new(method);
-        let asked = Resolved { served: served.clone(), query };
+        let resolved = Resolved { model: served.clone(), query };
         for length in [1, 4, 16, 64, 256, 1024, 4000] {
             let bytes: usize = pairs[..length].iter().map(|(a, b)| a.len() + b.len()).sum();
             let multiplications: u64 =
-                pairs[..length].iter().map(|(a, b)| asked.multiplications(a, b)).sum();
+                pairs[..length].iter().map(|(a, b)| resolved.multiplications(a, b)).sum();
             let estimate = estimate(bytes, multiplications) as f64 / 1e3;
             let repeats = (4096 / length).min(512);
             let deadline = || Instant::now() + Duration::from_secs(60);

@@ -79,7 +79,7 @@ pub trait Question<'b>: Deserialize<'b> {
 /// A question that can be answered, and how much work that is.
 pub struct Plan {
     /// Model and method.
-    pub asked: Resolved,
+    pub resolved: Resolved,
     /// Items of the list that makes it long.
     pub items: usize,
     /// Estimated nanoseconds.
@@ -92,19 +92,19 @@ impl Plan {
     /// Weighs a question of `items` items with texts of so many bytes, or refuses one that would
     /// certainly be late.
     pub fn new(
-        asked: Resolved,
+        resolved: Resolved,
         items: usize,
         bytes: usize,
         multiplications: u64,
         app: &App,
     ) -> Result<Self, ApiError> {
-        Self::at_least(asked, items, bytes, [multiplications; 2], app)
+        Self::at_least(resolved, items, bytes, [multiplications; 2], app)
     }
 
     /// Weighs a question that may turn out to be less work: the first number of multiplications is
     /// certain, the second the most.
     pub fn at_least(
-        asked: Resolved,
+        resolved: Resolved,
         items: usize,
         bytes: usize,
         [least, most]: [u64; 2],
@@ -124,13 +124,13 @@ impl Plan {
                 }
                 _ => "not even one could".to_owned(),
             };
-            let method = asked.query.method.name();
+            let method = resolved.query.method.name();
             let detail = format!(
                 "{method} over {items} items of this length cannot be done in {deadline_ms} ms; {batch}"
             );
             return Err(ApiError::at(Code::TooMuchWork, "", detail));
         }
-        Ok(Self { asked, items, nanos: estimate(bytes, most), answer_bytes: 0 })
+        Ok(Self { resolved, items, nanos: estimate(bytes, most), answer_bytes: 0 })
     }
 
     /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
@@ -216,12 +216,12 @@ fn parse_and_answer<E: Endpoint>(
 
 fn respond(app: &App, answered: Answered) -> Response {
     let Answered { json, counts, plan, took } = answered;
-    app.metrics.computed(plan.asked.query.method, counts);
+    app.metrics.computed(plan.resolved.query.method, counts);
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();
     *headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    mark(headers, &plan.asked, took);
+    mark(headers, &plan.resolved, took);
     response
 }
 
@@ -242,8 +242,8 @@ pub fn check_length(
 }
 
 /// The headers that every computed answer has.
-pub fn mark(headers: &mut HeaderMap, asked: &Resolved, took: Duration) {
-    headers.insert(FINGERPRINT, asked.served.fingerprint.clone());
+pub fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration) {
+    headers.insert(FINGERPRINT, resolved.model.fingerprint.clone());
     let micros = took.saturating_add(Duration::from_nanos(500)).as_micros();
     let mut text = [0; 64];
     let mut left = &mut text[..];

@@ -75,8 +75,8 @@ fn complete(document: &mut Value) {
         if route.codes.contains(&Code::Unauthorized) {
             operation["security"] = json!([{}, {"key": []}]);
         }
-        require_vectors_for_distance(&mut document["components"]["schemas"]);
     }
+    require_vectors_for_distance(&mut document["components"]["schemas"]);
 }
 
 /// Only vectors have a Euclidean distance: says so in the schemas of questions that have both a
@@ -84,12 +84,17 @@ fn complete(document: &mut Value) {
 fn require_vectors_for_distance(schemas: &mut Value) {
     let vectors = Method::ALL.iter().filter(|method| method.info().embeds);
     let vectors: Vec<&str> = vectors.map(|method| method.name()).collect();
-    for body in ["PairsBody", "PairBody", "ExplainBody", "RankBody"] {
-        let by_vectors = json!({"method": {"enum": vectors}});
-        schemas[body]["anyOf"] = json!([
-            {"title": "ByCosine", "properties": {"measure": {"enum": ["cosine", null]}}},
-            {"title": "ByVectors", "properties": by_vectors, "required": ["method"]},
-        ]);
+    let Some(schemas) = schemas.as_object_mut() else { return };
+    for schema in schemas.values_mut() {
+        // An answer has both as well, but is never asked to have no other field.
+        let has = |field: &str| schema["properties"].get(field).is_some();
+        if schema["additionalProperties"] == false && has("method") && has("measure") {
+            let by_vectors = json!({"method": {"enum": vectors}});
+            schema["anyOf"] = json!([
+                {"title": "ByCosine", "properties": {"measure": {"enum": ["cosine", null]}}},
+                {"title": "ByVectors", "properties": by_vectors, "required": ["method"]},
+            ]);
+        }
     }
 }
 
@@ -108,7 +113,6 @@ fn narrow(document: &mut Value, models: &Models) {
     };
     let calibrated = engines().all(|engine| !engine.calibrations().is_empty());
     let names: Vec<&str> = models.all().iter().map(|served| served.name.as_str()).collect();
-    document["paths"]["/methods"]["get"]["parameters"][0]["schema"]["enum"] = json!(names);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
     let unexplained = |name: &str| {
         let query = Method::named(name).filter(|_| name != "auto").map(Query::new);
@@ -124,15 +128,11 @@ fn narrow(document: &mut Value, models: &Models) {
                 methods.retain(|name| !name.as_str().is_some_and(cannot));
             }
         }
-        // Optional: the ones that questions choose by, not the ones that answers repeat.
-        if let Some(model) =
-            schema.pointer_mut("/properties/model").filter(|it| it["type"].is_array())
-        {
-            let or_none = names.iter().map(|name| json!(name)).chain([Value::Null]);
-            model["enum"] = or_none.collect();
-        }
     }
-    if !calibrated && let Some(threshold) = schemas.get_mut("ThresholdSchema") {
+    if let Some(name) = schemas.get_mut("ModelName") {
+        name["enum"] = json!(names);
+    }
+    if !calibrated && let Some(threshold) = schemas.get_mut("Threshold") {
         let numbers = threshold["oneOf"][0].clone();
         threshold["oneOf"] = json!([numbers]);
     }
