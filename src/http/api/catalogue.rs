@@ -16,6 +16,7 @@ use crate::engine::Measure;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::ModelName;
 use crate::methods::Method;
@@ -192,13 +193,15 @@ fn bound(end: f32) -> Option<f32> {
     end.is_finite().then_some(end)
 }
 
+refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotReady]);
+
 /// Every method: what it does, and whether the model can serve it.
 #[utoipa::path(
     get,
     path = "/methods",
     tag = "describe",
     params(OfModel),
-    responses((status = 200, description = "Every method", body = MethodList)),
+    responses((status = 200, description = "Every method", body = MethodList), MethodsRefusals),
 )]
 pub async fn methods(
     State(app): State<Arc<App>>,
@@ -217,12 +220,17 @@ pub async fn methods(
     }))
 }
 
+refusals!(ModelsRefusals: &[Code::NotReady]);
+
 /// Every model: its size, its terms, its thresholds.
 #[utoipa::path(
     get,
     path = "/models",
     tag = "describe",
-    responses((status = 200, description = "Every model, the default first", body = ModelList)),
+    responses(
+        (status = 200, description = "Every model, the default first", body = ModelList),
+        ModelsRefusals,
+    ),
 )]
 pub async fn models(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
     let models = app.models();

@@ -22,6 +22,10 @@ use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::cost::WRITING;
 use crate::http::request::fields::ModelName;
@@ -204,13 +208,18 @@ impl<'b> Question<'b> for EmbedRequest<'b> {
     }
 }
 
+refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
+
 /// The vectors of texts, for a method that has them.
 #[utoipa::path(
     post,
     path = "/embed",
     tag = "compare",
     request_body(content = EmbedRequest<'_>, content_type = "application/json"),
-    responses((status = 200, description = "Vectors in the order of the texts", body = EmbedResponse<'_>)),
+    responses(
+        (status = 200, description = "Vectors in the order of the texts", body = EmbedResponse<'_>),
+        EmbedRefusals,
+    ),
 )]
 pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     pipeline::answer::<Embed>(app, request).await

@@ -22,6 +22,10 @@ use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
@@ -246,13 +250,18 @@ impl<'b> Question<'b> for RankRequest<'b> {
     }
 }
 
+refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported]);
+
 /// Candidates by how alike they are to a query, best first.
 #[utoipa::path(
     post,
     path = "/rank",
     tag = "compare",
     request_body(content = RankRequest<'_>, content_type = "application/json"),
-    responses((status = 200, description = "Candidates, best first", body = RankResponse<'_>)),
+    responses(
+        (status = 200, description = "Candidates, best first", body = RankResponse<'_>),
+        RankRefusals,
+    ),
 )]
 pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     pipeline::answer::<Rank>(app, request).await

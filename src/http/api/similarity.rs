@@ -27,6 +27,9 @@ use crate::http::api::similarity_stream;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::List;
 use crate::http::request::fields::MeasureName;
@@ -253,6 +256,12 @@ impl<'b> Question<'b> for SimilarityRequest<'b> {
     }
 }
 
+refusals!(
+    SimilarityRefusals: QUESTION,
+    LIST,
+    &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code::NotCalibrated]
+);
+
 /// How alike the two texts of each pair are.
 ///
 /// A body of `application/x-ndjson` is answered line by line while it is still being sent: one
@@ -269,6 +278,7 @@ impl<'b> Question<'b> for SimilarityRequest<'b> {
     )),
     responses(
         (status = 200, description = "Scores in the order of the pairs", body = SimilarityResponse<'_>),
+        SimilarityRefusals,
     ),
 )]
 pub async fn similarity(

@@ -3,19 +3,27 @@
 
 use serde_json::Value;
 use serde_json::json;
-use utoipa::OpenApi;
-use utoipa::openapi;
+use utoipa::OpenApi as _;
+use utoipa::openapi::HeaderBuilder;
+use utoipa::openapi::Object;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Server;
+use utoipa::openapi::Type;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::HttpAuthScheme;
+use utoipa::openapi::security::HttpBuilder;
+use utoipa::openapi::security::SecurityScheme;
 
 use crate::engine::Query;
-use crate::http::error::Code;
 use crate::http::error::Problem;
+use crate::http::openapi::operations;
+use crate::http::openapi::refusals;
 use crate::http::registry::models::Models;
-use crate::http::routes::ANY;
-use crate::http::routes::ROUTES;
 use crate::methods::Method;
 
 /// What no single route says.
-#[derive(OpenApi)]
+#[derive(utoipa::OpenApi)]
 #[openapi(
     info(
         title = "cognate",
@@ -34,49 +42,32 @@ use crate::methods::Method;
 struct Header;
 
 /// The document over the given routes, as JSON with its keys in a fixed order.
-pub fn document(routes: openapi::OpenApi) -> Value {
+pub fn document(routes: impl Iterator<Item = OpenApi>) -> Value {
     let mut document = Header::openapi();
-    document.merge(routes);
-    document.servers = Some(vec![openapi::Server::new("/")]);
+    routes.for_each(|routes| document.merge(routes));
+    document.servers = Some(vec![Server::new("/")]);
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
+    let key = SecurityScheme::Http(bearer.description(Some("Where keys are set")).build());
+    document.components.get_or_insert_default().add_security_scheme("key", key);
+    document.paths.paths.values_mut().flat_map(operations).for_each(|(_, each)| complete(each));
     // A document of ours has string keys and finite numbers.
     let mut document = serde_json::to_value(&document).unwrap_or_default();
-    complete(&mut document);
+    require_vectors_for_distance(&mut document["components"]["schemas"]);
     document
 }
 
-/// Adds what holds for many routes: refusals, request ids, keys.
-fn complete(document: &mut Value) {
-    let id = json!({
-        "description": "The request's name in the log: the one sent, or a new one",
-        "schema": {"type": "string"},
-    });
-    document["components"]["securitySchemes"] = json!({
-        "key": {"type": "http", "scheme": "bearer", "description": "Where keys are set"},
-    });
-    for route in ROUTES.iter().filter(|route| route.documented) {
-        let operation = &mut document["paths"][route.path][route.verb.to_lowercase()];
-        operation["responses"]["200"]["headers"]["x-request-id"] = id.clone();
-        let codes = || route.codes.iter().chain(ANY);
-        let mut statuses: Vec<u16> = codes().map(|code| code.status().as_u16()).collect();
-        statuses.sort_unstable();
-        statuses.dedup();
-        for status in statuses {
-            let of_status = |code: &&Code| code.status().as_u16() == status;
-            let names: Vec<String> =
-                codes().filter(of_status).map(|code| format!("`{}`", code.name())).collect();
-            operation["responses"][status.to_string()] = json!({
-                "description": names.join(", "),
-                "headers": {"x-request-id": id},
-                "content": {"application/problem+json": {
-                    "schema": {"$ref": "#/components/schemas/Problem"},
-                }},
-            });
-        }
-        if route.codes.contains(&Code::Unauthorized) {
-            operation["security"] = json!([{}, {"key": []}]);
+/// Adds what holds for every route: refusals that any request may meet, and request ids.
+fn complete(operation: &mut Operation) {
+    let responses = &mut operation.responses.responses;
+    refusals::ANY.iter().for_each(|&code| refusals::list(responses, code));
+    for response in responses.values_mut() {
+        if let RefOr::T(response) = response {
+            let id = HeaderBuilder::new()
+                .schema(Some(Object::with_type(Type::String)))
+                .description(Some("The request's name in the log: the one sent, or a new one"));
+            response.headers.insert("x-request-id".to_owned(), id.build().into());
         }
     }
-    require_vectors_for_distance(&mut document["components"]["schemas"]);
 }
 
 /// Only vectors have a Euclidean distance: says so in the schemas of questions that have both a
@@ -99,7 +90,7 @@ fn require_vectors_for_distance(schemas: &mut Value) {
 }
 
 /// The document of a server with these models: it names them, and leaves out what they cannot do.
-pub fn of_models(routes: openapi::OpenApi, models: &Models) -> Value {
+pub fn of_models(routes: impl Iterator<Item = OpenApi>, models: &Models) -> Value {
     let mut document = document(routes);
     narrow(&mut document, models);
     document

@@ -25,6 +25,9 @@ use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::cost::WRITING;
 use crate::http::request::fields::ExplainMethod;
@@ -128,13 +131,18 @@ impl<'b> Question<'b> for ExplainRequest<'b> {
     }
 }
 
+refusals!(ExplainRefusals: QUESTION, &[Code::MethodOnlyRanks, Code::MeasureNotSupported]);
+
 /// Why two texts scored as they did: weights, cosines, and what each word adds.
 #[utoipa::path(
     post,
     path = "/explain",
     tag = "compare",
     request_body(content = ExplainRequest<'_>, content_type = "application/json"),
-    responses((status = 200, description = "The score, word by word", body = ExplainResponse<'_>)),
+    responses(
+        (status = 200, description = "The score, word by word", body = ExplainResponse<'_>),
+        ExplainRefusals,
+    ),
 )]
 pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     pipeline::answer::<Explain>(app, request).await
