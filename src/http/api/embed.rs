@@ -15,7 +15,6 @@ use crate::engine::Counts;
 use crate::engine::Place;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::Endpoint;
 use crate::http::api::pipeline::INDEX_BYTES;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
@@ -101,13 +100,6 @@ pub enum Vector {
     Base64(String),
 }
 
-/// The endpoint.
-pub struct Embed;
-
-impl Endpoint for Embed {
-    type Question<'b> = EmbedRequest<'b>;
-}
-
 impl EmbedRequest<'_> {
     fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         self.texts
@@ -143,7 +135,9 @@ impl EmbedRequest<'_> {
     }
 }
 
-impl<'b> Question<'b> for EmbedRequest<'b> {
+impl Question for EmbedRequest<'_> {
+    type In<'b> = EmbedRequest<'b>;
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.texts.length(), app.settings.max_texts);
         pipeline::check_length("/texts", "texts", length, limit)?;
@@ -222,5 +216,5 @@ refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
     ),
 )]
 pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<Embed>(app, request).await
+    pipeline::answer::<EmbedRequest<'_>>(app, request).await
 }

@@ -55,14 +55,11 @@ pub const INDEX_BYTES: usize = 6;
 /// Bytes of a score or another number of an answer, with its comma: what most take at most.
 pub const NUMBER_BYTES: usize = 13;
 
-/// An endpoint, by the questions it answers.
-pub trait Endpoint: 'static {
-    /// The body, borrowed.
-    type Question<'b>: Question<'b>;
-}
-
 /// A question that is parsed from a body, weighed and answered.
-pub trait Question<'b>: Deserialize<'b> {
+pub trait Question {
+    /// The question as it borrows from a body.
+    type In<'b>: Question + Deserialize<'b>;
+
     /// Checks lengths, finds the model and the method, and weighs the work.
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
 
@@ -156,7 +153,10 @@ struct Answered {
 }
 
 /// Answers one request.
-pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+pub async fn answer<Q: Question + 'static>(
+    app: Arc<App>,
+    request: Request,
+) -> Result<Response, ApiError> {
     let mut permit = app.admission.admit()?;
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
@@ -171,7 +171,7 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
     let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     if body.len() <= INLINE_BYTES {
         let started = Instant::now();
-        let question: E::Question<'_> = json::read_object(&body)?;
+        let question: Q::In<'_> = json::read_object(&body)?;
         let plan = question.plan(&app, &models)?;
         app.admission.top_up(&mut permit, plan.items)?;
         if plan.nanos <= INLINE_NANOS {
@@ -187,7 +187,7 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
         move |work: &JobContext| {
             let started = Instant::now();
             let (json, counts, plan) =
-                parse_and_answer::<E>(&app, &models, &body, work, &mut permit)?;
+                parse_and_answer::<Q>(&app, &models, &body, work, &mut permit)?;
             Ok(Answered { json, counts, plan, took: started.elapsed() })
         }
     };
@@ -199,14 +199,14 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
 
 /// Parsed on the pool: a large body takes longer to parse than the runtime's threads should be
 /// held, and a small one with much work less than that work.
-fn parse_and_answer<E: Endpoint>(
+fn parse_and_answer<Q: Question>(
     app: &App,
     models: &Models,
     body: &Bytes,
     work: &JobContext,
     permit: &mut Permit,
 ) -> Result<(Bytes, Counts, Plan), ApiError> {
-    let question: E::Question<'_> = json::read_object(body)?;
+    let question: Q::In<'_> = json::read_object(body)?;
     let plan = question.plan(app, models)?;
     app.admission.top_up(permit, plan.items)?;
     let mut answer = app.unsent.answer(plan.answer_bytes)?;

@@ -15,7 +15,6 @@ use crate::engine::RankOptions;
 use crate::engine::Ranking;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::Endpoint;
 use crate::http::api::pipeline::INDEX_BYTES;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
@@ -115,13 +114,6 @@ pub struct RankedCandidate<'r> {
     text: Option<&'r str>,
 }
 
-/// The endpoint.
-pub struct Rank;
-
-impl Endpoint for Rank {
-    type Question<'b> = RankRequest<'b>;
-}
-
 impl RankRequest<'_> {
     fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         let candidates = self.candidates.items.iter().enumerate();
@@ -185,7 +177,9 @@ impl RankRequest<'_> {
     }
 }
 
-impl<'b> Question<'b> for RankRequest<'b> {
+impl Question for RankRequest<'_> {
+    type In<'b> = RankRequest<'b>;
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.candidates.length, app.settings.max_candidates);
         pipeline::check_length("/candidates", "candidates", length, limit)?;
@@ -264,5 +258,5 @@ refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported]);
     ),
 )]
 pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<Rank>(app, request).await
+    pipeline::answer::<RankRequest<'_>>(app, request).await
 }

@@ -19,7 +19,6 @@ use crate::engine::Counts;
 use crate::engine::Place;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::Endpoint;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
@@ -144,13 +143,6 @@ pub struct SimilarityResponse<'r> {
     related: Option<Vec<bool>>,
 }
 
-/// The endpoint.
-pub struct Similarity;
-
-impl Endpoint for Similarity {
-    type Question<'b> = SimilarityRequest<'b>;
-}
-
 impl SimilarityRequest<'_> {
     /// Faults of the only pair stand where its texts do.
     fn locate(&self, error: ApiError) -> ApiError {
@@ -194,7 +186,9 @@ pub fn places<'t>(
     pairs.iter().enumerate().flat_map(sides)
 }
 
-impl<'b> Question<'b> for SimilarityRequest<'b> {
+impl Question for SimilarityRequest<'_> {
+    type In<'b> = SimilarityRequest<'b>;
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         if let Some(list) = &self.pairs {
             pipeline::check_length("/pairs", "pairs", list.length, app.settings.max_pairs)?;
@@ -288,5 +282,5 @@ pub async fn similarity(
     if similarity_stream::is_lines(request.headers()) {
         return similarity_stream::answer(app, request).await;
     }
-    pipeline::answer::<Similarity>(app, request).await
+    pipeline::answer::<SimilarityRequest<'_>>(app, request).await
 }

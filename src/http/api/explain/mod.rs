@@ -19,7 +19,6 @@ use crate::engine::UnknownToken;
 use crate::http::api::explain::response::ExplainResponse;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::Endpoint;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
@@ -62,20 +61,15 @@ pub struct ExplainRequest<'b> {
     truncate: Option<bool>,
 }
 
-/// The endpoint.
-pub struct Explain;
-
-impl Endpoint for Explain {
-    type Question<'b> = ExplainRequest<'b>;
-}
-
 impl ExplainRequest<'_> {
     fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         [(Place::Pair(0, 0), self.a.as_ref()), (Place::Pair(0, 1), self.b.as_ref())].into_iter()
     }
 }
 
-impl<'b> Question<'b> for ExplainRequest<'b> {
+impl Question for ExplainRequest<'_> {
+    type In<'b> = ExplainRequest<'b>;
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
@@ -145,5 +139,5 @@ refusals!(ExplainRefusals: QUESTION, &[Code::MethodOnlyRanks, Code::MeasureNotSu
     ),
 )]
 pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<Explain>(app, request).await
+    pipeline::answer::<ExplainRequest<'_>>(app, request).await
 }
