@@ -182,9 +182,9 @@ impl App {
     /// Looks whether a mapped file was changed in place, which makes its scores doubtful. Reads the
     /// whole of a file that was touched, so that a new time alone takes no model out of service.
     pub fn look_after_models(&self) {
-        for served in self.models().all() {
-            let model = served.engine.model();
-            let (name, file) = (&served.name, model.path().display());
+        for loaded in self.models().all() {
+            let model = loaded.engine.model();
+            let (name, file) = (&loaded.name, model.path().display());
             match model.look_again() {
                 Look::Same => {}
                 Look::Sound => tracing::info!(
@@ -219,10 +219,10 @@ impl App {
     /// What the metrics page shows of this moment.
     pub fn snapshot(&self) -> Snapshot {
         let models = self.models();
-        let models = models.all().iter().map(|served| {
-            let model = served.engine.model();
+        let models = models.all().iter().map(|loaded| {
+            let model = loaded.engine.model();
             let words = model.vocabulary().len() as u64;
-            (served.name.clone(), model.bytes(), words, !model.damaged())
+            (loaded.name.clone(), model.bytes(), words, !model.damaged())
         });
         Snapshot {
             admission: (self.admission.in_use(), self.settings.admission_units),

@@ -97,13 +97,13 @@ pub fn of_models(routes: impl Iterator<Item = OpenApi>, models: &Models) -> Valu
 }
 
 fn narrow(document: &mut Value, models: &Models) {
-    let engines = || models.all().iter().map(|served| &served.engine);
+    let engines = || models.all().iter().map(|model| &model.engine);
     let cannot = |name: &str| {
         let method = Method::named(name).filter(|_| name != "auto");
         method.is_some_and(|method| engines().any(|engine| engine.unavailable(method).is_some()))
     };
     let calibrated = engines().all(|engine| !engine.calibrations().is_empty());
-    let names: Vec<&str> = models.all().iter().map(|served| served.name.as_str()).collect();
+    let names: Vec<&str> = models.all().iter().map(|model| model.name.as_str()).collect();
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
     let unexplained = |name: &str| {
         let query = Method::named(name).filter(|_| name != "auto").map(Query::new);

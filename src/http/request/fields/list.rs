@@ -10,9 +10,9 @@ use serde::de::SeqAccess;
 use serde::de::Visitor;
 
 /// Most items of any list that are kept, whatever the settings; the others are only counted.
-pub const MOST_ITEMS: usize = 100_000;
+pub const MOST_KEPT: usize = 100_000;
 
-/// A list of which at most [`MOST_ITEMS`] items are kept.
+/// A list of which at most `MOST_KEPT` items are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct List<T> {
     /// The items.
@@ -39,7 +39,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
         let mut items = Vec::new();
-        while items.len() < MOST_ITEMS {
+        while items.len() < MOST_KEPT {
             match list.next_element()? {
                 Some(item) => items.push(item),
                 None => return Ok(List { length: items.len(), items }),

@@ -10,7 +10,7 @@ use serde::de::Unexpected;
 use serde::de::Visitor;
 use utoipa::ToSchema;
 
-use crate::http::request::fields::list::MOST_ITEMS;
+use crate::http::request::fields::list::MOST_KEPT;
 
 /// How a number that does not fit begins its complaint, here as in `serde_json`.
 pub const OUT_OF_RANGE: &str = "number out of range";
@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for Score {
 }
 
 impl Score {
-    /// The number, if it is at most [`MOST_SCORE`] either way.
+    /// The number, if it lies within the bounds.
     pub fn of<E: Error>(number: f64) -> Result<Self, E> {
         if number.abs() <= MOST_SCORE { Ok(Self(number)) } else { Err(E::custom(OUT_OF_RANGE)) }
     }
@@ -69,11 +69,11 @@ impl<'de> Deserialize<'de> for Count {
             type Value = Count;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number from 1 to {MOST_ITEMS}")
+                write!(f, "a whole number from 1 to {MOST_KEPT}")
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<Count, E> {
-                let fits = usize::try_from(number).ok().filter(|n| (1..=MOST_ITEMS).contains(n));
+                let fits = usize::try_from(number).ok().filter(|n| (1..=MOST_KEPT).contains(n));
                 fits.map(Count).ok_or_else(|| E::custom(OUT_OF_RANGE))
             }
 
