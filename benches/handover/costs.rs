@@ -152,8 +152,8 @@ impl Question {
         }
     }
 
-    fn ask(self, asked: &Resolved, pairs: &[(String, String)]) -> usize {
-        let (engine, query) = (&asked.served.engine, asked.query);
+    fn ask(self, resolved: &Resolved, pairs: &[(String, String)]) -> usize {
+        let (engine, query) = (&resolved.model.engine, resolved.query);
         if self == Self::Pairs {
             return engine.similarity(pairs, &query).expect("they score").scores.len();
         }
@@ -162,20 +162,25 @@ impl Question {
     }
 
     /// Nanoseconds that they are taken for.
-    fn estimate(self, asked: &Resolved, pairs: &[(String, String)]) -> u64 {
+    fn estimate(self, resolved: &Resolved, pairs: &[(String, String)]) -> u64 {
         let bytes = |texts: &dyn Fn(&(String, String)) -> usize| pairs.iter().map(texts).sum();
         if self == Self::Pairs {
-            let multiplications = pairs.iter().map(|(a, b)| asked.multiplications(a, b)).sum();
+            let multiplications = pairs.iter().map(|(a, b)| resolved.multiplications(a, b)).sum();
             return estimate(bytes(&|(a, b)| a.len() + b.len()), multiplications);
         }
         let posts = pairs.iter().map(|(_, post)| post.as_str());
-        let [_, multiplications] = asked.multiplications_of_ranking(&pairs[0].0, posts, false);
+        let [_, multiplications] = resolved.multiplications_of_ranking(&pairs[0].0, posts, false);
         estimate(pairs[0].0.len() + bytes(&|(_, b)| b.len()), multiplications)
     }
 }
 
 /// Nanoseconds of this thread that an item takes and is taken for.
-fn weigh(question: Question, asked: &Resolved, kind: &Words, (n, m): (usize, usize)) -> (f64, f64) {
+fn weigh(
+    question: Question,
+    resolved: &Resolved,
+    kind: &Words,
+    (n, m): (usize, usize),
+) -> (f64, f64) {
     let mut items = 2;
     loop {
         let pairs: Vec<(String, String)> = (0..items)
@@ -183,7 +188,7 @@ fn weigh(question: Question, asked: &Resolved, kind: &Words, (n, m): (usize, usi
             .collect();
         let taken = || {
             let start = seconds();
-            std::hint::black_box(question.ask(asked, &pairs));
+            std::hint::black_box(question.ask(resolved, &pairs));
             seconds() - start
         };
         let first = taken().min(taken());
@@ -192,7 +197,7 @@ fn weigh(question: Question, asked: &Resolved, kind: &Words, (n, m): (usize, usi
             continue;
         }
         let fastest = (0..ROUNDS).map(|_| taken()).fold(first, f64::min);
-        let estimate = question.estimate(asked, &pairs) as f64;
+        let estimate = question.estimate(resolved, &pairs) as f64;
         return (fastest * 1e9 / items as f64, estimate / items as f64);
     }
 }
@@ -223,7 +228,7 @@ pub fn table(default: &Path, wanted: &[String]) -> Vec<serde_json::Value> {
         let able = served.iter().find(|served| served.engine.unavailable(method).is_none());
         let Some(served) = able else { continue };
         let query = Query { truncate: true, ..Query::new(method) };
-        let asked = Resolved { served: (*served).clone(), query };
+        let resolved = Resolved { model: (*served).clone(), query };
         let questions = Question::of(method).into_iter();
         for (question, kind) in
             questions.flat_map(|question| kinds.iter().map(move |kind| (question, kind)))
@@ -231,7 +236,7 @@ pub fn table(default: &Path, wanted: &[String]) -> Vec<serde_json::Value> {
             let mut line =
                 format!("{:>16} {:>5} {:>11}", method.name(), question.name(), kind.name);
             for lengths in LENGTHS {
-                let (taken, estimate) = weigh(question, &asked, kind, lengths);
+                let (taken, estimate) = weigh(question, &resolved, kind, lengths);
                 let (taken, estimate) = (taken / 1e3, estimate / 1e3);
                 line += &format!(" {taken:>8.1} {:>5.2} x", estimate / taken);
                 rows.push(serde_json::json!({

@@ -42,8 +42,9 @@ use crate::texts::Texts;
 
 /// The argument that makes a process the server.
 pub const FLAG: &str = "--be-the-server";
-/// The route that reads its body and answers always the same.
-pub const NULL: &str = "/null";
+/// The route that reads its body and answers always the same. It stands in the place of one that
+/// operators have on an address of their own, so that it is counted as the other routes are.
+pub const NULL: &str = "/-/reload";
 /// Different questions asked in turn.
 pub const QUESTIONS: usize = 128;
 /// Where made-up texts come from, where there are no real ones.
@@ -119,7 +120,8 @@ async fn serve_bare(listener: TcpListener) {
 fn serve_service(
     runtime: &tokio::runtime::Runtime,
 ) -> anyhow::Result<(ShutdownTrigger, SocketAddr)> {
-    let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
+    let listen = ([127, 0, 0, 1], 0).into();
+    let settings = Settings { listen, admin_listen: Some(listen), ..Settings::default() };
     // Connections are kept for as long as the bench takes.
     let settings = Settings { requests_per_connection: u64::MAX, ..settings };
     let app = App::with_models(settings, Models::of("default", engine()?))?;

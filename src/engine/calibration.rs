@@ -185,8 +185,7 @@ fn key(method: &str, measure: Measure) -> String {
 
 /// A method may be one that this version does not know; a measure may not.
 fn is_key(key: &str) -> bool {
-    let measures = [Measure::Cosine, Measure::Euclidean];
     key.split_once('/').is_some_and(|(method, measure)| {
-        !method.is_empty() && measures.iter().any(|known| known.name() == measure)
+        !method.is_empty() && Measure::ALL.iter().any(|known| known.name() == measure)
     })
 }

@@ -16,7 +16,7 @@ use crate::model::phrase::Found;
 use crate::model::phrase::Word;
 
 /// One word of an explained text.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedWord {
     /// The token it comes from, as it was looked up.
     pub token: String,
@@ -35,7 +35,7 @@ pub struct ExplainedWord {
 }
 
 /// A token that no word was found for.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct UnknownToken {
     /// The token, as it was looked up.
     pub token: String,
@@ -44,7 +44,7 @@ pub struct UnknownToken {
 }
 
 /// Why two texts scored as they did. The shares of words and unknown tokens add up to the score.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The score, as `similarity` gives it.
     pub score: f32,

@@ -9,6 +9,7 @@ use std::thread::available_parallelism;
 
 use arc_swap::ArcSwap;
 use arc_swap::Guard;
+use axum::http::Method as Verb;
 
 use crate::http::auth::access::Access;
 use crate::http::auth::keys::KeysError;
@@ -24,7 +25,6 @@ use crate::http::registry::models::Models;
 use crate::http::registry::models::ModelsError;
 use crate::http::registry::reload::ModelSummary;
 use crate::http::registry::reload::Reloaded;
-use crate::http::routes;
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
 use crate::http::work::pool::Pool;
@@ -79,8 +79,11 @@ pub struct App {
 }
 
 impl App {
-    /// A service without models yet; [`App::reload`] loads them.
-    pub fn new(settings: Settings) -> Result<Arc<Self>, AppError> {
+    /// A service without models yet, which counts the requests of these routes (verb, path).
+    pub(in crate::http) fn with_routes(
+        settings: Settings,
+        routes: &[(Verb, String)],
+    ) -> Result<Arc<Self>, AppError> {
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = settings.compute_threads.unwrap_or_else(cores);
         Ok(Arc::new(Self {
@@ -91,7 +94,7 @@ impl App {
                 settings.response_bytes,
             ),
             streams: Places::new(settings.most_streams()),
-            metrics: Metrics::new(&routes::routes())?,
+            metrics: Metrics::new(routes)?,
             ids: Ids::new(),
             tracer: Tracer::new(settings.otlp_endpoint.as_deref()).map_err(AppError::Tracer)?,
             models: ArcSwap::default(),
@@ -102,11 +105,9 @@ impl App {
         }))
     }
 
-    /// A service with models that are open already.
-    pub fn with_models(settings: Settings, models: Models) -> Result<Arc<Self>, AppError> {
-        let app = Self::new(settings)?;
-        app.models.store(Arc::new(models));
-        Ok(app)
+    /// Takes models into use; requests that are being answered keep those they have.
+    pub(in crate::http) fn set_models(&self, models: Models) {
+        self.models.store(Arc::new(models));
     }
 
     /// The models. A request looks once and keeps what it got.
@@ -166,7 +167,7 @@ impl App {
                     fingerprint: model.engine.model().fingerprint().to_owned(),
                 };
                 let summaries: Vec<ModelSummary> = models.all().iter().map(summary).collect();
-                self.models.store(Arc::new(models));
+                self.set_models(models);
                 let names: Vec<&str> = summaries.iter().map(|model| model.name.as_str()).collect();
                 tracing::info!(models = names.join(","), "models loaded");
                 Ok(summaries)
@@ -181,9 +182,9 @@ impl App {
     /// Looks whether a mapped file was changed in place, which makes its scores doubtful. Reads the
     /// whole of a file that was touched, so that a new time alone takes no model out of service.
     pub fn look_after_models(&self) {
-        for served in self.models().all() {
-            let model = served.engine.model();
-            let (name, file) = (&served.name, model.path().display());
+        for loaded in self.models().all() {
+            let model = loaded.engine.model();
+            let (name, file) = (&loaded.name, model.path().display());
             match model.look_again() {
                 Look::Same => {}
                 Look::Sound => tracing::info!(
@@ -218,10 +219,10 @@ impl App {
     /// What the metrics page shows of this moment.
     pub fn snapshot(&self) -> Snapshot {
         let models = self.models();
-        let models = models.all().iter().map(|served| {
-            let model = served.engine.model();
+        let models = models.all().iter().map(|loaded| {
+            let model = loaded.engine.model();
             let words = model.vocabulary().len() as u64;
-            (served.name.clone(), model.bytes(), words, !model.damaged())
+            (loaded.name.clone(), model.bytes(), words, !model.damaged())
         });
         Snapshot {
             admission: (self.admission.in_use(), self.settings.admission_units),

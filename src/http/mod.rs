@@ -3,8 +3,9 @@
 //! A request passes, from the outside in: the accept loop and its connection ([`net`]); the layers
 //! around every route ([`middleware`]: id, counters, log, problem documents, keys); and its endpoint
 //! ([`api`]), which admits it ([`work`]), reads and resolves it ([`request`]), and answers it where it
-//! was read or on the pool. [`App`] holds what requests share: settings, models ([`registry`]), keys
-//! ([`auth`]), counters ([`observe`]).
+//! was read or on the pool. What an endpoint declares at its handler becomes a route ([`routes`]), a
+//! part of the document ([`openapi`]) and the name of its counters. [`App`] holds what requests share:
+//! settings, models ([`registry`]), keys ([`auth`]), counters ([`observe`]).
 
 pub mod api;
 pub mod app;

@@ -1,100 +1,48 @@
-//! Which path leads where, and what stands around the handlers, from the outside in: the frame
-//! with a net under panics, CORS, and for questions the keys.
+//! The service put together: which routes an address has, and what stands around their handlers,
+//! from the outside in: the frame with a net under panics, CORS, and where they ask for one, keys.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::Method as Verb;
 use axum::http::header;
-use axum::response::Response;
-use axum::routing::get;
 use serde_json::Value;
 use tower_http::cors::AllowOrigin;
 use tower_http::cors::CorsLayer;
-use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::http::api::catalogue;
+use crate::http::api;
 use crate::http::api::docs;
-use crate::http::api::embed;
-use crate::http::api::explain;
-use crate::http::api::operations;
-use crate::http::api::pages;
-use crate::http::api::rank;
-use crate::http::api::similarity;
 use crate::http::app::App;
+use crate::http::app::AppError;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::middleware::authorize::AuthorizeLayer;
 use crate::http::middleware::request_context::RequestContextLayer;
 use crate::http::openapi;
-
-type Routes = OpenApiRouter<Arc<App>>;
-
-/// Routes that need a key where keys are set.
-fn questions() -> Routes {
-    OpenApiRouter::new()
-        .routes(routes!(similarity::similarity))
-        .routes(routes!(embed::embed))
-        .routes(routes!(rank::rank))
-        .routes(routes!(explain::explain))
-        .routes(routes!(catalogue::methods))
-        .routes(routes!(catalogue::models))
-}
-
-/// Whether the process lives.
-fn life() -> Routes {
-    OpenApiRouter::new()
-        .routes(routes!(operations::health))
-        .route("/livez", get(operations::health))
-        .route("/healthz", get(operations::health))
-}
-
-/// What operators look at.
-fn state() -> Routes {
-    OpenApiRouter::new()
-        .routes(routes!(operations::ready))
-        .route("/readyz", get(operations::ready))
-        .routes(routes!(operations::metrics))
-}
-
-/// What operators order.
-fn orders() -> Routes {
-    OpenApiRouter::new().routes(routes!(operations::reload))
-}
-
-/// What people look at.
-fn people() -> Router<Arc<App>> {
-    Router::new()
-        .route("/openapi.json", get(served_document))
-        .route("/", get(pages::playground))
-        .route("/assets/{file}", get(pages::asset))
-        .route("/docs", get(pages::docs))
-        .route("/docs/{file}", get(pages::docs_file))
-}
+use crate::http::registry::models::Models;
+use crate::http::routes::Routes;
+use crate::http::settings::Settings;
 
 /// The document of the whole surface, whatever models a server has.
 pub fn document() -> Value {
-    openapi::document(documented())
-}
-
-async fn served_document(State(app): State<Arc<App>>) -> Response {
-    docs::answer(&app, documented)
-}
-
-/// The documents of all routes.
-fn documented() -> OpenApi {
-    questions().merge(life()).merge(state()).merge(orders()).into_openapi()
-}
-
-fn plain(routes: Routes) -> Router<Arc<App>> {
-    routes.split_for_parts().0
+    openapi::document(docs::documented())
 }
 
 impl App {
+    /// A service without models yet; [`App::reload`] loads them.
+    pub fn new(settings: Settings) -> Result<Arc<Self>, AppError> {
+        let routes: Vec<_> = api::all().into_iter().flat_map(Routes::names).collect();
+        Self::with_routes(settings, &routes)
+    }
+
+    /// A service with models that are open already.
+    pub fn with_models(settings: Settings, models: Models) -> Result<Arc<Self>, AppError> {
+        let app = Self::new(settings)?;
+        app.set_models(models);
+        Ok(app)
+    }
+
     /// The routes of the public address.
     pub fn router(self: &Arc<Self>) -> Router {
         self.router_with(Router::new())
@@ -102,27 +50,33 @@ impl App {
 
     /// The routes of the public address and more questions, behind the same frame and keys.
     pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
-        let questions = authorized(self, plain(questions()).merge(more));
-        let mut routes = questions.merge(plain(life())).merge(people());
+        let mut groups = vec![api::questions().and(more), api::life(), api::people()];
         if self.settings.admin_listen.is_none() {
-            routes = routes.merge(plain(state())).merge(authorized(self, plain(orders())));
+            groups.extend([api::state(), api::orders()]);
         }
-        surround(self, routes)
+        surround(self, groups)
     }
 
     /// The routes of the operators' own address.
     pub fn admin_router(self: &Arc<Self>) -> Router {
-        let routes = plain(life()).merge(plain(state())).merge(authorized(self, plain(orders())));
-        surround(self, routes)
+        surround(self, vec![api::life(), api::state(), api::orders()])
     }
 }
 
-fn authorized(app: &Arc<App>, routes: Router<Arc<App>>) -> Router<Arc<App>> {
-    routes.route_layer(AuthorizeLayer::new(Arc::clone(app)))
+/// The handlers of routes that belong together, behind the keys if they ask for one.
+fn handlers(app: &Arc<App>, routes: Routes) -> Router<Arc<App>> {
+    match routes.into_router() {
+        (routes, true) => routes.route_layer(AuthorizeLayer::new(Arc::clone(app))),
+        (routes, false) => routes,
+    }
 }
 
-fn surround(app: &Arc<App>, routes: Router<Arc<App>>) -> Router {
-    let mut routes = routes.fallback(not_found).method_not_allowed_fallback(not_allowed);
+fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
+    let groups = groups.into_iter().map(|routes| handlers(app, routes));
+    let mut routes = groups
+        .fold(Router::new(), Router::merge)
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_allowed);
     if !app.settings.cors_origins.is_empty() {
         let origins = app.settings.cors_origins.iter();
         let origins = origins.filter_map(|origin| HeaderValue::from_str(origin).ok());

@@ -1,112 +1,80 @@
-//! Every route and what it may be refused with, as data: the document and the counters read it.
+//! Routes as endpoints declare them: from one declaration come the handlers, what the document
+//! says of them, and what the counters call them. Which routes there are is not known here.
 
-use crate::http::error::Code;
+use std::sync::Arc;
 
-/// A route and what it may be refused with.
-pub struct Route {
-    /// The verb.
-    pub verb: &'static str,
-    /// The path, as it is matched.
-    pub path: &'static str,
-    /// What it may be refused with, beside what may meet every request.
-    pub codes: &'static [Code],
-    /// Whether it is in the document; other names of a route and pages are not.
-    pub documented: bool,
+use axum::Router;
+use axum::http::Method as Verb;
+use axum::routing::MethodRouter;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::SecurityRequirement;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::UtoipaMethodRouter;
+
+use crate::http::app::App;
+use crate::http::openapi::operations;
+use crate::http::openapi::refusals;
+
+/// Routes that belong together.
+#[derive(Default)]
+pub struct Routes {
+    declared: OpenApiRouter<Arc<App>>,
+    undocumented: Vec<(Verb, String)>,
+    keyed: bool,
 }
 
-/// What a question may be refused with whatever it asks.
-macro_rules! question {
-    ($($own:ident),*) => {
-        &[
-            Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
-            Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Unauthorized,
-            Code::RateLimited, Code::EmptyText, Code::AllOov, Code::TextTooLong,
-            Code::TooManyTokens, Code::UnknownModel, Code::UnknownMethod, Code::MethodUnavailable,
-            Code::TooMuchWork, Code::ResponseTooLarge, Code::NonFiniteScore, Code::Internal, Code::Overloaded,
-            Code::NotReady, Code::DeadlineExceeded, Code::RequestTimeout, $(Code::$own,)*
-        ]
-    };
-}
+impl Routes {
+    /// Adds a route as `#[utoipa::path]` declares it beside its handler: `routes!(handler)`.
+    pub fn with(mut self, route: UtoipaMethodRouter<Arc<App>>) -> Self {
+        self.declared = self.declared.routes(route);
+        self
+    }
 
-/// What any request may be refused with.
-pub const ANY: &[Code] = &[Code::InvalidHead];
+    /// Adds a path that the document leaves out: another name of a route, or a page.
+    pub fn undocumented(mut self, path: &str, get: MethodRouter<Arc<App>>) -> Self {
+        self.declared = self.declared.route(path, get);
+        self.undocumented.push((Verb::GET, path.to_owned()));
+        self
+    }
 
-const LISTING: &[Code] =
-    &[Code::Unauthorized, Code::RateLimited, Code::NotReady, Code::InvalidField, Code::Internal];
+    /// Adds routes that neither the document nor the counters know.
+    pub fn and(mut self, more: Router<Arc<App>>) -> Self {
+        self.declared = self.declared.merge(more.into());
+        self
+    }
 
-const fn documented(verb: &'static str, path: &'static str, codes: &'static [Code]) -> Route {
-    Route { verb, path, codes, documented: true }
-}
+    /// Asks for a key on all of these routes, where keys are set.
+    pub fn behind_keys(mut self) -> Self {
+        for item in self.declared.get_openapi_mut().paths.paths.values_mut() {
+            for (_, operation) in operations(item) {
+                let no_scopes: [&str; 0] = [];
+                let key = SecurityRequirement::new("key", no_scopes);
+                operation.security = Some(vec![SecurityRequirement::default(), key]);
+                for &code in refusals::KEYED {
+                    refusals::list(&mut operation.responses.responses, code);
+                }
+            }
+        }
+        self.keyed = true;
+        self
+    }
 
-const fn also(path: &'static str) -> Route {
-    Route { verb: "GET", path, codes: &[], documented: false }
-}
+    /// Verb and path of each route.
+    pub fn names(mut self) -> Vec<(Verb, String)> {
+        let mut names = self.undocumented;
+        for (path, item) in &mut self.declared.get_openapi_mut().paths.paths {
+            names.extend(operations(item).map(|(verb, _)| (verb, path.clone())));
+        }
+        names
+    }
 
-/// Every route.
-pub const ROUTES: [Route; 18] = [
-    documented(
-        "POST",
-        "/similarity",
-        question![
-            EmptyList,
-            TooManyItems,
-            TooManyTokensTotal,
-            MethodOnlyRanks,
-            MeasureNotSupported,
-            NotCalibrated
-        ],
-    ),
-    documented(
-        "POST",
-        "/embed",
-        question![EmptyList, TooManyItems, TooManyTokensTotal, MethodCannotEmbed],
-    ),
-    documented(
-        "POST",
-        "/rank",
-        question![EmptyList, TooManyItems, TooManyTokensTotal, MeasureNotSupported],
-    ),
-    documented("POST", "/explain", question![MethodOnlyRanks, MeasureNotSupported]),
-    documented(
-        "GET",
-        "/methods",
-        &[
-            Code::Unauthorized,
-            Code::RateLimited,
-            Code::NotReady,
-            Code::InvalidField,
-            Code::UnknownModel,
-            Code::Internal,
-        ],
-    ),
-    documented("GET", "/models", LISTING),
-    documented("GET", "/health", &[Code::Internal]),
-    documented("GET", "/ready", &[Code::NotReady, Code::Draining, Code::Internal]),
-    documented("GET", "/metrics", &[Code::Internal]),
-    documented(
-        "POST",
-        "/-/reload",
-        &[
-            Code::Unauthorized,
-            Code::Forbidden,
-            Code::RateLimited,
-            Code::BadKeys,
-            Code::BadModel,
-            Code::ModelTooLarge,
-            Code::Internal,
-        ],
-    ),
-    also("/livez"),
-    also("/healthz"),
-    also("/readyz"),
-    also("/openapi.json"),
-    also("/docs"),
-    also("/docs/{file}"),
-    also("/"),
-    also("/assets/{file}"),
-];
+    /// What the document says of them.
+    pub fn into_document(self) -> OpenApi {
+        self.declared.into_openapi()
+    }
 
-/// Verb and path of every route, for the counters.
-pub fn routes() -> Vec<(&'static str, &'static str)> {
-    ROUTES.iter().map(|route| (route.verb, route.path)).collect()
+    /// The handlers, and whether a key is asked for.
+    pub fn into_router(self) -> (Router<Arc<App>>, bool) {
+        (self.declared.into(), self.keyed)
+    }
 }

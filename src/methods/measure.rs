@@ -18,6 +18,9 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// Every measure.
+    pub const ALL: [Self; 2] = [Self::Cosine, Self::Euclidean];
+
     /// As requests and flags spell it.
     pub fn name(self) -> &'static str {
         match self {

@@ -230,7 +230,7 @@ impl Against for WholeList<'_> {
 
 /// What the words of two texts add to their score: all numbers of both sides add up to it. For a
 /// method that [`Reads::Tokens`] there is a number a token that was read, in place of a word.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Shares {
     /// One number a word of the one text.
     pub one: Vec<f32>,
@@ -241,7 +241,7 @@ pub struct Shares {
 }
 
 /// How much each word of the universe belongs to either text.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Memberships {
     /// For each word of the one text: its membership in the one and in the other.
     pub one: Vec<[f32; 2]>,

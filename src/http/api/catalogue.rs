@@ -16,7 +16,9 @@ use crate::engine::Measure;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
+use crate::http::request::fields::ModelName;
 use crate::methods::Method;
 use crate::model::Frequency;
 
@@ -25,7 +27,8 @@ use crate::model::Frequency;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct OfModel {
-    /// The model's name; without one the default is meant.
+    /// The model's name; without one the first is used.
+    #[param(value_type = Option<ModelName>)]
     model: Option<String>,
 }
 
@@ -150,11 +153,11 @@ impl MethodEntry {
 }
 
 impl ModelEntry {
-    fn of(served: &LoadedModel, default: bool) -> Self {
-        let engine = &served.engine;
+    fn of(loaded: &LoadedModel, default: bool) -> Self {
+        let engine = &loaded.engine;
         let model = engine.model();
-        let measures = [Measure::Cosine, Measure::Euclidean];
-        let keys = Method::ALL.iter().flat_map(|&method| measures.map(|measure| (method, measure)));
+        let keys =
+            Method::ALL.iter().flat_map(|&method| Measure::ALL.map(|measure| (method, measure)));
         let thresholds = keys.filter_map(|(method, measure)| {
             let known = &engine.calibration(method, measure)?.threshold;
             Some(ThresholdEntry {
@@ -168,7 +171,7 @@ impl ModelEntry {
             })
         });
         Self {
-            name: served.name.clone(),
+            name: loaded.name.clone(),
             default,
             fingerprint: model.fingerprint().to_owned(),
             words: model.vocabulary().len(),
@@ -190,13 +193,15 @@ fn bound(end: f32) -> Option<f32> {
     end.is_finite().then_some(end)
 }
 
+refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotReady]);
+
 /// Every method: what it does, and whether the model can serve it.
 #[utoipa::path(
     get,
     path = "/methods",
     tag = "describe",
     params(OfModel),
-    responses((status = 200, description = "Every method", body = MethodList)),
+    responses((status = 200, description = "Every method", body = MethodList), MethodsRefusals),
 )]
 pub async fn methods(
     State(app): State<Arc<App>>,
@@ -206,25 +211,30 @@ pub async fn methods(
         ApiError::at(Code::InvalidField, "", "the query string may hold `model` and nothing else")
     })?;
     let models = app.models();
-    let served = models.choose(of.model.as_deref())?;
+    let loaded = models.choose(of.model.as_deref())?;
     Ok(Json(MethodList {
-        model: served.name.clone(),
-        fingerprint: served.engine.model().fingerprint().to_owned(),
-        auto: served.engine.auto().name(),
-        methods: Method::ALL.iter().map(|&each| MethodEntry::of(each, &served.engine)).collect(),
+        model: loaded.name.clone(),
+        fingerprint: loaded.engine.model().fingerprint().to_owned(),
+        auto: loaded.engine.auto().name(),
+        methods: Method::ALL.iter().map(|&each| MethodEntry::of(each, &loaded.engine)).collect(),
     }))
 }
+
+refusals!(ModelsRefusals: &[Code::NotReady]);
 
 /// Every model: its size, its terms, its thresholds.
 #[utoipa::path(
     get,
     path = "/models",
     tag = "describe",
-    responses((status = 200, description = "Every model, the default first", body = ModelList)),
+    responses(
+        (status = 200, description = "Every model, the default first", body = ModelList),
+        ModelsRefusals,
+    ),
 )]
 pub async fn models(State(app): State<Arc<App>>) -> Result<Json<ModelList>, ApiError> {
     let models = app.models();
     models.choose(None)?;
-    let entry = |(place, served): (usize, &Arc<LoadedModel>)| ModelEntry::of(served, place == 0);
+    let entry = |(place, loaded): (usize, &Arc<LoadedModel>)| ModelEntry::of(loaded, place == 0);
     Ok(Json(ModelList { models: models.all().iter().enumerate().map(entry).collect() }))
 }

@@ -1,20 +1,30 @@
 //! `GET /openapi.json`: the document of this server.
 
+use std::sync::Arc;
+
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use utoipa::openapi::OpenApi;
 
+use crate::http::api;
 use crate::http::app::App;
 use crate::http::openapi;
+use crate::http::routes::Routes;
 
-/// The document of this server, made from those of its routes.
-pub fn answer(app: &App, routes: fn() -> OpenApi) -> Response {
+/// What the document says of every route.
+pub fn documented() -> impl Iterator<Item = OpenApi> {
+    api::all().into_iter().map(Routes::into_document)
+}
+
+/// The document of this server.
+pub async fn openapi(State(app): State<Arc<App>>) -> Response {
     let models = app.models();
     // Made once for these models: whoever asks for it again and again takes neither time nor memory.
-    let json =
-        models.document.get_or_init(|| openapi::of_models(routes(), &models).to_string().into());
+    let made = || openapi::of_models(documented(), &models).to_string().into();
+    let json = models.document.get_or_init(made);
     let media = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, media)], json.clone()).into_response()
 }

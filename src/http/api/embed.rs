@@ -15,38 +15,54 @@ use crate::engine::Counts;
 use crate::engine::Place;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::Endpoint;
 use crate::http::api::pipeline::INDEX_BYTES;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::error::ApiError;
-use crate::http::openapi::schema;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::cost::WRITING;
-use crate::http::request::encoding::Encoding;
-use crate::http::request::fields::OneOrMore;
+use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Text;
-use crate::http::request::query::Oov;
+use crate::http::request::fields::Texts;
+use crate::http::request::fields::VectorMethod;
+use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
 /// The body of `POST /embed`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmbedRequest<'b> {
     #[serde(borrow)]
-    texts: OneOrMore<'b>,
+    texts: Texts<'b>,
     #[serde(borrow)]
-    model: Option<Text<'b>>,
+    model: Option<ModelName<'b>>,
     #[serde(borrow)]
-    method: Option<Text<'b>>,
+    method: Option<VectorMethod<'b>>,
+    /// Give every vector length 1.
     normalize: Option<bool>,
     encoding: Option<Encoding>,
-    oov: Option<Oov>,
+    oov: Option<OovPolicy>,
+    /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
+}
+
+/// How vectors are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Encoding {
+    /// A list of numbers.
+    #[default]
+    Float,
+    /// Their bytes as 32-bit floats, little end first, in base64.
+    Base64,
 }
 
 /// The vectors of texts.
@@ -63,7 +79,6 @@ pub struct EmbedResponse<'r> {
     /// Length of every vector.
     dimensions: usize,
     /// A vector a text, in order; `null` for a text without a known word.
-    #[schema(value_type = Vec<Option<schema::Vector>>)]
     embeddings: Vec<Option<Vector>>,
     /// Tokens of each text.
     tokens: &'r [usize],
@@ -76,34 +91,29 @@ pub struct EmbedResponse<'r> {
 }
 
 /// A vector as it is sent.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-enum Vector {
+pub enum Vector {
+    /// With `encoding` `float`.
     Numbers(Vec<f32>),
+    /// With `encoding` `base64`: 32-bit floats, little end first.
     Base64(String),
 }
 
-/// The endpoint.
-pub struct Embed;
-
-impl Endpoint for Embed {
-    type Question<'b> = EmbedRequest<'b>;
-}
-
 impl EmbedRequest<'_> {
-    fn texts(&self) -> &[Text<'_>] {
-        &self.texts.texts.items
-    }
-
     fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
-        self.texts().iter().enumerate().map(|(index, text)| (Place::Text(index), text.as_ref()))
+        self.texts
+            .items()
+            .iter()
+            .enumerate()
+            .map(|(index, text)| (Place::Text(index), text.as_ref()))
     }
 
     /// Faults of the only text stand where it does.
     fn locate(&self, error: ApiError) -> ApiError {
-        match self.texts.alone {
-            true => error.moved(Place::Text(0), "texts", "/texts"),
-            false => error,
+        match self.texts {
+            Texts::One(_) => error.moved(Place::Text(0), "texts", "/texts"),
+            Texts::Many(_) => error,
         }
     }
 
@@ -125,24 +135,24 @@ impl EmbedRequest<'_> {
     }
 }
 
-impl<'b> Question<'b> for EmbedRequest<'b> {
+impl Question for EmbedRequest<'_> {
+    type In<'b> = EmbedRequest<'b>;
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let (length, limit) = (self.texts.texts.length, app.settings.max_texts);
+        let (length, limit) = (self.texts.length(), app.settings.max_texts);
         pipeline::check_length("/texts", "texts", length, limit)?;
-        let choice = Selection {
-            model: self.model.as_ref(),
-            method: self.method.as_ref(),
+        let selection = Selection {
             oov: self.oov,
             truncate: self.truncate,
-            ..Selection::default()
+            ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let mut asked = choice.resolve(models)?;
+        let mut resolved = selection.resolve(models)?;
         if self.method.as_ref().is_none_or(|name| name.as_ref().trim().eq_ignore_ascii_case("auto"))
         {
             // The model's choice for scores need not have vectors.
-            asked.query.method = asked.served.engine.auto_embedding();
+            resolved.query.method = resolved.model.engine.auto_embedding();
         }
-        let dims = asked.served.engine.embedding_dims(asked.query.method)?;
+        let dims = resolved.model.engine.embedding_dims(resolved.query.method)?;
         let vector = match self.encoding.unwrap_or_default() {
             Encoding::Float => dims.saturating_mul(NUMBER_BYTES),
             Encoding::Base64 => dims.saturating_mul(4).div_ceil(3).saturating_mul(4),
@@ -150,11 +160,11 @@ impl<'b> Question<'b> for EmbedRequest<'b> {
         // Two quotes and a comma, and the numbers of tokens and of known ones.
         let each = vector.saturating_add(3 + 2 * INDEX_BYTES);
         let answer = ANSWER_HEAD.saturating_add(length.saturating_mul(each));
-        let bytes = self.texts().iter().map(|text| text.as_ref().len()).sum();
-        let of_text = |text: &Text<'_>| asked.multiplications(text.as_ref(), "");
-        let scoring = self.texts().iter().map(of_text).fold(0, u64::saturating_add);
+        let bytes = self.texts.items().iter().map(|text| text.as_ref().len()).sum();
+        let of_text = |text: &Text<'_>| resolved.multiplications(text.as_ref(), "");
+        let scoring = self.texts.items().iter().map(of_text).fold(0, u64::saturating_add);
         let writing = (length as u64).saturating_mul(dims as u64).saturating_mul(WRITING);
-        let plan = Plan::new(asked, length, bytes, scoring.saturating_add(writing), app)?;
+        let plan = Plan::new(resolved, length, bytes, scoring.saturating_add(writing), app)?;
         plan.answering(answer, "/texts", app)
     }
 
@@ -165,20 +175,20 @@ impl<'b> Question<'b> for EmbedRequest<'b> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let asked = &plan.asked;
-        let engine = &asked.served.engine;
-        let total = asked.check_total(self.places(), &app.settings);
+        let resolved = &plan.resolved;
+        let engine = &resolved.model.engine;
+        let total = resolved.check_total(self.places(), &app.settings);
         total.map_err(|error| self.locate(error))?;
-        let embedded = work.in_parts(self.texts().len(), plan.per_part(), |part| {
-            engine.embed(self.texts().get(part).unwrap_or_default(), &asked.query)
+        let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
+            engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
         });
         let embedded =
-            embedded.map_err(|error| self.locate(asked.explain(error, self.places())))?;
+            embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
         let encode = |vector: Option<Vec<f32>>| vector.map(|vector| self.encode(vector));
         let response = EmbedResponse {
-            model: &asked.served.name,
-            method: asked.query.method.name(),
-            measure: asked.measure().name(),
+            model: &resolved.model.name,
+            method: resolved.query.method.name(),
+            measure: resolved.measure().name(),
             fingerprint: engine.model().fingerprint(),
             dimensions: embedded.dims,
             embeddings: embedded.vectors.into_iter().map(encode).collect(),
@@ -192,14 +202,19 @@ impl<'b> Question<'b> for EmbedRequest<'b> {
     }
 }
 
+refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
+
 /// The vectors of texts, for a method that has them.
 #[utoipa::path(
     post,
     path = "/embed",
     tag = "compare",
-    request_body(content = schema::EmbedBody, content_type = "application/json"),
-    responses((status = 200, description = "Vectors in the order of the texts", body = EmbedResponse<'_>)),
+    request_body(content = EmbedRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Vectors in the order of the texts", body = EmbedResponse<'_>),
+        EmbedRefusals,
+    ),
 )]
 pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<Embed>(app, request).await
+    pipeline::answer::<EmbedRequest<'_>>(app, request).await
 }

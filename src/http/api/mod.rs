@@ -1,4 +1,7 @@
 //! The endpoints, one file each, and the pipeline that those which compute have in common.
+//!
+//! Verb, path, bodies and refusals of an endpoint stand at its handler, in `#[utoipa::path]`; here it
+//! is put among those that need the same of a caller.
 
 pub mod catalogue;
 pub mod docs;
@@ -10,3 +13,56 @@ pub mod pipeline;
 pub mod rank;
 pub mod similarity;
 pub mod similarity_stream;
+
+use axum::routing::get;
+use utoipa_axum::routes;
+
+use crate::http::routes::Routes;
+
+/// What clients ask.
+pub fn questions() -> Routes {
+    Routes::default()
+        .with(routes!(similarity::similarity))
+        .with(routes!(embed::embed))
+        .with(routes!(rank::rank))
+        .with(routes!(explain::explain))
+        .with(routes!(catalogue::methods))
+        .with(routes!(catalogue::models))
+        .behind_keys()
+}
+
+/// Whether the process lives.
+pub fn life() -> Routes {
+    Routes::default()
+        .with(routes!(operations::health))
+        .undocumented("/livez", get(operations::health))
+        .undocumented("/healthz", get(operations::health))
+}
+
+/// What operators look at.
+pub fn state() -> Routes {
+    Routes::default()
+        .with(routes!(operations::ready))
+        .undocumented("/readyz", get(operations::ready))
+        .with(routes!(operations::metrics))
+}
+
+/// What operators order.
+pub fn orders() -> Routes {
+    Routes::default().with(routes!(operations::reload)).behind_keys()
+}
+
+/// What people look at.
+pub fn people() -> Routes {
+    Routes::default()
+        .undocumented("/openapi.json", get(docs::openapi))
+        .undocumented("/", get(pages::playground))
+        .undocumented("/assets/{file}", get(pages::asset))
+        .undocumented("/docs", get(pages::docs))
+        .undocumented("/docs/{file}", get(pages::docs_file))
+}
+
+/// Every route.
+pub fn all() -> [Routes; 5] {
+    [questions(), life(), state(), orders(), people()]
+}

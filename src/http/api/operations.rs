@@ -15,7 +15,9 @@ use utoipa::ToSchema;
 
 use crate::http::app::App;
 use crate::http::error::ApiError;
+use crate::http::error::Code;
 use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::reload::Reloaded;
 
 /// A short word on the server's state.
@@ -36,12 +38,14 @@ pub async fn health() -> Json<Status> {
     Json(Status { status: "ok" })
 }
 
+refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
+
 /// Whether requests are welcome. Also under `/readyz`.
 #[utoipa::path(
     get,
     path = "/ready",
     tag = "operate",
-    responses((status = 200, description = "The models are loaded", body = Status)),
+    responses((status = 200, description = "The models are loaded", body = Status), ReadyRefusals),
 )]
 pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError> {
     app.check_ready()?;
@@ -61,6 +65,10 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     ([(header::CONTENT_TYPE, media)], page).into_response()
 }
 
+refusals!(
+    ReloadRefusals: &[Code::Forbidden, Code::BadKeys, Code::BadModel, Code::ModelTooLarge]
+);
+
 /// Opens the key file and the model files again, checks them, and takes them into use.
 ///
 /// Keys and models do not wait for each other: a bad model file leaves the models as they are and
@@ -70,7 +78,10 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     post,
     path = "/-/reload",
     tag = "operate",
-    responses((status = 200, description = "The keys and models now in use", body = Reloaded)),
+    responses(
+        (status = 200, description = "The keys and models now in use", body = Reloaded),
+        ReloadRefusals,
+    ),
 )]
 pub async fn reload(
     State(app): State<Arc<App>>,

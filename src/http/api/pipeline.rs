@@ -55,14 +55,11 @@ pub const INDEX_BYTES: usize = 6;
 /// Bytes of a score or another number of an answer, with its comma: what most take at most.
 pub const NUMBER_BYTES: usize = 13;
 
-/// An endpoint, by the questions it answers.
-pub trait Endpoint: 'static {
-    /// The body, borrowed.
-    type Question<'b>: Question<'b>;
-}
-
 /// A question that is parsed from a body, weighed and answered.
-pub trait Question<'b>: Deserialize<'b> {
+pub trait Question {
+    /// The question as it borrows from a body.
+    type In<'b>: Question + Deserialize<'b>;
+
     /// Checks lengths, finds the model and the method, and weighs the work.
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
 
@@ -79,7 +76,7 @@ pub trait Question<'b>: Deserialize<'b> {
 /// A question that can be answered, and how much work that is.
 pub struct Plan {
     /// Model and method.
-    pub asked: Resolved,
+    pub resolved: Resolved,
     /// Items of the list that makes it long.
     pub items: usize,
     /// Estimated nanoseconds.
@@ -92,19 +89,19 @@ impl Plan {
     /// Weighs a question of `items` items with texts of so many bytes, or refuses one that would
     /// certainly be late.
     pub fn new(
-        asked: Resolved,
+        resolved: Resolved,
         items: usize,
         bytes: usize,
         multiplications: u64,
         app: &App,
     ) -> Result<Self, ApiError> {
-        Self::at_least(asked, items, bytes, [multiplications; 2], app)
+        Self::at_least(resolved, items, bytes, [multiplications; 2], app)
     }
 
     /// Weighs a question that may turn out to be less work: the first number of multiplications is
     /// certain, the second the most.
     pub fn at_least(
-        asked: Resolved,
+        resolved: Resolved,
         items: usize,
         bytes: usize,
         [least, most]: [u64; 2],
@@ -124,13 +121,13 @@ impl Plan {
                 }
                 _ => "not even one could".to_owned(),
             };
-            let method = asked.query.method.name();
+            let method = resolved.query.method.name();
             let detail = format!(
                 "{method} over {items} items of this length cannot be done in {deadline_ms} ms; {batch}"
             );
             return Err(ApiError::at(Code::TooMuchWork, "", detail));
         }
-        Ok(Self { asked, items, nanos: estimate(bytes, most), answer_bytes: 0 })
+        Ok(Self { resolved, items, nanos: estimate(bytes, most), answer_bytes: 0 })
     }
 
     /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
@@ -156,7 +153,10 @@ struct Answered {
 }
 
 /// Answers one request.
-pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+pub async fn answer<Q: Question + 'static>(
+    app: Arc<App>,
+    request: Request,
+) -> Result<Response, ApiError> {
     let mut permit = app.admission.admit()?;
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
@@ -171,7 +171,7 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
     let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     if body.len() <= INLINE_BYTES {
         let started = Instant::now();
-        let question: E::Question<'_> = json::read_object(&body)?;
+        let question: Q::In<'_> = json::read_object(&body)?;
         let plan = question.plan(&app, &models)?;
         app.admission.top_up(&mut permit, plan.items)?;
         if plan.nanos <= INLINE_NANOS {
@@ -187,7 +187,7 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
         move |work: &JobContext| {
             let started = Instant::now();
             let (json, counts, plan) =
-                parse_and_answer::<E>(&app, &models, &body, work, &mut permit)?;
+                parse_and_answer::<Q>(&app, &models, &body, work, &mut permit)?;
             Ok(Answered { json, counts, plan, took: started.elapsed() })
         }
     };
@@ -199,14 +199,14 @@ pub async fn answer<E: Endpoint>(app: Arc<App>, request: Request) -> Result<Resp
 
 /// Parsed on the pool: a large body takes longer to parse than the runtime's threads should be
 /// held, and a small one with much work less than that work.
-fn parse_and_answer<E: Endpoint>(
+fn parse_and_answer<Q: Question>(
     app: &App,
     models: &Models,
     body: &Bytes,
     work: &JobContext,
     permit: &mut Permit,
 ) -> Result<(Bytes, Counts, Plan), ApiError> {
-    let question: E::Question<'_> = json::read_object(body)?;
+    let question: Q::In<'_> = json::read_object(body)?;
     let plan = question.plan(app, models)?;
     app.admission.top_up(permit, plan.items)?;
     let mut answer = app.unsent.answer(plan.answer_bytes)?;
@@ -216,12 +216,12 @@ fn parse_and_answer<E: Endpoint>(
 
 fn respond(app: &App, answered: Answered) -> Response {
     let Answered { json, counts, plan, took } = answered;
-    app.metrics.computed(plan.asked.query.method, counts);
+    app.metrics.computed(plan.resolved.query.method, counts);
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();
     *headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    mark(headers, &plan.asked, took);
+    mark(headers, &plan.resolved, took);
     response
 }
 
@@ -242,8 +242,8 @@ pub fn check_length(
 }
 
 /// The headers that every computed answer has.
-pub fn mark(headers: &mut HeaderMap, asked: &Resolved, took: Duration) {
-    headers.insert(FINGERPRINT, asked.served.fingerprint.clone());
+pub fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration) {
+    headers.insert(FINGERPRINT, resolved.model.fingerprint.clone());
     let micros = took.saturating_add(Duration::from_nanos(500)).as_micros();
     let mut text = [0; 64];
     let mut left = &mut text[..];

@@ -10,28 +10,32 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::Counts;
-use crate::engine::Measure;
 use crate::engine::Place;
 use crate::engine::RankOptions;
 use crate::engine::Ranking;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::Endpoint;
 use crate::http::api::pipeline::INDEX_BYTES;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::error::ApiError;
-use crate::http::openapi::schema;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::Candidate;
+use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
-use crate::http::request::fields::Id;
 use crate::http::request::fields::List;
-use crate::http::request::fields::Real;
+use crate::http::request::fields::MeasureName;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::RankMethod;
+use crate::http::request::fields::Score;
 use crate::http::request::fields::Text;
-use crate::http::request::query::Oov;
+use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
@@ -44,22 +48,29 @@ const ID_BYTES: usize = 8;
 const TEXT_BYTES: usize = 10;
 
 /// The body of `POST /rank`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest<'b> {
+    /// What the candidates are compared with.
     #[serde(borrow)]
     query: Text<'b>,
+    /// The candidates.
     #[serde(borrow)]
+    #[schema(value_type = Vec<Candidate<'b>>, min_items = 1, max_items = 10000)]
     candidates: List<Candidate<'b>>,
     #[serde(borrow)]
-    model: Option<Text<'b>>,
+    model: Option<ModelName<'b>>,
     #[serde(borrow)]
-    method: Option<Text<'b>>,
-    measure: Option<Measure>,
+    method: Option<RankMethod<'b>>,
+    measure: Option<MeasureName>,
+    /// Most results wanted.
     top_k: Option<Count>,
-    min_score: Option<Real>,
+    /// The least score wanted.
+    min_score: Option<Score>,
+    /// Repeat each result's text.
     return_text: Option<bool>,
-    oov: Option<Oov>,
+    oov: Option<OovPolicy>,
+    /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
 }
 
@@ -95,20 +106,12 @@ pub struct RankedCandidate<'r> {
     index: usize,
     /// Its own name, if it came with one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<schema::IdSchema>)]
-    id: Option<&'r Id<'r>>,
+    id: Option<&'r CandidateId<'r>>,
     /// Its score.
     score: f32,
     /// The text, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'r str>,
-}
-
-/// The endpoint.
-pub struct Rank;
-
-impl Endpoint for Rank {
-    type Question<'b> = RankRequest<'b>;
 }
 
 impl RankRequest<'_> {
@@ -125,7 +128,7 @@ impl RankRequest<'_> {
             let index = fault.pointer.strip_prefix("/candidates/");
             let index = index.and_then(|index| index.parse::<usize>().ok());
             let candidate = index.and_then(|index| self.candidates.items.get(index));
-            if candidate.is_some_and(|candidate| candidate.object) {
+            if matches!(candidate, Some(Candidate::Named(_))) {
                 fault.pointer.push_str("/text");
             }
         }
@@ -137,12 +140,12 @@ impl RankRequest<'_> {
     fn answer_bytes(&self) -> usize {
         let with_text = self.return_text.unwrap_or(false);
         let bytes_of = |candidate: &Candidate<'_>| {
-            let id = match &candidate.id {
-                Some(Id::Text(id)) => ID_BYTES + id.as_ref().len(),
-                Some(Id::Number(_)) => ID_BYTES + NUMBER_BYTES,
+            let id = match candidate.id() {
+                Some(CandidateId::Text(id)) => ID_BYTES + id.len(),
+                Some(CandidateId::Number(_)) => ID_BYTES + NUMBER_BYTES,
                 None => 0,
             };
-            id + if with_text { TEXT_BYTES + candidate.text.as_ref().len() } else { 0 }
+            id + if with_text { TEXT_BYTES + candidate.as_ref().len() } else { 0 }
         };
         let length = self.candidates.items.len();
         let wanted = self.top_k.map_or(length, |Count(most)| most.min(length));
@@ -167,33 +170,34 @@ impl RankRequest<'_> {
         let all = scored.chain(unscored.map(|&index| (index, 0.0))).take(wanted);
         all.filter_map(|(index, score)| {
             let candidate = self.candidates.items.get(index)?;
-            let text = self.return_text.unwrap_or(false).then_some(candidate.text.as_ref());
-            Some(RankedCandidate { index, id: candidate.id.as_ref(), score, text })
+            let text = self.return_text.unwrap_or(false).then_some(candidate.as_ref());
+            Some(RankedCandidate { index, id: candidate.id(), score, text })
         })
         .collect()
     }
 }
 
-impl<'b> Question<'b> for RankRequest<'b> {
+impl Question for RankRequest<'_> {
+    type In<'b> = RankRequest<'b>;
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.candidates.length, app.settings.max_candidates);
         pipeline::check_length("/candidates", "candidates", length, limit)?;
-        let choice = Selection {
-            model: self.model.as_ref(),
-            method: self.method.as_ref(),
-            measure: self.measure,
+        let selection = Selection {
+            measure: self.measure.map(|MeasureName(measure)| measure),
             oov: self.oov,
             truncate: self.truncate,
+            ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let asked = choice.resolve(models)?;
-        asked.served.engine.check(&asked.query)?;
+        let resolved = selection.resolve(models)?;
+        resolved.model.engine.check(&resolved.query)?;
         let query = self.query.as_ref();
         let texts = self.candidates.items.iter().map(AsRef::as_ref);
         let bytes = query.len() + texts.clone().map(str::len).sum::<usize>();
         let only_best = self.top_k.is_some() || self.min_score.is_some();
-        let multiplications = asked.multiplications_of_ranking(query, texts, only_best);
+        let multiplications = resolved.multiplications_of_ranking(query, texts, only_best);
         let answer = self.answer_bytes();
-        let plan = Plan::at_least(asked, length, bytes, multiplications, app)?;
+        let plan = Plan::at_least(resolved, length, bytes, multiplications, app)?;
         plan.answering(answer, "/candidates", app)
     }
 
@@ -204,16 +208,16 @@ impl<'b> Question<'b> for RankRequest<'b> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let asked = &plan.asked;
-        let (engine, candidates) = (&asked.served.engine, &self.candidates.items);
-        let total = asked.check_total(self.places(), &app.settings);
+        let resolved = &plan.resolved;
+        let (engine, candidates) = (&resolved.model.engine, &self.candidates.items);
+        let total = resolved.check_total(self.places(), &app.settings);
         total.map_err(|error| self.locate(error))?;
         let options = RankOptions {
-            query: asked.query,
+            query: resolved.query,
             top_k: self.top_k.map(|Count(most)| most),
-            min_score: self.min_score.map(|Real(least)| least as f32),
+            min_score: self.min_score.map(|Score(least)| least as f32),
         };
-        let in_parts = engine.ranks_in_parts(asked.query.method);
+        let in_parts = engine.ranks_in_parts(resolved.query.method);
         let per_part = if in_parts { plan.per_part() } else { candidates.len() };
         let ranked = work.in_parts_by(candidates.len(), per_part, |parts| {
             engine.rank_session(self.query.as_ref(), &options, |session| {
@@ -221,11 +225,11 @@ impl<'b> Question<'b> for RankRequest<'b> {
             })
         });
         let mut ranking =
-            ranked.map_err(|error| self.locate(asked.explain(error, self.places())))?;
+            ranked.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
         ranking.order(&options);
         let response = RankResponse {
-            model: &asked.served.name,
-            method: asked.query.method.name(),
+            model: &resolved.model.name,
+            method: resolved.query.method.name(),
             measure: ranking.measure.name(),
             fingerprint: engine.model().fingerprint(),
             results: self.results(&ranking, &options),
@@ -241,14 +245,19 @@ impl<'b> Question<'b> for RankRequest<'b> {
     }
 }
 
+refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported]);
+
 /// Candidates by how alike they are to a query, best first.
 #[utoipa::path(
     post,
     path = "/rank",
     tag = "compare",
-    request_body(content = schema::RankBody, content_type = "application/json"),
-    responses((status = 200, description = "Candidates, best first", body = RankResponse<'_>)),
+    request_body(content = RankRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Candidates, best first", body = RankResponse<'_>),
+        RankRefusals,
+    ),
 )]
 pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<Rank>(app, request).await
+    pipeline::answer::<RankRequest<'_>>(app, request).await
 }

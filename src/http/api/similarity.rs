@@ -1,5 +1,6 @@
 //! `POST /similarity`: how alike the two texts of each pair are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::Request;
@@ -7,14 +8,17 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde::Serialize;
+use utoipa::PartialSchema;
 use utoipa::ToSchema;
+use utoipa::openapi::OneOfBuilder;
+use utoipa::openapi::Ref;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
 
 use crate::engine::Counts;
-use crate::engine::Measure;
 use crate::engine::Place;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::Endpoint;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
@@ -22,16 +26,21 @@ use crate::http::api::similarity_stream;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
-use crate::http::openapi::schema;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::List;
+use crate::http::request::fields::MeasureName;
+use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Pair;
+use crate::http::request::fields::PairMethod;
 use crate::http::request::fields::Text;
-use crate::http::request::query::Oov;
+use crate::http::request::query::OovPolicy;
+use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
+use crate::http::request::threshold::Cutoff;
 use crate::http::request::threshold::Threshold;
-use crate::http::request::threshold::WantedThreshold;
-use crate::http::request::threshold::threshold;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
@@ -39,23 +48,72 @@ use crate::http::work::unsent::Answer;
 const FLAG_BYTES: usize = 6;
 
 /// The body of `POST /similarity`: `pairs`, or one pair as `a` and `b`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SimilarityRequest<'b> {
+    /// Pairs of texts.
     #[serde(borrow)]
+    #[schema(value_type = Vec<Pair<'b>>, min_items = 1, max_items = 10000)]
     pairs: Option<List<Pair<'b>>>,
+    /// The first text.
     #[serde(borrow)]
+    #[schema(nullable = false)]
     a: Option<Text<'b>>,
+    /// The second text.
     #[serde(borrow)]
+    #[schema(nullable = false)]
     b: Option<Text<'b>>,
     #[serde(borrow)]
-    model: Option<Text<'b>>,
+    model: Option<ModelName<'b>>,
     #[serde(borrow)]
-    method: Option<Text<'b>>,
-    measure: Option<Measure>,
-    oov: Option<Oov>,
+    method: Option<PairMethod<'b>>,
+    measure: Option<MeasureName>,
+    oov: Option<OovPolicy>,
+    /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
-    threshold: Option<WantedThreshold>,
+    threshold: Option<Threshold>,
+}
+
+/// What the document says of the body: [`SimilarityRequest`] with `pairs`, or with `a` and `b`.
+struct PairsOrPair;
+
+impl PairsOrPair {
+    const PAIRS: &str = "PairsRequest";
+    const PAIR: &str = "PairRequest";
+
+    /// The request with these of its fields for texts, which it then must have.
+    fn request(description: &str, texts: &[&str]) -> RefOr<Schema> {
+        let mut schema = SimilarityRequest::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            let of_texts = |name: &str| ["pairs", "a", "b"].contains(&name);
+            object.properties.retain(|name, _| !of_texts(name) || texts.contains(&name.as_str()));
+            object.required = texts.iter().map(|&name| name.to_owned()).collect();
+            object.description = Some(description.to_owned());
+        }
+        schema
+    }
+}
+
+impl PartialSchema for PairsOrPair {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new()
+            .item(Ref::from_schema_name(Self::PAIRS))
+            .item(Ref::from_schema_name(Self::PAIR))
+            .description(Some("The body of `POST /similarity`: many pairs, or one."))
+            .into()
+    }
+}
+
+impl ToSchema for PairsOrPair {
+    fn name() -> Cow<'static, str> {
+        SimilarityRequest::name()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        SimilarityRequest::schemas(schemas);
+        schemas.push((Self::PAIRS.to_owned(), Self::request("Many pairs.", &["pairs"])));
+        schemas.push((Self::PAIR.to_owned(), Self::request("One pair.", &["a", "b"])));
+    }
 }
 
 /// How alike the texts of each pair are.
@@ -85,27 +143,14 @@ pub struct SimilarityResponse<'r> {
     related: Option<Vec<bool>>,
 }
 
-/// The endpoint.
-pub struct Similarity;
-
-impl Endpoint for Similarity {
-    type Question<'b> = SimilarityRequest<'b>;
-}
-
 impl SimilarityRequest<'_> {
-    fn choice(&self) -> Selection<'_, '_> {
-        Selection {
-            model: self.model.as_ref(),
-            method: self.method.as_ref(),
-            measure: self.measure,
-            oov: self.oov,
-            truncate: self.truncate,
-        }
-    }
-
     /// Faults of the only pair stand where its texts do.
     fn locate(&self, error: ApiError) -> ApiError {
         if self.pairs.is_none() { error.of_one_pair() } else { error }
+    }
+
+    fn cutoff(&self, resolved: &Resolved) -> Result<Option<Cutoff>, ApiError> {
+        self.threshold.map(|threshold| threshold.resolve(resolved)).transpose()
     }
 
     /// The pairs, wherever they stand.
@@ -141,24 +186,33 @@ pub fn places<'t>(
     pairs.iter().enumerate().flat_map(sides)
 }
 
-impl<'b> Question<'b> for SimilarityRequest<'b> {
+impl Question for SimilarityRequest<'_> {
+    type In<'b> = SimilarityRequest<'b>;
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         if let Some(list) = &self.pairs {
             pipeline::check_length("/pairs", "pairs", list.length, app.settings.max_pairs)?;
         }
-        let asked = self.choice().resolve(models)?;
+        let selection = Selection {
+            measure: self.measure.map(|MeasureName(measure)| measure),
+            oov: self.oov,
+            truncate: self.truncate,
+            ..Selection::named(self.model.as_ref(), self.method.as_ref())
+        };
+        let resolved = selection.resolve(models)?;
         let pairs = self.pairs()?;
-        threshold(&asked, self.threshold)?;
-        asked.check_scores()?;
+        self.cutoff(&resolved)?;
+        resolved.check_scores()?;
         let mut multiplications = 0_u64;
         let mut bytes = 0;
         for (a, b) in &pairs {
-            multiplications = multiplications.saturating_add(asked.multiplications(a, b));
+            multiplications = multiplications.saturating_add(resolved.multiplications(a, b));
             bytes += a.len() + b.len();
         }
         let each = NUMBER_BYTES + self.threshold.map_or(0, |_| FLAG_BYTES);
         let answer = ANSWER_HEAD + pairs.len().saturating_mul(each);
-        Plan::new(asked, pairs.len(), bytes, multiplications, app)?.answering(answer, "/pairs", app)
+        Plan::new(resolved, pairs.len(), bytes, multiplications, app)?
+            .answering(answer, "/pairs", app)
     }
 
     fn answer(
@@ -168,32 +222,39 @@ impl<'b> Question<'b> for SimilarityRequest<'b> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let asked = &plan.asked;
-        let (engine, pairs) = (&asked.served.engine, self.pairs()?);
-        let total = asked.check_total(places(&pairs), &app.settings);
+        let resolved = &plan.resolved;
+        let (engine, pairs) = (&resolved.model.engine, self.pairs()?);
+        let total = resolved.check_total(places(&pairs), &app.settings);
         total.map_err(|error| self.locate(error))?;
         let scored = work.in_parts(pairs.len(), plan.per_part(), |part| {
-            engine.similarity(pairs.get(part).unwrap_or_default(), &asked.query)
+            engine.similarity(pairs.get(part).unwrap_or_default(), &resolved.query)
         });
-        let scored = scored.map_err(|error| self.locate(asked.explain(error, places(&pairs))))?;
-        let threshold = threshold(asked, self.threshold)?;
-        let related = threshold
-            .map(|least| scored.scores.iter().map(|&score| least.is_reached_by(score)).collect());
+        let scored =
+            scored.map_err(|error| self.locate(resolved.explain(error, places(&pairs))))?;
+        let cutoff = self.cutoff(resolved)?;
+        let related = cutoff
+            .map(|cutoff| scored.scores.iter().map(|&score| cutoff.is_reached_by(score)).collect());
         let response = SimilarityResponse {
-            model: &asked.served.name,
-            method: asked.query.method.name(),
+            model: &resolved.model.name,
+            method: resolved.query.method.name(),
             measure: scored.measure.name(),
             fingerprint: engine.model().fingerprint(),
             scores: &scored.scores,
             unscored: &scored.unscored,
             truncated: &scored.truncated,
-            threshold: threshold.map(Threshold::number),
+            threshold: cutoff.map(|cutoff| cutoff.number),
             related,
         };
         answer.write_json(&response)?;
         Ok(scored.counts)
     }
 }
+
+refusals!(
+    SimilarityRefusals: QUESTION,
+    LIST,
+    &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code::NotCalibrated]
+);
 
 /// How alike the two texts of each pair are.
 ///
@@ -206,11 +267,12 @@ impl<'b> Question<'b> for SimilarityRequest<'b> {
     path = "/similarity",
     tag = "compare",
     request_body(content(
-        (schema::SimilarityBody = "application/json"),
+        (PairsOrPair = "application/json"),
         (String = "application/x-ndjson"),
     )),
     responses(
         (status = 200, description = "Scores in the order of the pairs", body = SimilarityResponse<'_>),
+        SimilarityRefusals,
     ),
 )]
 pub async fn similarity(
@@ -220,5 +282,5 @@ pub async fn similarity(
     if similarity_stream::is_lines(request.headers()) {
         return similarity_stream::answer(app, request).await;
     }
-    pipeline::answer::<Similarity>(app, request).await
+    pipeline::answer::<SimilarityRequest<'_>>(app, request).await
 }

@@ -32,6 +32,7 @@ macro_rules! codes {
         /// Stable machine-readable error code.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
+        #[schema(as = ErrorCode)]
         pub enum Code { $($(#[$doc])* $variant,)+ }
 
         impl Code {

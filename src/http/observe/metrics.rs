@@ -2,6 +2,7 @@
 //! fixed lists, so that no client can make them grow.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method as Verb;
@@ -47,7 +48,7 @@ const SHED: [(&str, Code); 4] = [
 /// Handles to every series.
 pub struct Metrics {
     recorder: PrometheusRecorder,
-    routes: HashMap<&'static str, Route>,
+    routes: HashMap<Arc<str>, Route>,
     shed: Vec<(Code, Counter)>,
     overloaded: Vec<(Bottleneck, Counter)>,
     methods: Vec<Counter>,
@@ -71,10 +72,11 @@ pub struct Metrics {
     pub lateness: Histogram,
 }
 
-/// The series of one route.
+/// The series of one path.
 struct Route {
     duration: Histogram,
-    ok: Counter,
+    /// Requests answered with 200, by verb.
+    ok: Vec<(Verb, Counter)>,
 }
 
 /// What is looked up when somebody asks, rather than kept up to date.
@@ -96,7 +98,7 @@ pub struct Snapshot {
 
 impl Metrics {
     /// Registers everything for these routes (verb, path).
-    pub fn new(routes: &[(&'static str, &'static str)]) -> Result<Self, BuildError> {
+    pub fn new(routes: &[(Verb, String)]) -> Result<Self, BuildError> {
         let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
             .build_recorder();
@@ -104,15 +106,23 @@ impl Metrics {
         let counter = |name, labels: Vec<Label>| register_counter(&recorder, name, labels);
         let plain = |name| register_counter(&recorder, name, Vec::new());
         let gauge = |name| register_gauge(&recorder, name, Vec::new());
-        let mut by_route = HashMap::new();
-        for &(verb, path) in routes.iter().chain([&("GET", UNMATCHED)]) {
-            let labels = vec![Label::new("route", path)];
+        let series = |path: &Arc<str>| {
+            let labels = vec![Label::new("route", Arc::clone(path))];
             let key = Key::from_parts("cognate_request_duration_seconds", labels);
-            let duration = recorder.register_histogram(&key, &METADATA);
-            let status = if path == UNMATCHED { "404" } else { "200" };
-            let ok = counter("cognate_requests_total", request_labels(path, verb, status));
-            by_route.insert(path, Route { duration, ok });
+            Route { duration: recorder.register_histogram(&key, &METADATA), ok: Vec::new() }
+        };
+        let mut by_path = HashMap::new();
+        for (verb, path) in routes {
+            let path: Arc<str> = path.as_str().into();
+            let labels = request_labels(&path, verb_label(verb), "200");
+            let ok = counter("cognate_requests_total", labels);
+            let route = by_path.entry(path).or_insert_with_key(series);
+            route.ok.push((verb.clone(), ok));
         }
+        let unmatched: Arc<str> = UNMATCHED.into();
+        let labels = request_labels(&unmatched, "GET", "404");
+        counter("cognate_requests_total", labels).increment(0);
+        by_path.entry(unmatched).or_insert_with_key(series);
         let shed = |reason| counter("cognate_shed_total", vec![Label::new("reason", reason)]);
         let methods = Method::ALL.iter().map(|method| {
             counter("cognate_method_requests_total", vec![Label::new("method", method.name())])
@@ -125,7 +135,7 @@ impl Metrics {
         .set(1.0);
         let lateness = Key::from_name("cognate_runtime_lateness_seconds");
         Ok(Self {
-            routes: by_route,
+            routes: by_path,
             shed: SHED.map(|(reason, code)| (code, shed(reason))).into(),
             overloaded: Bottleneck::ALL
                 .map(|bottleneck| (bottleneck, shed(bottleneck.name())))
@@ -150,14 +160,16 @@ impl Metrics {
     pub fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
         let known =
             self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED));
-        let Some((&path, series)) = known else { return };
+        let Some((path, series)) = known else { return };
         series.duration.record(took.as_secs_f64());
-        if status == StatusCode::OK && *verb != Verb::HEAD {
-            series.ok.increment(1);
-        } else {
-            let status = status.as_str().to_owned();
-            let labels = request_labels(path, verb_label(verb), status);
-            register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
+        let ok = series.ok.iter().find(|(known, _)| known == verb);
+        match ok.filter(|_| status == StatusCode::OK) {
+            Some((_, ok)) => ok.increment(1),
+            None => {
+                let status = status.as_str().to_owned();
+                let labels = request_labels(path, verb_label(verb), status);
+                register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
+            }
         }
     }
 
@@ -235,12 +247,12 @@ fn register_gauge(recorder: &PrometheusRecorder, name: &'static str, labels: Vec
 }
 
 fn request_labels(
-    route: &'static str,
+    route: &Arc<str>,
     verb: &'static str,
     status: impl Into<metrics::SharedString>,
 ) -> Vec<Label> {
     vec![
-        Label::new("route", route),
+        Label::new("route", Arc::clone(route)),
         Label::new("method", verb),
         Label::new("status", status.into()),
     ]

@@ -3,19 +3,27 @@
 
 use serde_json::Value;
 use serde_json::json;
-use utoipa::OpenApi;
-use utoipa::openapi;
+use utoipa::OpenApi as _;
+use utoipa::openapi::HeaderBuilder;
+use utoipa::openapi::Object;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Server;
+use utoipa::openapi::Type;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::HttpAuthScheme;
+use utoipa::openapi::security::HttpBuilder;
+use utoipa::openapi::security::SecurityScheme;
 
 use crate::engine::Query;
-use crate::http::error::Code;
 use crate::http::error::Problem;
+use crate::http::openapi::operations;
+use crate::http::openapi::refusals;
 use crate::http::registry::models::Models;
-use crate::http::routes::ANY;
-use crate::http::routes::ROUTES;
 use crate::methods::Method;
 
 /// What no single route says.
-#[derive(OpenApi)]
+#[derive(utoipa::OpenApi)]
 #[openapi(
     info(
         title = "cognate",
@@ -34,48 +42,31 @@ use crate::methods::Method;
 struct Header;
 
 /// The document over the given routes, as JSON with its keys in a fixed order.
-pub fn document(routes: openapi::OpenApi) -> Value {
+pub fn document(routes: impl Iterator<Item = OpenApi>) -> Value {
     let mut document = Header::openapi();
-    document.merge(routes);
-    document.servers = Some(vec![openapi::Server::new("/")]);
+    routes.for_each(|routes| document.merge(routes));
+    document.servers = Some(vec![Server::new("/")]);
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
+    let key = SecurityScheme::Http(bearer.description(Some("Where keys are set")).build());
+    document.components.get_or_insert_default().add_security_scheme("key", key);
+    document.paths.paths.values_mut().flat_map(operations).for_each(|(_, each)| complete(each));
     // A document of ours has string keys and finite numbers.
     let mut document = serde_json::to_value(&document).unwrap_or_default();
-    complete(&mut document);
+    require_vectors_for_distance(&mut document["components"]["schemas"]);
     document
 }
 
-/// Adds what holds for many routes: refusals, request ids, keys.
-fn complete(document: &mut Value) {
-    let id = json!({
-        "description": "The request's name in the log: the one sent, or a new one",
-        "schema": {"type": "string"},
-    });
-    document["components"]["securitySchemes"] = json!({
-        "key": {"type": "http", "scheme": "bearer", "description": "Where keys are set"},
-    });
-    for route in ROUTES.iter().filter(|route| route.documented) {
-        let operation = &mut document["paths"][route.path][route.verb.to_lowercase()];
-        operation["responses"]["200"]["headers"]["x-request-id"] = id.clone();
-        let codes = || route.codes.iter().chain(ANY);
-        let mut statuses: Vec<u16> = codes().map(|code| code.status().as_u16()).collect();
-        statuses.sort_unstable();
-        statuses.dedup();
-        for status in statuses {
-            let of_status = |code: &&Code| code.status().as_u16() == status;
-            let names: Vec<String> =
-                codes().filter(of_status).map(|code| format!("`{}`", code.name())).collect();
-            operation["responses"][status.to_string()] = json!({
-                "description": names.join(", "),
-                "headers": {"x-request-id": id},
-                "content": {"application/problem+json": {
-                    "schema": {"$ref": "#/components/schemas/Problem"},
-                }},
-            });
+/// Adds what holds for every route: refusals that any request may meet, and request ids.
+fn complete(operation: &mut Operation) {
+    let responses = &mut operation.responses.responses;
+    refusals::ANY.iter().for_each(|&code| refusals::list(responses, code));
+    for response in responses.values_mut() {
+        if let RefOr::T(response) = response {
+            let id = HeaderBuilder::new()
+                .schema(Some(Object::with_type(Type::String)))
+                .description(Some("The request's name in the log: the one sent, or a new one"));
+            response.headers.insert("x-request-id".to_owned(), id.build().into());
         }
-        if route.codes.contains(&Code::Unauthorized) {
-            operation["security"] = json!([{}, {"key": []}]);
-        }
-        require_vectors_for_distance(&mut document["components"]["schemas"]);
     }
 }
 
@@ -84,31 +75,35 @@ fn complete(document: &mut Value) {
 fn require_vectors_for_distance(schemas: &mut Value) {
     let vectors = Method::ALL.iter().filter(|method| method.info().embeds);
     let vectors: Vec<&str> = vectors.map(|method| method.name()).collect();
-    for body in ["PairsBody", "PairBody", "ExplainBody", "RankBody"] {
-        let by_vectors = json!({"method": {"enum": vectors}});
-        schemas[body]["anyOf"] = json!([
-            {"title": "ByCosine", "properties": {"measure": {"enum": ["cosine", null]}}},
-            {"title": "ByVectors", "properties": by_vectors, "required": ["method"]},
-        ]);
+    let Some(schemas) = schemas.as_object_mut() else { return };
+    for schema in schemas.values_mut() {
+        // An answer has both as well, but is never asked to have no other field.
+        let has = |field: &str| schema["properties"].get(field).is_some();
+        if schema["additionalProperties"] == false && has("method") && has("measure") {
+            let by_vectors = json!({"method": {"enum": vectors}});
+            schema["anyOf"] = json!([
+                {"title": "ByCosine", "properties": {"measure": {"enum": ["cosine", null]}}},
+                {"title": "ByVectors", "properties": by_vectors, "required": ["method"]},
+            ]);
+        }
     }
 }
 
 /// The document of a server with these models: it names them, and leaves out what they cannot do.
-pub fn of_models(routes: openapi::OpenApi, models: &Models) -> Value {
+pub fn of_models(routes: impl Iterator<Item = OpenApi>, models: &Models) -> Value {
     let mut document = document(routes);
     narrow(&mut document, models);
     document
 }
 
 fn narrow(document: &mut Value, models: &Models) {
-    let engines = || models.all().iter().map(|served| &served.engine);
+    let engines = || models.all().iter().map(|model| &model.engine);
     let cannot = |name: &str| {
         let method = Method::named(name).filter(|_| name != "auto");
         method.is_some_and(|method| engines().any(|engine| engine.unavailable(method).is_some()))
     };
     let calibrated = engines().all(|engine| !engine.calibrations().is_empty());
-    let names: Vec<&str> = models.all().iter().map(|served| served.name.as_str()).collect();
-    document["paths"]["/methods"]["get"]["parameters"][0]["schema"]["enum"] = json!(names);
+    let names: Vec<&str> = models.all().iter().map(|model| model.name.as_str()).collect();
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
     let unexplained = |name: &str| {
         let query = Method::named(name).filter(|_| name != "auto").map(Query::new);
@@ -124,15 +119,11 @@ fn narrow(document: &mut Value, models: &Models) {
                 methods.retain(|name| !name.as_str().is_some_and(cannot));
             }
         }
-        // Optional: the ones that questions choose by, not the ones that answers repeat.
-        if let Some(model) =
-            schema.pointer_mut("/properties/model").filter(|it| it["type"].is_array())
-        {
-            let or_none = names.iter().map(|name| json!(name)).chain([Value::Null]);
-            model["enum"] = or_none.collect();
-        }
     }
-    if !calibrated && let Some(threshold) = schemas.get_mut("ThresholdSchema") {
+    if let Some(name) = schemas.get_mut("ModelName") {
+        name["enum"] = json!(names);
+    }
+    if !calibrated && let Some(threshold) = schemas.get_mut("Threshold") {
         let numbers = threshold["oneOf"][0].clone();
         threshold["oneOf"] = json!([numbers]);
     }

@@ -1,7 +1,9 @@
 //! The OpenAPI document of the service.
 
 mod document;
-pub mod schema;
+mod operations;
+pub mod refusals;
 
 pub use document::document;
 pub use document::of_models;
+pub use operations::operations;

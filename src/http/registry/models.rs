@@ -169,8 +169,8 @@ impl Models {
             return Err(ApiError::new(Code::NotReady, "the models are not loaded yet"));
         };
         let Some(name) = name else { return Ok(default) };
-        self.models.iter().find(|served| served.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.models.iter().map(|served| served.name.as_str()).collect();
+        self.models.iter().find(|model| model.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.models.iter().map(|model| model.name.as_str()).collect();
             let detail = format!("no such model; this server has {}", names.join(", "));
             ApiError::at(Code::UnknownModel, "/model", detail)
         })

@@ -3,7 +3,6 @@
 
 pub mod body;
 pub mod cost;
-pub mod encoding;
 pub mod fields;
 pub mod json;
 pub mod query;

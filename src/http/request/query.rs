@@ -19,7 +19,6 @@ use crate::http::registry::models::LoadedModel;
 use crate::http::registry::models::Models;
 use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
 use crate::http::request::cost::reading;
-use crate::http::request::fields::Text;
 use crate::http::settings::Settings;
 use crate::methods::Kind;
 use crate::methods::Method;
@@ -34,7 +33,7 @@ const SHORTEST_WORD: usize = 2;
 /// What to do with a text of which no word is known: list it as unscored, or refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Oov {
+pub enum OovPolicy {
     /// Score 0, and its index is listed under `unscored`.
     #[default]
     Score,
@@ -44,15 +43,15 @@ pub enum Oov {
 
 /// The settings that every question may have.
 #[derive(Debug, Default)]
-pub struct Selection<'r, 'b> {
+pub struct Selection<'r> {
     /// The model's name.
-    pub model: Option<&'r Text<'b>>,
+    pub model: Option<&'r str>,
     /// The method's name.
-    pub method: Option<&'r Text<'b>>,
+    pub method: Option<&'r str>,
     /// The measure.
     pub measure: Option<Measure>,
     /// What to do with unknown texts.
-    pub oov: Option<Oov>,
+    pub oov: Option<OovPolicy>,
     /// Whether a text with too many tokens is cut.
     pub truncate: Option<bool>,
 }
@@ -60,34 +59,40 @@ pub struct Selection<'r, 'b> {
 /// A question's model and settings, resolved.
 pub struct Resolved {
     /// The model, held until the answer is there.
-    pub served: Arc<LoadedModel>,
+    pub model: Arc<LoadedModel>,
     /// Method, measure, and what to do with unknown and overlong texts.
     pub query: Query,
 }
 
-impl Selection<'_, '_> {
+impl<'r> Selection<'r> {
+    /// A selection by names alone.
+    pub fn named(model: Option<&'r impl AsRef<str>>, method: Option<&'r impl AsRef<str>>) -> Self {
+        let (model, method) = (model.map(AsRef::as_ref), method.map(AsRef::as_ref));
+        Self { model, method, ..Self::default() }
+    }
+
     /// Finds the model and the method.
     pub fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
-        let served = models.choose(self.model.map(AsRef::as_ref))?;
-        served.check_sound()?;
-        let name = self.method.map_or("auto", AsRef::as_ref);
+        let model = models.choose(self.model)?;
+        model.check_sound()?;
+        let name = self.method.unwrap_or("auto");
         // Mostly a name is as listings have it, and need not be folded to be known.
         let listed = Method::ALL.iter().copied().find(|method| method.name() == name);
-        let method = listed.map_or_else(|| served.engine.method(name), Ok)?;
+        let method = listed.map_or_else(|| model.engine.method(name), Ok)?;
         let query = Query {
             method,
             measure: self.measure,
-            refuse_unknown: self.oov == Some(Oov::Error),
+            refuse_unknown: self.oov == Some(OovPolicy::Error),
             truncate: self.truncate.unwrap_or(false),
         };
-        Ok(Resolved { served: Arc::clone(served), query })
+        Ok(Resolved { model: Arc::clone(model), query })
     }
 }
 
 impl Resolved {
     /// The measure that scores are computed by.
     pub fn measure(&self) -> Measure {
-        let own = || self.served.engine.default_measure(self.query.method);
+        let own = || self.model.engine.default_measure(self.query.method);
         self.query.measure.unwrap_or_else(own)
     }
 
@@ -97,12 +102,12 @@ impl Resolved {
         if info.kind == Kind::Ranker {
             return Err(QueryError::OnlyRanks { method: info.name }.into());
         }
-        Ok(self.served.engine.check(&self.query)?)
+        Ok(self.model.engine.check(&self.query)?)
     }
 
     /// Refuses a method whose scores of pairs cannot be explained.
     pub fn check_explains(&self) -> Result<(), ApiError> {
-        Ok(self.served.engine.check_explain(&self.query)?)
+        Ok(self.model.engine.check_explain(&self.query)?)
     }
 
     /// Multiplications that a text against another takes, roughly.
@@ -140,22 +145,22 @@ impl Resolved {
     }
 
     fn dims(&self) -> u64 {
-        self.served.engine.model().vectors().dims() as u64
+        self.model.engine.model().vectors().dims() as u64
     }
 
     /// Words of a text, roughly, of those that are read.
     pub fn words(&self, text: &str) -> u64 {
-        self.words_of(self.served.engine.model().about_tokens(text))
+        self.words_of(self.model.engine.model().about_tokens(text))
     }
 
     fn words_of(&self, count: usize) -> u64 {
-        count.clamp(1, self.served.engine.limits().tokens.max(1)) as u64
+        count.clamp(1, self.model.engine.limits().tokens.max(1)) as u64
     }
 
     /// Every text that is at fault, where scoring stopped at the first.
     pub fn faults<'t>(&self, texts: impl Iterator<Item = (Place, &'t str)>) -> Vec<Fault> {
         let fault = |(place, text)| {
-            let error = self.served.engine.check_text(text, &self.query, place).err()?;
+            let error = self.model.engine.check_text(text, &self.query, place).err()?;
             Fault::of(&error)
         };
         texts.filter_map(fault).take(MOST_ITEMS).collect()
@@ -193,7 +198,7 @@ impl Resolved {
             return Ok(());
         }
         let count = |total: usize, (place, text)| {
-            let read = self.served.engine.check_text(text, &self.query, place)?;
+            let read = self.model.engine.check_text(text, &self.query, place)?;
             Ok::<_, QueryError>(total.saturating_add(read))
         };
         let total = texts

@@ -1,50 +1,66 @@
-//! The score from which a pair counts as related.
+//! The score from which a pair counts as related: as it is asked for, and what it comes to for a
+//! model, a method and a measure.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::de::Error;
+use serde::de::Unexpected;
+use serde::de::Visitor;
+use utoipa::PartialSchema;
+use utoipa::ToSchema;
+use utoipa::openapi::ObjectBuilder;
+use utoipa::openapi::OneOfBuilder;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
+use utoipa::openapi::Type;
+use utoipa::openapi::schema::RefBuilder;
 
 use crate::http::error::ApiError;
 use crate::http::error::Code;
-use crate::http::request::fields::Real;
+use crate::http::request::fields::Score;
 use crate::http::request::query::Resolved;
+
+/// The word that stands for the model's own threshold.
+const CALIBRATED: &str = "calibrated";
 
 /// The score from which a pair counts as related, as it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum WantedThreshold {
+pub enum Threshold {
     /// This one.
-    Number(Real),
+    Number(Score),
     /// The one that was found for the model, the method and the measure.
     Calibrated,
 }
 
-impl<'de> Deserialize<'de> for WantedThreshold {
+impl<'de> Deserialize<'de> for Threshold {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Either;
-        impl serde::de::Visitor<'_> for Either {
-            type Value = WantedThreshold;
+        impl Visitor<'_> for Either {
+            type Value = Threshold;
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a number or \"calibrated\"")
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a number or \"{CALIBRATED}\"")
             }
 
-            fn visit_f64<E: Error>(self, number: f64) -> Result<WantedThreshold, E> {
-                Real::of(number).map(WantedThreshold::Number)
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Threshold, E> {
+                Score::of(number).map(Threshold::Number)
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<WantedThreshold, E> {
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Threshold, E> {
                 self.visit_f64(number as f64)
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<WantedThreshold, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Threshold, E> {
                 self.visit_f64(number as f64)
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<WantedThreshold, E> {
-                let word = serde::de::Unexpected::Other("another string");
+            fn visit_str<E: Error>(self, text: &str) -> Result<Threshold, E> {
                 match text {
-                    "calibrated" => Ok(WantedThreshold::Calibrated),
-                    _ => Err(E::invalid_value(word, &self)),
+                    CALIBRATED => Ok(Threshold::Calibrated),
+                    _ => Err(E::invalid_value(Unexpected::Other("another string"), &self)),
                 }
             }
         }
@@ -52,49 +68,81 @@ impl<'de> Deserialize<'de> for WantedThreshold {
     }
 }
 
-/// The score from which a pair counts as related.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Threshold {
-    /// One that was asked for. Scores have single precision, so it is met by a score that is printed
-    /// as it is written.
-    Number(f64),
-    /// One that was found for the model.
-    Calibrated(f64),
+impl PartialSchema for Threshold {
+    fn schema() -> RefOr<Schema> {
+        let number = RefBuilder::new()
+            .ref_location_from_schema_name(Score::name())
+            .description(Some("This one."));
+        let word = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some([CALIBRATED]))
+            .description(Some(
+                "The threshold that `cognate eval calibrate` found for the model, the method and \
+                 the measure.",
+            ));
+        OneOfBuilder::new()
+            .item(number.build())
+            .item(word)
+            .description(Some("The score from which a pair counts as related."))
+            .into()
+    }
+}
+
+impl ToSchema for Threshold {
+    fn name() -> Cow<'static, str> {
+        "Threshold".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Score::name().into(), Score::schema()));
+    }
 }
 
 impl Threshold {
-    /// The number as it was asked for or found.
-    pub fn number(self) -> f64 {
-        match self {
-            Self::Number(number) | Self::Calibrated(number) => number,
+    /// A threshold as it is written in a query string.
+    pub fn parse(written: &str) -> Result<Self, ApiError> {
+        if written == CALIBRATED {
+            return Ok(Self::Calibrated);
         }
+        let fits = |number: f64| Score::of::<serde::de::value::Error>(number).ok();
+        let number = written.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
+            ApiError::at(Code::OutOfRange, "/threshold", "the threshold is no number")
+        })?;
+        Ok(Self::Number(number))
     }
 
-    /// Whether a pair with this score counts as related.
-    pub fn is_reached_by(self, score: f32) -> bool {
+    /// What it comes to for the model, the method and the measure of a question.
+    pub fn resolve(self, resolved: &Resolved) -> Result<Cutoff, ApiError> {
         match self {
-            Self::Number(number) => score >= number as f32,
-            Self::Calibrated(number) => f64::from(score) >= number,
+            // Scores have single precision; so a score reaches the number that it is printed as.
+            Self::Number(Score(number)) => Ok(Cutoff { number, least: f64::from(number as f32) }),
+            Self::Calibrated => {
+                let engine = &resolved.model.engine;
+                let known = engine.calibration(resolved.query.method, resolved.measure());
+                let known = known.ok_or_else(|| {
+                    let detail = "the model has no threshold for this method and measure; \
+                                  `cognate eval calibrate` finds one";
+                    ApiError::at(Code::NotCalibrated, "/threshold", detail)
+                })?;
+                let number = known.threshold.threshold;
+                Ok(Cutoff { number, least: number })
+            }
         }
     }
 }
 
-/// The threshold that a question means.
-pub fn threshold(
-    asked: &Resolved,
-    wanted: Option<WantedThreshold>,
-) -> Result<Option<Threshold>, ApiError> {
-    match wanted {
-        None => Ok(None),
-        Some(WantedThreshold::Number(Real(number))) => Ok(Some(Threshold::Number(number))),
-        Some(WantedThreshold::Calibrated) => {
-            let known = asked.served.engine.calibration(asked.query.method, asked.measure());
-            let calibration = known.ok_or_else(|| {
-                let detail = "the model has no threshold for this method and measure; \
-                              `cognate eval calibrate` finds one";
-                ApiError::at(Code::NotCalibrated, "/threshold", detail)
-            })?;
-            Ok(Some(Threshold::Calibrated(calibration.threshold.threshold)))
-        }
+/// A threshold that scores can be held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cutoff {
+    /// The number as it was asked for or found.
+    pub number: f64,
+    /// The least score that counts as related.
+    least: f64,
+}
+
+impl Cutoff {
+    /// Whether a pair with this score counts as related.
+    pub fn is_reached_by(self, score: f32) -> bool {
+        f64::from(score) >= self.least
     }
 }

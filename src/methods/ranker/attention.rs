@@ -17,7 +17,7 @@ use crate::model::Phrase;
 pub const MOST_ATTENDED: usize = 16;
 
 /// What a word of the query was read from.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Attention {
     /// The word's place among the words of the query.
     pub word: usize,
@@ -26,7 +26,7 @@ pub struct Attention {
 }
 
 /// A word of the post, as a word of the query saw it.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attended {
     /// Its place among the words of the post.
     pub word: usize,

@@ -33,9 +33,9 @@ fn two_threads() -> TestApp {
     TestApp::of(default_model(), |settings| settings.compute_threads = Some(2))
 }
 
-fn asked(method: Method) -> Resolved {
+fn resolved(method: Method) -> Resolved {
     let shelf = Models::of("default", Engine::new(default_model()).unwrap());
-    Resolved { served: shelf.choose(None).unwrap().clone(), query: Query::new(method) }
+    Resolved { model: shelf.choose(None).unwrap().clone(), query: Query::new(method) }
 }
 
 /// A text of so many different words.
@@ -62,9 +62,9 @@ async fn what_cannot_be_done_in_time_is_refused_and_the_batch_that_can_is_named(
         let named: usize = detail.rsplit("about ").next().unwrap().parse().unwrap();
         assert!((20..600).contains(&named), "{detail}");
         let plan = |pairs: usize| {
-            let asked = asked(method);
-            let multiplications = asked.multiplications(&a, &b) * pairs as u64;
-            Plan::new(asked, pairs, (a.len() + b.len()) * pairs, multiplications, &app.app)
+            let resolved = resolved(method);
+            let multiplications = resolved.multiplications(&a, &b) * pairs as u64;
+            Plan::new(resolved, pairs, (a.len() + b.len()) * pairs, multiplications, &app.app)
         };
         // What is named fits; what could be done on a machine half as fast again is tried.
         assert!(plan(named).is_ok() && plan(named * 3 / 2).is_ok() && plan(named * 5 / 2).is_err());
@@ -89,14 +89,14 @@ async fn a_pair_that_alone_is_too_much_is_said_to_be() {
 async fn only_what_is_certain_is_too_much() {
     let app = two_threads();
     let candidates = vec![words(512, 512); 700];
-    let asked = asked(Method::Wmd);
+    let resolved = resolved(Method::Wmd);
     let texts = || candidates.iter().map(String::as_str);
-    let [least, most] = asked.multiplications_of_ranking(&words(0, 512), texts(), true);
+    let [least, most] = resolved.multiplications_of_ranking(&words(0, 512), texts(), true);
     assert!(least * 3 < most);
-    let [all, same] = asked.multiplications_of_ranking(&words(0, 512), texts(), false);
+    let [all, same] = resolved.multiplications_of_ranking(&words(0, 512), texts(), false);
     assert_eq!((all, same), (most, most));
     let bytes = texts().map(str::len).sum();
-    let again = || Resolved { served: asked.served.clone(), query: asked.query };
+    let again = || Resolved { model: resolved.model.clone(), query: resolved.query };
     assert!(Plan::at_least(again(), 700, bytes, [least, most], &app.app).is_ok());
     assert!(Plan::at_least(again(), 700, bytes, [most, most], &app.app).is_err());
 }
@@ -111,12 +111,12 @@ fn texts_are_weighed_by_words_not_by_bytes() {
     };
     let (a, b) = (two(b'a'), two(b'm'));
     for (method, inline) in [(Method::AvgCos, true), (Method::Wmd, false), (Method::Wrd, false)] {
-        let nanos = estimate(a.len() + b.len(), asked(method).multiplications(&a, &b));
+        let nanos = estimate(a.len() + b.len(), resolved(method).multiplications(&a, &b));
         assert_eq!(nanos <= INLINE_NANOS, inline, "{}: {nanos}", method.name());
     }
     let long = |text: &str| text.replace(' ', "aaaaaaaa ");
-    let asked = asked(Method::DynamaxJaccard);
-    assert_eq!(asked.multiplications(&a, &b), asked.multiplications(&long(&a), &long(&b)));
+    let resolved = resolved(Method::DynamaxJaccard);
+    assert_eq!(resolved.multiplications(&a, &b), resolved.multiplications(&long(&a), &long(&b)));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use cognate::http::Settings;
+use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
 
@@ -25,10 +26,10 @@ fn the_committed_document_is_current() {
 #[tokio::test]
 async fn the_served_document_names_the_models() {
     let mut served = TestApp::new().get("/openapi.json").await.json();
-    let model = &served["components"]["schemas"]["RankBody"]["properties"]["model"];
-    assert_eq!(model["enum"], serde_json::json!(["tiny", null]));
+    let model = served["components"]["schemas"]["ModelName"].as_object_mut().unwrap();
+    assert_eq!(model.remove("enum"), Some(json!(["tiny"])));
     let whole = cognate::http::document();
-    let threshold = "/components/schemas/ThresholdSchema/oneOf";
+    let threshold = "/components/schemas/Threshold/oneOf";
     assert_eq!(served.pointer(threshold).unwrap().as_array().unwrap().len(), 1, "no calibration");
     *served.pointer_mut(threshold).unwrap() = whole.pointer(threshold).unwrap().clone();
     // A model holds one ranker, this one `patt`.
@@ -43,18 +44,39 @@ async fn the_served_document_names_the_models() {
         assert_eq!(served.pointer(&pointer), Some(&offered));
         *served.pointer_mut(&pointer).unwrap() = all;
     }
-    let parameter = &mut served["paths"]["/methods"]["get"]["parameters"][0]["schema"];
-    assert_eq!(
-        parameter.as_object_mut().unwrap().remove("enum"),
-        Some(serde_json::json!(["tiny"]))
-    );
-    for schema in served["components"]["schemas"].as_object_mut().unwrap().values_mut() {
-        if let Some(model) = schema.pointer_mut("/properties/model").and_then(Value::as_object_mut)
-        {
-            model.remove("enum");
-        }
-    }
     assert_eq!(served, whole);
+}
+
+/// Everything that names a model leads to the schema in which a server lists its own.
+#[test]
+fn models_are_named_in_one_place() {
+    let document = cognate::http::document();
+    let name = "#/components/schemas/ModelName";
+    let parameter = &document["paths"]["/methods"]["get"]["parameters"][0];
+    assert_eq!(parameter["schema"]["$ref"], name, "{parameter}");
+    for body in ["PairsRequest", "PairRequest", "EmbedRequest", "RankRequest", "ExplainRequest"] {
+        let model = &document["components"]["schemas"][body]["properties"]["model"];
+        assert_eq!(model["oneOf"][0]["$ref"], name, "{body}: {model}");
+    }
+}
+
+/// Limits that the document states are those that are in force unless others are set.
+#[test]
+fn the_document_states_the_usual_limits() {
+    let (document, settings) = (cognate::http::document(), Settings::default());
+    let schema = |pointer: &str| document.pointer(&format!("/components/schemas/{pointer}"));
+    for (pointer, limit) in [
+        ("Text/maxLength", settings.text_chars),
+        ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
+        ("Texts/oneOf/1/maxItems", settings.max_texts),
+        ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
+    ] {
+        assert_eq!(schema(pointer), Some(&json!(limit)), "{pointer}");
+    }
+    let text = schema("Text/description").unwrap().as_str().unwrap();
+    for limit in [settings.text_chars, settings.tokens_per_text] {
+        assert!(text.contains(&limit.to_string()), "{text}");
+    }
 }
 
 /// A method that a model cannot serve is not offered.

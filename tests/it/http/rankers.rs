@@ -136,7 +136,7 @@ async fn another_ranker_is_another_model() {
     let model = vec![NamedModel { name: "default".to_owned(), path: path.clone() }];
     let app = App::new(Settings { model, ..Settings::default() }).unwrap();
     app.reload().unwrap();
-    let app = TestApp { app };
+    let app = TestApp::over(app);
     let first = app.ask("/rank", question("patt")).await;
     write(Encoder::Patt, 2);
     app.app.reload().unwrap();

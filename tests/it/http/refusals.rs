@@ -1,14 +1,15 @@
 //! The table of refusals, a row a test or a line of one: what comes in, which status and code go
 //! out. Rows about connections themselves are in `connections`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
-use cognate::http::document;
+use cognate::http::auth::keys::{Scope, line};
 use cognate::http::error::Code;
-use cognate::http::routes::{ANY, ROUTES};
+use cognate::http::{App, Settings, document};
 use cognate::model::Model;
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -310,7 +311,7 @@ async fn paths_and_verbs() {
 
 #[tokio::test]
 async fn before_the_models_are_there_and_before_the_end() {
-    let app = TestApp { app: cognate::http::App::new(cognate::http::Settings::default()).unwrap() };
+    let app = TestApp::over(App::new(Settings::default()).unwrap());
     app.get("/ready").await.refusal(503, "not_ready");
     let answer = app.post("/similarity", r#"{"a":"a","b":"b"}"#).await;
     assert_eq!(answer.refusal(503, "not_ready")["retry_after_s"], 2);
@@ -324,28 +325,49 @@ async fn before_the_models_are_there_and_before_the_end() {
     assert_eq!(app.post("/similarity", r#"{"a":"a","b":"b"}"#).await.status, 200);
 }
 
-/// The document lists every status and code that a route can answer.
+/// The document lists every status and code, and what a route lists is what tests of it met: each
+/// refusal that `TestApp` receives is looked for there.
 #[test]
 fn the_document_lists_every_route_status_and_code() {
     let document = document();
-    let mut listed = std::collections::HashSet::new();
-    for route in ROUTES.iter().filter(|route| route.documented) {
-        let operation = &document["paths"][route.path][route.verb.to_lowercase()];
-        assert!(operation["responses"]["200"].is_object(), "{} {}", route.verb, route.path);
-        for code in route.codes.iter().chain(ANY) {
-            let response = &operation["responses"][code.status().as_str()];
-            let text = response["description"].as_str().unwrap_or("");
-            assert!(text.contains(&format!("`{}`", code.name())), "{} {}", route.path, code.name());
-            listed.insert(*code);
+    let mut listed = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (verb, operation) in item.as_object().unwrap() {
+            let responses = operation["responses"].as_object().unwrap();
+            assert!(responses.contains_key("200"), "{verb} {path}");
+            for (status, response) in responses.iter().filter(|(status, _)| *status != "200") {
+                let problem = &response["content"]["application/problem+json"]["schema"]["$ref"];
+                assert_eq!(problem, "#/components/schemas/Problem", "{verb} {path} {status}");
+                for name in response["description"].as_str().unwrap().split(", ") {
+                    let code = Code::ALL.iter().find(|code| format!("`{}`", code.name()) == name);
+                    let code = code.unwrap_or_else(|| panic!("{verb} {path}: {name}"));
+                    assert_eq!(code.status().as_str(), status, "{verb} {path}: {name}");
+                    listed.insert(code.name());
+                }
+            }
         }
     }
-    for path in document["paths"].as_object().unwrap().keys() {
-        assert!(ROUTES.iter().any(|route| route.path == path && route.documented), "{path}");
-    }
     // These two belong to no route.
-    listed.extend([Code::NotFound, Code::MethodNotAllowed]);
-    let missing: Vec<_> = Code::ALL.iter().filter(|code| !listed.contains(code)).collect();
+    listed.extend([Code::NotFound, Code::MethodNotAllowed].map(Code::name));
+    let missing: Vec<_> = Code::ALL.iter().filter(|code| !listed.contains(code.name())).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// A route that asks for a key says so, and no other does.
+#[tokio::test]
+async fn the_document_says_where_a_key_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    std::fs::write(&keys, line("shop", Scope::Admin, "the-key").unwrap()).unwrap();
+    let app = TestApp::with(|settings| settings.keys_file = Some(keys));
+    for (path, item) in document()["paths"].as_object().unwrap() {
+        for (verb, operation) in item.as_object().unwrap() {
+            let request = Request::builder().method(verb.to_uppercase().as_str()).uri(path);
+            let answer = app.send(request.body(Body::empty()).unwrap()).await;
+            let asked = answer.status == 401;
+            assert_eq!(operation.get("security").is_some(), asked, "{verb} {path}");
+        }
+    }
 }
 
 #[tokio::test]

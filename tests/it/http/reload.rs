@@ -22,7 +22,7 @@ fn app_over(path: &Path, change: impl FnOnce(&mut Settings)) -> TestApp {
     change(&mut settings);
     let app = App::new(settings).unwrap();
     app.reload().unwrap();
-    TestApp { app }
+    TestApp::over(app)
 }
 
 fn replace(path: &Path, bytes: &[u8]) {

@@ -45,12 +45,15 @@ const MAY_USE_IN_HTTP: [(&str, &[&str]); 15] = [
     ("work", &["error", "observe"]),
     ("request", &["error", "settings", "registry"]),
     ("net", &["error", "settings", "request"]),
-    ("routes", &["error"]),
-    ("openapi", &["error", "registry", "request", "routes"]),
-    ("app", &["error", "observe", "settings", "auth", "registry", "work", "routes"]),
+    ("openapi", &["error", "registry"]),
+    ("app", &["error", "observe", "settings", "auth", "registry", "work"]),
+    ("routes", &["openapi", "app"]),
     ("middleware", &["error", "observe", "auth", "net", "app"]),
-    ("api", &["error", "auth", "registry", "work", "request", "openapi", "app", "middleware"]),
-    ("router", &["error", "openapi", "app", "middleware", "api"]),
+    (
+        "api",
+        &["error", "auth", "registry", "work", "request", "openapi", "app", "routes", "middleware"],
+    ),
+    ("router", &["error", "settings", "registry", "openapi", "app", "routes", "middleware", "api"]),
     ("serve", &["settings", "net", "app"]),
 ];
 

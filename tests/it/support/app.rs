@@ -1,7 +1,8 @@
 //! The service in this process: requests go to the router itself, without sockets.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use cognate::engine::Engine;
@@ -17,6 +18,7 @@ use crate::support;
 pub struct TestApp {
     /// What all requests share.
     pub app: Arc<App>,
+    router: Router,
 }
 
 /// An answer.
@@ -50,15 +52,24 @@ impl TestApp {
         let mut settings = Settings::default();
         change(&mut settings);
         let engine = Engine::new(model).unwrap().with_limits(settings.text_limits());
-        Self { app: App::with_models(settings, Models::of("tiny", engine)).unwrap() }
+        Self::over(App::with_models(settings, Models::of("tiny", engine)).unwrap())
     }
 
-    /// Sends a request.
+    /// Over a service as it is.
+    pub fn over(app: Arc<App>) -> Self {
+        Self { router: app.router(), app }
+    }
+
+    /// Sends a request. A refusal must be one that the document lists for the route.
     pub async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.app.router().oneshot(request).await.unwrap();
+        let verb = request.method().as_str().to_lowercase();
+        let path = request.uri().path().to_owned();
+        let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes().to_vec();
-        Answer { status: parts.status, headers: parts.headers, body }
+        let answer = Answer { status: parts.status, headers: parts.headers, body };
+        answer.check_listed(&verb, &path);
+        answer
     }
 
     /// Posts JSON.
@@ -99,6 +110,21 @@ impl Answer {
     /// A header.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// Holds a refusal of a documented route to what the document lists.
+    fn check_listed(&self, verb: &str, path: &str) {
+        static DOCUMENT: LazyLock<Value> = LazyLock::new(cognate::http::document);
+        let Some(operation) = DOCUMENT["paths"].get(path).and_then(|item| item.get(verb)) else {
+            return;
+        };
+        if self.header("content-type") == "application/problem+json" {
+            let listed = &operation["responses"][self.status.as_str()]["description"];
+            let code = format!("`{}`", self.json()["code"].as_str().unwrap_or_default());
+            let listed =
+                listed.as_str().is_some_and(|codes| codes.split(", ").any(|it| it == code));
+            assert!(listed, "{verb} {path} does not list {} {code}", self.status);
+        }
     }
 
     /// Holds the answer to be a refusal as promised, and gives its document.

@@ -15,8 +15,8 @@ use crate::http::api::similarity_stream::lines::MOST_LINE_BYTES;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::fields::Pair;
+use crate::http::request::fields::PairVisitor;
 use crate::http::request::fields::Text;
-use crate::http::request::fields::Two;
 use crate::http::request::json;
 
 /// One line: `["a","b"]` or `{"a":…,"b":…}`.
@@ -42,7 +42,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for PairLine<'b> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-                Two.visit_seq(list).map(PairLine)
+                PairVisitor.visit_seq(list).map(PairLine)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {

@@ -41,14 +41,12 @@ use crate::http::auth::quota::Bucket;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::body;
-use crate::http::request::fields::Real;
 use crate::http::request::fields::Text;
-use crate::http::request::query::Oov;
+use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
+use crate::http::request::threshold::Cutoff;
 use crate::http::request::threshold::Threshold;
-use crate::http::request::threshold::WantedThreshold;
-use crate::http::request::threshold::threshold;
 use crate::http::work::pool;
 use crate::http::work::pool::JobContext;
 use crate::http::work::streams::Place;
@@ -71,7 +69,7 @@ struct StreamSettings {
     model: Option<String>,
     method: Option<String>,
     measure: Option<Measure>,
-    oov: Option<Oov>,
+    oov: Option<OovPolicy>,
     truncate: Option<bool>,
     threshold: Option<String>,
 }
@@ -85,8 +83,8 @@ pub fn is_lines(headers: &HeaderMap) -> bool {
 /// What a stream is scored by.
 struct Stream {
     app: Arc<App>,
-    asked: Resolved,
-    threshold: Option<Threshold>,
+    resolved: Resolved,
+    cutoff: Option<Cutoff>,
     /// What the caller's key may still ask, if there is a quota.
     bucket: Option<Arc<Bucket>>,
 }
@@ -104,7 +102,7 @@ pub async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiErro
     })));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-    pipeline::mark(headers, &stream.asked, Duration::ZERO);
+    pipeline::mark(headers, &stream.resolved, Duration::ZERO);
     let body = request.into_body();
     tokio::spawn(async move {
         // A client that is gone needs no more.
@@ -130,32 +128,19 @@ impl Stream {
                               threshold";
                 ApiError::at(Code::InvalidField, "", detail)
             })?;
-        let text = |text: &Option<String>| text.clone().map(|text| Text(text.into()));
-        let (model, method) = (text(&settings.model), text(&settings.method));
-        let choice = Selection {
-            model: model.as_ref(),
-            method: method.as_ref(),
+        let selection = Selection {
             measure: settings.measure,
             oov: settings.oov,
             truncate: settings.truncate,
+            ..Selection::named(settings.model.as_ref(), settings.method.as_ref())
         };
-        let asked = choice.resolve(&app.models())?;
-        asked.check_scores()?;
-        let wanted = match settings.threshold.as_deref() {
-            None => None,
-            Some("calibrated") => Some(WantedThreshold::Calibrated),
-            Some(number) => {
-                let fits = |number: f64| Real::of::<serde::de::value::Error>(number).ok();
-                let number = number.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
-                    ApiError::at(Code::OutOfRange, "/threshold", "the threshold is no number")
-                })?;
-                Some(WantedThreshold::Number(number))
-            }
-        };
-        let threshold = threshold(&asked, wanted)?;
+        let resolved = selection.resolve(&app.models())?;
+        resolved.check_scores()?;
+        let threshold = settings.threshold.as_deref().map(Threshold::parse).transpose()?;
+        let cutoff = threshold.map(|threshold| threshold.resolve(&resolved)).transpose()?;
         let caller = request.extensions().get::<Caller>();
         let bucket = caller.and_then(|caller| caller.bucket.clone());
-        Ok(Self { app: Arc::clone(app), asked, threshold, bucket })
+        Ok(Self { app: Arc::clone(app), resolved, cutoff, bucket })
     }
 
     /// Reads, scores and answers until the client ends the stream or goes away, does not get on, or
@@ -302,13 +287,13 @@ impl Stream {
     /// The answers to a chunk, a line each.
     fn score(&self, lines: &[Line], work: &JobContext) -> Result<Vec<u8>, ApiError> {
         work.check()?;
-        let engine = &self.asked.served.engine;
+        let engine = &self.resolved.model.engine;
         let parsed: Vec<Result<(Text<'_>, Text<'_>), ApiError>> = lines.iter().map(parse).collect();
         let pairs: Vec<(&Text<'_>, &Text<'_>)> =
             parsed.iter().filter_map(|pair| pair.as_ref().ok()).map(|(a, b)| (a, b)).collect();
         let mut counts = Counts::default();
         // Mostly all pairs are sound; one that is not spoils the batch, which is then scored singly.
-        let together = engine.similarity(&pairs, &self.asked.query).ok();
+        let together = engine.similarity(&pairs, &self.resolved.query).ok();
         let mut answer = Vec::with_capacity(lines.len() * 24);
         let mut place = 0;
         for (line, pair) in lines.iter().zip(&parsed) {
@@ -328,7 +313,7 @@ impl Stream {
                 }),
                 None => {
                     work.check()?;
-                    engine.similarity(&[(a, b)], &self.asked.query).map(|one| {
+                    engine.similarity(&[(a, b)], &self.resolved.query).map(|one| {
                         counts.add(one.counts);
                         Scored {
                             score: one.scores.first().copied().unwrap_or(0.0),
@@ -342,7 +327,7 @@ impl Stream {
             place += 1;
             match scored {
                 Ok(mut scored) => {
-                    scored.related = self.threshold.map(|least| least.is_reached_by(scored.score));
+                    scored.related = self.cutoff.map(|cutoff| cutoff.is_reached_by(scored.score));
                     scored.write(&mut answer);
                 }
                 Err(error) => {
@@ -351,7 +336,7 @@ impl Stream {
             }
         }
         counts.add(together.map_or(Counts::default(), |all| all.counts));
-        self.app.metrics.computed(self.asked.query.method, counts);
+        self.app.metrics.computed(self.resolved.query.method, counts);
         Ok(answer)
     }
 }

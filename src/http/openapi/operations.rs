@@ -1,0 +1,18 @@
+//! The operations of a path, by verb.
+
+use axum::http::Method as Verb;
+use utoipa::openapi::PathItem;
+use utoipa::openapi::path::Operation;
+
+/// The operations of a path. HEAD, OPTIONS and TRACE are never declared: the router answers them.
+pub fn operations(item: &mut PathItem) -> impl Iterator<Item = (Verb, &mut Operation)> {
+    let PathItem { get, post, put, delete, patch, .. } = item;
+    let operations = [
+        (Verb::GET, get),
+        (Verb::POST, post),
+        (Verb::PUT, put),
+        (Verb::DELETE, delete),
+        (Verb::PATCH, patch),
+    ];
+    operations.into_iter().filter_map(|(verb, operation)| Some((verb, operation.as_mut()?)))
+}

@@ -1,0 +1,87 @@
+//! What routes may be refused with, as the document lists it: a response a status, which names its
+//! codes.
+
+use std::collections::BTreeMap;
+
+use utoipa::ToSchema;
+use utoipa::openapi::Content;
+use utoipa::openapi::Ref;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Response;
+use utoipa::openapi::ResponseBuilder;
+
+use crate::http::error::Code;
+use crate::http::error::Problem;
+
+/// What any request may be refused with.
+pub const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
+
+/// What a request that needs a key may be refused with.
+pub const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited];
+
+/// What a question may be refused with, whatever it asks.
+pub const QUESTION: &[Code] = &[
+    Code::MalformedJson,
+    Code::InvalidField,
+    Code::OutOfRange,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+    Code::UnsupportedEncoding,
+    Code::EmptyText,
+    Code::AllOov,
+    Code::TextTooLong,
+    Code::TooManyTokens,
+    Code::UnknownModel,
+    Code::UnknownMethod,
+    Code::MethodUnavailable,
+    Code::TooMuchWork,
+    Code::ResponseTooLarge,
+    Code::NonFiniteScore,
+    Code::Overloaded,
+    Code::NotReady,
+    Code::DeadlineExceeded,
+    Code::RequestTimeout,
+];
+
+/// What a question with a list may be refused with beside that.
+pub const LIST: &[Code] = &[Code::EmptyList, Code::TooManyItems, Code::TooManyTokensTotal];
+
+/// The responses of a route, by status.
+pub type Responses = BTreeMap<String, RefOr<Response>>;
+
+/// Lists a code among the responses of a route.
+pub fn list(responses: &mut Responses, code: Code) {
+    let response = responses.entry(code.status().as_str().to_owned()).or_insert_with(|| {
+        let problem = Content::new(Some(Ref::from_schema_name(Problem::name())));
+        ResponseBuilder::new().content("application/problem+json", problem).into()
+    });
+    if let RefOr::T(response) = response {
+        if !response.description.is_empty() {
+            response.description.push_str(", ");
+        }
+        response.description.push_str(&format!("`{}`", code.name()));
+    }
+}
+
+/// Names what a route may be refused with, beside [`ANY`] and [`KEYED`], from lists of codes; the
+/// name stands among the `responses` of `#[utoipa::path]`.
+macro_rules! refusals {
+    ($name:ident: $($codes:expr),+) => {
+        /// What the route may be refused with.
+        pub struct $name;
+
+        impl utoipa::IntoResponses for $name {
+            fn responses() -> $crate::http::openapi::refusals::Responses {
+                let mut responses = Default::default();
+                for codes in [$($codes),+] {
+                    for &code in codes {
+                        $crate::http::openapi::refusals::list(&mut responses, code);
+                    }
+                }
+                responses
+            }
+        }
+    };
+}
+
+pub(in crate::http) use refusals;

@@ -1,0 +1,54 @@
+//! Lists that cannot grow without bound, however long the body's are.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::de::IgnoredAny;
+use serde::de::SeqAccess;
+use serde::de::Visitor;
+
+/// Most items of any list that are kept, whatever the settings; the others are only counted.
+pub const MOST_KEPT: usize = 100_000;
+
+/// A list of which at most `MOST_KEPT` items are kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// How many the list had.
+    pub length: usize,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(ListVisitor(PhantomData))
+    }
+}
+
+/// Reads a [`List`].
+pub struct ListVisitor<T>(pub PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
+        let mut items = Vec::new();
+        while items.len() < MOST_KEPT {
+            match list.next_element()? {
+                Some(item) => items.push(item),
+                None => return Ok(List { length: items.len(), items }),
+            }
+        }
+        let mut length = items.len();
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            length += 1;
+        }
+        Ok(List { items, length })
+    }
+}

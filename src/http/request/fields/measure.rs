@@ -1,0 +1,36 @@
+//! The measure that vectors are to be compared by.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use utoipa::PartialSchema;
+use utoipa::ToSchema;
+use utoipa::openapi::ObjectBuilder;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
+use utoipa::openapi::Type;
+
+use crate::engine::Measure;
+
+/// The name of a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct MeasureName(pub Measure);
+
+impl PartialSchema for MeasureName {
+    fn schema() -> RefOr<Schema> {
+        let description = "What two vectors are compared by: the cosine of their angle, or 1 / (1 + \
+                           their distance), so that larger is always more alike.";
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(Measure::ALL.map(Measure::name)))
+            .description(Some(description))
+            .into()
+    }
+}
+
+impl ToSchema for MeasureName {
+    fn name() -> Cow<'static, str> {
+        "Measure".into()
+    }
+}

@@ -1,0 +1,66 @@
+//! Names of methods, by what the method is asked for. Whether there is a method of that name is
+//! found out later, where the model is known.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use utoipa::PartialSchema;
+use utoipa::ToSchema;
+use utoipa::openapi::ObjectBuilder;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
+use utoipa::openapi::Type;
+
+use crate::methods::Info;
+use crate::methods::Kind;
+use crate::methods::Method;
+
+/// Declares types from a description, a name and the methods that are listed.
+macro_rules! method_names {
+    ($(#[doc = $doc:literal] $name:ident: $listed:expr;)+) => {$(
+        #[doc = $doc]
+        #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name<'b>(#[serde(borrow)] pub Cow<'b, str>);
+
+        impl AsRef<str> for $name<'_> {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl PartialSchema for $name<'_> {
+            fn schema() -> RefOr<Schema> {
+                names($doc, $listed)
+            }
+        }
+
+        impl ToSchema for $name<'_> {
+            fn name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+        }
+    )+};
+}
+
+method_names! {
+    #[doc = "A method that scores pairs. `auto` is the model's choice; case and `_` for `-` do not matter."]
+    PairMethod: |info| info.kind == Kind::Similarity;
+    #[doc = "A method that has a vector of one text. `auto` is the model's choice."]
+    VectorMethod: |info| info.embeds;
+    #[doc = "A method whose score of two texts can be explained: any but those that score whole lists. \
+             `auto` is the model's choice; case and `_` for `-` do not matter."]
+    ExplainMethod: |_| true;
+    #[doc = "Any method. `auto` is the model's choice; case and `_` for `-` do not matter."]
+    RankMethod: |_| true;
+}
+
+fn names(description: &str, listed: fn(&Info) -> bool) -> RefOr<Schema> {
+    let infos = Method::ALL.iter().map(|method| method.info());
+    let names = infos.filter(|info| listed(info)).map(|info| info.name);
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(std::iter::once("auto").chain(names)))
+        .description(Some(description))
+        .into()
+}

@@ -1,0 +1,106 @@
+//! Numbers that must fit.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::de::Error;
+use serde::de::Expected;
+use serde::de::Unexpected;
+use serde::de::Visitor;
+use utoipa::ToSchema;
+
+use crate::http::request::fields::list::MOST_KEPT;
+
+/// How a number that does not fit begins its complaint, here as in `serde_json`.
+pub const OUT_OF_RANGE: &str = "number out of range";
+/// Largest score or threshold that can be asked for; no method comes near it.
+const MOST_SCORE: f64 = 1e6;
+
+/// A score.
+// Kept as it was written: the parser would turn what is too large for an f32 into infinity.
+#[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
+#[schema(minimum = -1e6, maximum = 1e6)]
+pub struct Score(pub f64);
+
+impl<'de> Deserialize<'de> for Score {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Score;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Score, E> {
+                Score::of(number)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Score, E> {
+                Score::of(number as f64)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Score, E> {
+                Score::of(number as f64)
+            }
+        }
+        from.deserialize_f64(Number)
+    }
+}
+
+impl Score {
+    /// The number, if it lies within the bounds.
+    pub fn of<E: Error>(number: f64) -> Result<Self, E> {
+        if number.abs() <= MOST_SCORE { Ok(Self(number)) } else { Err(E::custom(OUT_OF_RANGE)) }
+    }
+}
+
+/// How many are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[schema(value_type = u32, minimum = 1, maximum = 100000)]
+pub struct Count(pub usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Clone, Copy)]
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number from 1 to {MOST_KEPT}")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Count, E> {
+                let fits = usize::try_from(number).ok().filter(|n| (1..=MOST_KEPT).contains(n));
+                fits.map(Count).ok_or_else(|| E::custom(OUT_OF_RANGE))
+            }
+
+            fn visit_i64<E: Error>(self, _negative: i64) -> Result<Count, E> {
+                Err(E::custom(OUT_OF_RANGE))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Count, E> {
+                let number = whole(number).ok_or_else(|| misfit(number, &self))?;
+                u64::try_from(number).map_or_else(|_| self.visit_i64(number), |n| self.visit_u64(n))
+            }
+        }
+        from.deserialize_any(Whole)
+    }
+}
+
+/// What is wrong with a number that is no whole one: its fraction, or its size.
+pub fn misfit<E: Error>(number: f64, expected: &dyn Expected) -> E {
+    match number.fract() == 0.0 {
+        true => E::custom(OUT_OF_RANGE),
+        false => E::invalid_type(Unexpected::Float(number), expected),
+    }
+}
+
+/// The whole number that JSON also lets be written as `3.0`, if it is one.
+pub fn whole(number: f64) -> Option<i64> {
+    // Beyond this not every whole number has a float of its own.
+    let exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+    exact.then_some(number as i64)
+}

@@ -1,0 +1,96 @@
+//! One text or a list of texts.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::slice;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::de::Error;
+use serde::de::SeqAccess;
+use serde::de::Visitor;
+use utoipa::PartialSchema;
+use utoipa::ToSchema;
+use utoipa::openapi::ArrayBuilder;
+use utoipa::openapi::OneOfBuilder;
+use utoipa::openapi::Ref;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
+
+use crate::http::request::fields::List;
+use crate::http::request::fields::Text;
+use crate::http::request::fields::list::ListVisitor;
+use crate::http::settings::Settings;
+
+/// One text or many.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Texts<'b> {
+    /// One.
+    One(Text<'b>),
+    /// Many.
+    Many(List<Text<'b>>),
+}
+
+impl<'b> Texts<'b> {
+    /// The texts that are kept.
+    pub fn items(&self) -> &[Text<'b>] {
+        match self {
+            Self::One(text) => slice::from_ref(text),
+            Self::Many(list) => &list.items,
+        }
+    }
+
+    /// How many there were.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(list) => list.length,
+        }
+    }
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for Texts<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Texts<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Texts::One(Text(Cow::Borrowed(text))))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Texts::One(Text(Cow::Owned(text.to_owned()))))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                ListVisitor(PhantomData).visit_seq(list).map(Texts::Many)
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+impl PartialSchema for Texts<'_> {
+    fn schema() -> RefOr<Schema> {
+        let text = || Ref::from_schema_name(Text::name());
+        let most = Settings::default().max_texts;
+        let list = ArrayBuilder::new().items(text()).min_items(Some(1)).max_items(Some(most));
+        OneOfBuilder::new().item(text()).item(list).description(Some("One text or many.")).into()
+    }
+}
+
+impl ToSchema for Texts<'_> {
+    fn name() -> Cow<'static, str> {
+        "Texts".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Text::name().into(), Text::schema()));
+    }
+}
