@@ -36,6 +36,7 @@ pub const PART_NANOS: u64 = 1_000_000;
 
 /// A computation's conditions.
 pub struct JobContext {
+    begun: Instant,
     deadline: Instant,
     /// Set when nobody waits for the answer any more; what is answered at once cannot be told.
     cancelled: Option<Arc<AtomicBool>>,
@@ -46,7 +47,7 @@ pub struct JobContext {
 impl JobContext {
     /// A job on the thread that read its request.
     pub fn inline(deadline: Instant) -> Self {
-        Self { deadline, cancelled: None, spread: false }
+        Self { begun: Instant::now(), deadline, cancelled: None, spread: false }
     }
 
     /// Whether the answer is still wanted and in time.
@@ -58,6 +59,12 @@ impl JobContext {
             return Err(late());
         }
         Ok(())
+    }
+
+    /// Whether half of the time between its beginning and its deadline is over.
+    pub fn is_half_over(&self) -> bool {
+        let now = Instant::now();
+        now.duration_since(self.begun) >= self.deadline.saturating_duration_since(now)
     }
 
     /// Asks a question of `items` in parts of `per_part` and puts the answers together. What is
@@ -224,8 +231,9 @@ impl Pool {
         let (counts, panics) = (Arc::clone(&self.counts), metrics.panics.clone());
         let (answer, answered) = oneshot::channel();
         let mut work =
-            JobContext { deadline, cancelled: Some(Arc::clone(&cancelled)), spread: false };
+            JobContext { cancelled: Some(Arc::clone(&cancelled)), ..JobContext::inline(deadline) };
         self.pool.spawn(move || {
+            work.begun = Instant::now();
             let running = Running::begin(&counts);
             // Sharing threads pays only while no other job could have them.
             work.spread = counts.counts().1 == 0;

@@ -1,16 +1,19 @@
 //! Pairs as lines: answered one by one, in order, in bounded memory.
 
+use std::path::Path;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
+use cognate::model::Model;
 use futures_util::stream;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::support;
 use crate::support::app::TestApp;
 
 fn lines(query: &str, body: impl Into<Body>) -> Request<Body> {
@@ -149,4 +152,36 @@ async fn a_service_that_stops_says_which_line_comes_next() {
     let last = answers(std::str::from_utf8(&rest).unwrap());
     assert_eq!((&last[0]["line"], &last[0]["error"]["code"]), (&json!(3), &json!("draining")));
     assert_eq!(last.len(), 1);
+}
+
+/// A chunk of lines that takes longer than a job may is scored by several jobs.
+#[tokio::test]
+async fn costly_lines_are_scored_although_a_chunk_of_them_takes_longer_than_the_deadline() {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
+    let model = Model::open(&default, &support::structure()).unwrap();
+    let words = model.vocabulary();
+    let text = |first: u32| {
+        let ids = (first..first + 64).map(|id| words.word(1000 + id));
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    let body: String = (0..200)
+        .map(|line| json!([text(line), text(9000 - line)]))
+        .fold(String::new(), |body, pair| format!("{body}{pair}\n"));
+    let begun = std::time::Instant::now();
+    let engine = Engine::new(Model::open(&default, &support::structure()).unwrap()).unwrap();
+    let query = Query::new(Method::Wmd);
+    let pairs: Vec<_> = (0..200).map(|line| (text(line), text(9000 - line))).collect();
+    let expected = engine.similarity(&pairs, &query).unwrap().scores;
+    // Less than all of it takes on this machine, and enough for many a line.
+    let deadline = begun.elapsed() / 3;
+    let app = TestApp::of(model, |settings| {
+        settings.compute_deadline_ms = deadline.as_millis() as u64;
+        settings.compute_threads = Some(1);
+    });
+    let answer = app.send(lines("?method=wmd", body)).await;
+    let got = answers(&answer.text());
+    assert_eq!(got.len(), 200);
+    for (line, expected) in got.iter().zip(expected) {
+        assert_eq!(line["score"].as_f64().map(|score| score as f32), Some(expected), "{line}");
+    }
 }

@@ -41,6 +41,7 @@ use crate::http::auth::quota::Bucket;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::body;
+use crate::http::request::cost::estimate;
 use crate::http::request::fields::Text;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
@@ -49,6 +50,7 @@ use crate::http::request::threshold::Cutoff;
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool;
 use crate::http::work::pool::JobContext;
+use crate::http::work::pool::PART_NANOS;
 use crate::http::work::streams::Place;
 
 /// Lines that are scored together.
@@ -245,24 +247,34 @@ impl Stream {
         }
     }
 
-    /// Scores a chunk of lines, waiting for room as long as the deadline allows.
+    /// Scores a chunk of lines, waiting for room as long as the deadline allows. What a job does not
+    /// get done in its time is left to the next, so lines fail only where one alone takes too long.
     async fn score_on_pool(self: &Arc<Self>, chunk: Vec<Line>) -> Vec<u8> {
         let app = &self.app;
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
-        let deadline = Instant::now() + patience;
+        let mut deadline = Instant::now() + patience;
         let chunk = Arc::new(chunk);
+        let (mut answers, mut done) = (Vec::new(), 0);
         let refused = loop {
             let refused = match app.admission.admit() {
-                Ok(mut permit) => match app.admission.top_up(&mut permit, chunk.len()) {
+                Ok(mut permit) => match app.admission.top_up(&mut permit, chunk.len() - done) {
                     Ok(()) => {
                         let (stream, lines) = (Arc::clone(self), Arc::clone(&chunk));
                         let job = move |work: &JobContext| {
-                            let scored = stream.score(&lines, work);
+                            let scored = stream.score(lines.get(done..).unwrap_or_default(), work);
                             drop(permit);
                             scored
                         };
                         match app.compute.run(deadline.into_std(), &app.metrics, job).await {
-                            Some(Ok(answer)) => return answer,
+                            Some(Ok((answer, lines))) => {
+                                answers.extend(answer);
+                                done += lines;
+                                if done >= chunk.len() {
+                                    return answers;
+                                }
+                                deadline = Instant::now() + patience;
+                                continue;
+                            }
                             Some(Err(error)) => break error,
                             None => pool::queue_full(),
                         }
@@ -277,30 +289,56 @@ impl Stream {
             sleep(RETRY).await;
         };
         app.metrics.refused(&refused);
-        let mut answer = Vec::new();
-        for line in chunk.iter() {
-            fail(&mut answer, line.number, &refused);
+        for line in chunk.iter().skip(done) {
+            fail(&mut answers, line.number, &refused);
         }
-        answer
+        answers
     }
 
-    /// The answers to a chunk, a line each.
-    fn score(&self, lines: &[Line], work: &JobContext) -> Result<Vec<u8>, ApiError> {
+    /// The answers to the first of the lines, one each, and how many these are: all that are done
+    /// when half of the job's time is over.
+    fn score(&self, lines: &[Line], work: &JobContext) -> Result<(Vec<u8>, usize), ApiError> {
         work.check()?;
-        let engine = &self.resolved.model.engine;
         let parsed: Vec<Result<(Text<'_>, Text<'_>), ApiError>> = lines.iter().map(parse).collect();
+        let estimates = parsed.iter().flatten().map(|(a, b)| {
+            let multiplications = self.resolved.multiplications(a.as_ref(), b.as_ref());
+            estimate(a.as_ref().len() + b.as_ref().len(), multiplications)
+        });
+        let each = estimates.sum::<u64>() / lines.len().max(1) as u64;
+        let per_part = usize::try_from(PART_NANOS / each.max(1)).unwrap_or(usize::MAX).max(1);
+        let (mut answer, mut done) = (Vec::with_capacity(lines.len() * 24), 0);
+        let mut counts = Counts::default();
+        for (lines, parsed) in lines.chunks(per_part).zip(parsed.chunks(per_part)) {
+            if done > 0 && work.is_half_over() {
+                break;
+            }
+            counts.add(self.score_part(lines, parsed, work, &mut answer)?);
+            done += lines.len();
+        }
+        self.app.metrics.computed(self.resolved.query.method, counts);
+        Ok((answer, done))
+    }
+
+    /// Writes the answers to some lines that were parsed, and says what was read for them.
+    fn score_part(
+        &self,
+        lines: &[Line],
+        parsed: &[Result<(Text<'_>, Text<'_>), ApiError>],
+        work: &JobContext,
+        answer: &mut Vec<u8>,
+    ) -> Result<Counts, ApiError> {
+        let engine = &self.resolved.model.engine;
         let pairs: Vec<(&Text<'_>, &Text<'_>)> =
             parsed.iter().filter_map(|pair| pair.as_ref().ok()).map(|(a, b)| (a, b)).collect();
         let mut counts = Counts::default();
         // Mostly all pairs are sound; one that is not spoils the batch, which is then scored singly.
         let together = engine.similarity(&pairs, &self.resolved.query).ok();
-        let mut answer = Vec::with_capacity(lines.len() * 24);
         let mut place = 0;
-        for (line, pair) in lines.iter().zip(&parsed) {
+        for (line, pair) in lines.iter().zip(parsed) {
             let (a, b) = match pair {
                 Ok(pair) => pair,
                 Err(error) => {
-                    fail(&mut answer, line.number, error);
+                    fail(answer, line.number, error);
                     continue;
                 }
             };
@@ -328,16 +366,13 @@ impl Stream {
             match scored {
                 Ok(mut scored) => {
                     scored.related = self.cutoff.map(|cutoff| cutoff.is_reached_by(scored.score));
-                    scored.write(&mut answer);
+                    scored.write(answer);
                 }
-                Err(error) => {
-                    fail(&mut answer, line.number, &ApiError::from(error).of_one_pair());
-                }
+                Err(error) => fail(answer, line.number, &ApiError::from(error).of_one_pair()),
             }
         }
         counts.add(together.map_or(Counts::default(), |all| all.counts));
-        self.app.metrics.computed(self.resolved.query.method, counts);
-        Ok(answer)
+        Ok(counts)
     }
 }
 
