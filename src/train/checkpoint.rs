@@ -39,9 +39,22 @@ pub struct State<P> {
 impl Checkpoint {
     /// The checkpoint at `path` of the run that `identity` says everything of: two runs of the same
     /// identity come to the same bits.
-    pub fn new(path: PathBuf, identity: &impl Serialize) -> Result<Self, TrainError> {
+    fn new(path: PathBuf, identity: &impl Serialize) -> Result<Self, TrainError> {
         let identity = json(&path, identity)?;
         Ok(Self { path, identity })
+    }
+
+    /// The checkpoint of a run that begins; with `restart`, a state that is there is forgotten.
+    pub fn begin(
+        path: &Path,
+        identity: &impl Serialize,
+        restart: bool,
+    ) -> Result<Self, TrainError> {
+        let checkpoint = Self::new(path.to_owned(), identity)?;
+        if restart {
+            checkpoint.remove()?;
+        }
+        Ok(checkpoint)
     }
 
     /// The file.

@@ -1,8 +1,9 @@
-//! What a run writes, so that it never takes the place of what the run reads.
+//! What a run writes, so that it never takes the place of what the run reads, and is whole or not there.
 
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::model::disk;
 use crate::model::target::clash;
 use crate::train::TrainError;
 
@@ -33,4 +34,10 @@ impl Outputs<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Writes a file beside the model: a page, or weights.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), TrainError> {
+    disk::replace_by(path, text.as_bytes())
+        .map_err(|source| TrainError::Write { path: path.to_owned(), source })
 }

@@ -5,11 +5,16 @@ mod ranker;
 mod vectors;
 mod weights;
 
+use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Args;
 use clap::Subcommand;
 
 use crate::cli::Failure;
 use crate::cli::usage;
 use crate::train::TrainError;
+use crate::train::checkpoint;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrainCommand {
@@ -27,11 +32,30 @@ pub(super) enum TrainCommand {
 
 /// Whatever flags are given, the answer is how to get them.
 #[cfg(not(feature = "train-ranker"))]
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct NotBuilt {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<std::ffi::OsString>,
+}
+
+/// Flags about the state of an unfinished run.
+#[derive(Debug, Args)]
+struct CheckpointArgs {
+    /// Checkpoint file; the same command resumes an interrupted run from it [default:
+    /// OUTPUT.checkpoint]
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Start over even if there is a checkpoint
+    #[arg(long)]
+    restart: bool,
+}
+
+impl CheckpointArgs {
+    /// The checkpoint of the run that writes `output`.
+    fn path(&self, output: &Path) -> PathBuf {
+        self.checkpoint.clone().unwrap_or_else(|| checkpoint::beside(output))
+    }
 }
 
 fn refused(error: TrainError) -> Failure {

@@ -12,8 +12,8 @@ use crate::cli::MOST_EPOCHS;
 use crate::cli::count;
 use crate::cli::model::model_file;
 use crate::cli::show;
+use crate::cli::train::CheckpointArgs;
 use crate::cli::train::refused;
-use crate::train::checkpoint;
 use crate::train::ranker;
 use crate::train::ranker::Encoder;
 use crate::train::ranker::Goal;
@@ -104,16 +104,11 @@ pub(in crate::cli) struct RankerArgs {
     /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Checkpoint file; the same command resumes an interrupted run from it [default:
-    /// OUTPUT.checkpoint]
-    #[arg(long, value_name = "FILE")]
-    checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    checkpoint: CheckpointArgs,
     /// Seconds between two checkpoints within an epoch
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
     checkpoint_every: u64,
-    /// Start over even if there is a checkpoint
-    #[arg(long)]
-    restart: bool,
     /// Licence of the result, stored in the file
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
@@ -124,9 +119,8 @@ pub(in crate::cli) struct RankerArgs {
 
 impl RankerArgs {
     fn options(self) -> RankerOptions {
-        let beside = checkpoint::beside(&self.output);
         RankerOptions {
-            checkpoint: self.checkpoint.unwrap_or(beside),
+            checkpoint: self.checkpoint.path(&self.output),
             files: self.data,
             valid: self.valid,
             valid_share: self.valid_share,
@@ -154,7 +148,7 @@ impl RankerArgs {
             least: self.min_count,
             seed: self.seed,
             every: Duration::from_secs(self.checkpoint_every),
-            restart: self.restart,
+            restart: self.checkpoint.restart,
             licence: self.licence,
         }
     }

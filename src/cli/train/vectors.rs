@@ -12,11 +12,11 @@ use crate::cli::MOST_EPOCHS;
 use crate::cli::MOST_THREADS;
 use crate::cli::count;
 use crate::cli::show;
+use crate::cli::train::CheckpointArgs;
 use crate::cli::train::refused;
 use crate::cli::usage;
 use crate::model::format::Limits;
 use crate::text::Normalisation;
-use crate::train::checkpoint;
 use crate::train::vectors;
 use crate::train::vectors::CHECKPOINT_EVERY;
 use crate::train::vectors::Objective;
@@ -95,16 +95,11 @@ pub(in crate::cli) struct VectorsArgs {
     /// Threads do not wait for each other: faster with many, but no two runs give the same bits
     #[arg(long)]
     hogwild: bool,
-    /// Checkpoint file; the same command resumes an interrupted run from it [default:
-    /// OUTPUT.checkpoint]
-    #[arg(long, value_name = "FILE")]
-    checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    checkpoint: CheckpointArgs,
     /// Seconds between two checkpoints
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
     checkpoint_every: u64,
-    /// Start over even if there is a checkpoint
-    #[arg(long)]
-    restart: bool,
     /// Terms under which the vectors may be used, kept in the file
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
@@ -138,8 +133,8 @@ impl VectorsArgs {
             hogwild: self.hogwild,
             every: Duration::from_secs(self.checkpoint_every),
         };
-        let beside = checkpoint::beside(&self.output);
         Ok(VectorsOptions {
+            checkpoint: self.checkpoint.path(&self.output),
             files: self.files,
             text: self.text,
             report: self.report,
@@ -155,8 +150,7 @@ impl VectorsArgs {
             sample: self.sample,
             seed: self.seed,
             schedule,
-            checkpoint: self.checkpoint.unwrap_or(beside),
-            restart: self.restart,
+            restart: self.checkpoint.restart,
             licence: self.licence,
             output: self.output,
         })

@@ -11,9 +11,9 @@ use crate::cli::MOST_THREADS;
 use crate::cli::count;
 use crate::cli::model::model_file;
 use crate::cli::show;
+use crate::cli::train::CheckpointArgs;
 use crate::cli::train::refused;
 use crate::engine::Measure;
-use crate::train::checkpoint;
 use crate::train::weights;
 use crate::train::weights::ImportOptions;
 use crate::train::weights::Kappa;
@@ -97,13 +97,8 @@ pub(in crate::cli) struct WeightsArgs {
     /// Write one HTML page with the course of the training
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Checkpoint file; the same command resumes an interrupted run from it [default:
-    /// OUTPUT.checkpoint]
-    #[arg(long, value_name = "FILE")]
-    checkpoint: Option<PathBuf>,
-    /// Start over even if there is a checkpoint
-    #[arg(long)]
-    restart: bool,
+    #[command(flatten)]
+    checkpoint: CheckpointArgs,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -123,8 +118,8 @@ impl WeightsArgs {
     }
 
     fn options(self) -> WeightsOptions {
-        let beside = checkpoint::beside(&self.output);
         WeightsOptions {
+            checkpoint: self.checkpoint.path(&self.output),
             usage: self.usage(),
             couples: self.couples,
             validation: self.valid,
@@ -141,8 +136,7 @@ impl WeightsArgs {
             threads: self.threads.and_then(NonZeroUsize::new),
             export: self.export,
             report: self.report,
-            checkpoint: self.checkpoint.unwrap_or(beside),
-            restart: self.restart,
+            restart: self.checkpoint.restart,
         }
     }
 }

@@ -36,6 +36,7 @@ use crate::model::writer::Written;
 use crate::random::Random;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
+use crate::train::outputs;
 use crate::train::outputs::Outputs;
 use crate::train::ranker::batch::Grouping;
 use crate::train::ranker::data::Data;
@@ -227,7 +228,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     };
     checkpoint.remove()?;
     if let Some(path) = &options.report {
-        report::write(path, &trained, options)?;
+        outputs::write(path, &report::html(&trained, options))?;
     }
     Ok(trained)
 }
@@ -304,9 +305,5 @@ fn checkpoint(
         least: options.least,
         seed: options.seed,
     };
-    let checkpoint = Checkpoint::new(options.checkpoint.clone(), &identity)?;
-    if options.restart {
-        checkpoint.remove()?;
-    }
-    Ok(checkpoint)
+    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
 }

@@ -1,13 +1,9 @@
 //! The page about a run: what was trained on what, and how loss and figures went.
 
-use std::path::Path;
-
-use crate::model::disk;
 use crate::page::Head;
 use crate::page::Page;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
-use crate::train::TrainError;
 use crate::train::ranker::RankerOptions;
 use crate::train::ranker::Trained;
 use crate::train::ranker::run::Epoch;
@@ -18,18 +14,8 @@ const SIZE: (f64, f64) = (760.0, 330.0);
 /// What is drawn of an epoch.
 type Figure = fn(&Epoch) -> f64;
 
-/// Writes the page.
-pub(super) fn write(
-    path: &Path,
-    trained: &Trained,
-    options: &RankerOptions,
-) -> Result<(), TrainError> {
-    let html = html(trained, options);
-    disk::replace_by(path, html.as_bytes())
-        .map_err(|source| TrainError::Write { path: path.to_owned(), source })
-}
-
-fn html(trained: &Trained, options: &RankerOptions) -> String {
+/// The page.
+pub(super) fn html(trained: &Trained, options: &RankerOptions) -> String {
     let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let [trained_on, judges] = trained.queries;
     let mut facts = vec![

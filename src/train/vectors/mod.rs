@@ -28,6 +28,7 @@ use crate::model::writer::Written;
 use crate::text::Normalisation;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
+use crate::train::outputs;
 use crate::train::outputs::Outputs;
 use crate::train::vectors::corpus::Corpus;
 use crate::train::vectors::output::Output;
@@ -284,7 +285,7 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         written,
     };
     if let Some(path) = &options.report {
-        report::write(path, &trained, options)?;
+        outputs::write(path, &report::html(&trained, options))?;
     }
     Ok(trained)
 }
@@ -351,11 +352,7 @@ fn checkpoint(
         threads: if apart { schedule.threads } else { 0 },
         hogwild: schedule.hogwild,
     };
-    let checkpoint = Checkpoint::new(options.checkpoint.clone(), &identity)?;
-    if options.restart {
-        checkpoint.remove()?;
-    }
-    Ok(checkpoint)
+    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
 }
 
 /// Words that are frequent enough for their norm to mean something, by their norms.

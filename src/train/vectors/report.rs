@@ -1,31 +1,17 @@
 //! The page about a run: what was trained on what, and how the loss went.
 
-use std::path::Path;
-
-use crate::model::disk;
 use crate::page::Head;
 use crate::page::Page;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
-use crate::train::TrainError;
 use crate::train::vectors::Trained;
 use crate::train::vectors::VectorsOptions;
 
 /// Size of the plot.
 const SIZE: (f64, f64) = (760.0, 330.0);
 
-/// Writes the page.
-pub(super) fn write(
-    path: &Path,
-    trained: &Trained,
-    options: &VectorsOptions,
-) -> Result<(), TrainError> {
-    let html = html(trained, options);
-    disk::replace_by(path, html.as_bytes())
-        .map_err(|source| TrainError::Write { path: path.to_owned(), source })
-}
-
-fn html(trained: &Trained, options: &VectorsOptions) -> String {
+/// The page.
+pub(super) fn html(trained: &Trained, options: &VectorsOptions) -> String {
     let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let schedule = &options.schedule;
     let facts = [

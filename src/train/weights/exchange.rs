@@ -14,10 +14,10 @@ use crate::methods::Measure;
 use crate::methods::means::learned_idf;
 use crate::model::Model;
 use crate::model::OpenOptions;
-use crate::model::disk;
 use crate::model::provenance::Trained;
 use crate::model::writer::Written;
 use crate::train::TrainError;
+use crate::train::outputs;
 use crate::train::outputs::Outputs;
 use crate::train::weights::set;
 use crate::train::weights::set::MOST_RANKS;
@@ -53,8 +53,7 @@ pub(super) fn export(set: &NamedSet, path: &Path) -> Result<(), TrainError> {
     };
     // Every key is a string and every number finite, so nothing here can fail.
     let json = serde_json::to_string_pretty(&exchanged).unwrap_or_default() + "\n";
-    disk::replace_by(path, json.as_bytes())
-        .map_err(|source| TrainError::Write { path: path.to_owned(), source })
+    outputs::write(path, &json)
 }
 
 /// Weights to be put into a model.

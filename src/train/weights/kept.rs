@@ -62,11 +62,7 @@ pub(super) fn checkpoint(
         validation,
         model: said.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
     };
-    let checkpoint = Checkpoint::new(options.checkpoint.clone(), &identity)?;
-    if options.restart {
-        checkpoint.remove()?;
-    }
-    Ok(checkpoint)
+    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
 }
 
 /// How far a run is.

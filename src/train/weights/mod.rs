@@ -50,8 +50,8 @@ use crate::methods::Measure;
 use crate::methods::means::learned_idf;
 use crate::model::Model;
 use crate::model::OpenOptions;
-use crate::model::disk;
 use crate::train::TrainError;
+use crate::train::outputs;
 use crate::train::outputs::Outputs;
 use crate::train::weights::forms::KEPT_BYTES;
 use crate::train::weights::run::Run;
@@ -145,9 +145,7 @@ fn train_until(
         exchange::export(&course.set, path)?;
     }
     if let Some(path) = &options.report {
-        let page = report::html(&course, &model);
-        disk::replace_by(path, page.as_bytes())
-            .map_err(|source| TrainError::Write { path: path.clone(), source })?;
+        outputs::write(path, &report::html(&course, &model))?;
     }
     let (written, in_use) = course.set.write_into(&model, options.usage, &options.output)?;
     checkpoint.remove()?;
