@@ -1,7 +1,7 @@
 //! Pairs as lines: answered one by one, in order, in bounded memory.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -157,30 +157,38 @@ async fn a_service_that_stops_says_which_line_comes_next() {
 /// A chunk of lines that takes longer than a job may is scored by several jobs.
 #[tokio::test]
 async fn costly_lines_are_scored_although_a_chunk_of_them_takes_longer_than_the_deadline() {
+    const LINES: usize = 200;
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
-    let model = Model::open(&default, &support::structure()).unwrap();
-    let words = model.vocabulary();
-    let text = |first: u32| {
-        let ids = (first..first + 64).map(|id| words.word(1000 + id));
+    let model = || Model::open(&default, &support::structure()).unwrap();
+    let engine = Engine::new(model()).unwrap();
+    let words = engine.model().vocabulary();
+    let text = |first: usize, length: usize| {
+        let ids = (first..first + length).map(|id| words.word(1000 + id as u32));
         ids.collect::<Vec<_>>().join(" ")
     };
-    let body: String = (0..200)
-        .map(|line| json!([text(line), text(9000 - line)]))
-        .fold(String::new(), |body, pair| format!("{body}{pair}\n"));
-    let begun = std::time::Instant::now();
-    let engine = Engine::new(Model::open(&default, &support::structure()).unwrap()).unwrap();
+    let pairs = |count: usize, length: usize| -> Vec<(String, String)> {
+        (0..count).map(|line| (text(line, length), text(9000 - line, length))).collect()
+    };
     let query = Query::new(Method::Wmd);
-    let pairs: Vec<_> = (0..200).map(|line| (text(line), text(9000 - line))).collect();
-    let expected = engine.similarity(&pairs, &query).unwrap().scores;
-    // Less than all of it takes on this machine, and enough for many a line.
-    let deadline = begun.elapsed() / 3;
-    let app = TestApp::of(model, |settings| {
-        settings.compute_deadline_ms = deadline.as_millis() as u64;
+    let taken = |pairs: &[(String, String)]| {
+        let begun = Instant::now();
+        let scores = engine.similarity(pairs, &query).unwrap().scores;
+        (begun.elapsed(), scores)
+    };
+    // Long enough that a busy machine's pauses are short beside the deadline, however fast it is.
+    let lengths = [48, 72, 108, 162, 243, 365];
+    let slow = |length: &usize| taken(&pairs(8, *length)).0 > Duration::from_millis(80);
+    let length = lengths.into_iter().find(slow).unwrap_or(365);
+    let pairs = pairs(LINES, length);
+    let (all, expected) = taken(&pairs);
+    let app = TestApp::of(model(), |settings| {
+        settings.compute_deadline_ms = all.as_millis() as u64 / 3;
         settings.compute_threads = Some(1);
     });
+    let body: String = pairs.iter().map(|pair| format!("{}\n", json!(pair))).collect();
     let answer = app.send(lines("?method=wmd", body)).await;
     let got = answers(&answer.text());
-    assert_eq!(got.len(), 200);
+    assert_eq!(got.len(), LINES);
     for (line, expected) in got.iter().zip(expected) {
         assert_eq!(line["score"].as_f64().map(|score| score as f32), Some(expected), "{line}");
     }
