@@ -40,7 +40,7 @@ struct Cli {
 enum Command {
     /// Convert word vectors and counts into a model file
     Pack(Box<pack::PackArgs>),
-    /// Fit to a model file what some methods need, and store it there
+    /// Fit components or a universe to a model file, for the methods that need them
     Fit(fit::FitArgs),
     /// Start the HTTP service
     Serve(serve::ServeArgs),
