@@ -229,7 +229,7 @@ impl Against for WholeList<'_> {
 }
 
 /// What the words of two texts add to their score: all numbers of both sides add up to it. For a
-/// method that [`Reads::Tokens`] there is a number a token that was read, in place of a word.
+/// method that [`crate::methods::Reads::Tokens`] there is a number a token that was read, in place of a word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Shares {
     /// One number a word of the one text.

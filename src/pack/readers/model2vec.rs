@@ -7,7 +7,7 @@
 //! * WordPiece: every entry is a word, continuations keep their `##`, and [`Subword::WordPiece`](super::Subword::WordPiece)
 //!   segments words that are not listed.
 //! * Unigram: the entries that begin a word (`▁word`) are words, without their mark. The others
-//!   are left out ([`Model2VecReader::left_out`]): cutting a word into them needs the entries'
+//!   are left out: cutting a word into them needs the entries'
 //!   scores, which a stream of words and rows does not carry. A word not listed has no vector then.
 //! * WordLevel: every entry is a word. BPE is refused: its entries are bytes in disguise.
 //!
