@@ -53,7 +53,8 @@ impl Engine {
     }
 
     /// Prepares a text for ranking any number of lists of candidates, such as the parts of a long
-    /// one. What was learnt of the text for one list serves the next, and changes no bit of a score.
+    /// one where [`Engine::ranks_in_parts`]. What was learnt of the text for one list serves the next,
+    /// and changes no bit of a score.
     pub fn rank_session<R>(
         &self,
         text: &str,

@@ -11,14 +11,14 @@ pub type Formula = fn(n: u64, m: u64, d: u64) -> u64;
 pub struct Cost {
     /// Of one pair.
     pub pair: Formula,
-    /// Of one of many candidates of `m` words for a query of `n`: what belongs to the query alone is
-    /// done once for a block of them.
+    /// Of one of many candidates of `m` words for a query of `n`, which share what belongs to the query
+    /// alone.
     pub candidate: Formula,
     /// Of a candidate that a bound of its score rules out, where the method has such bounds.
     pub bound: Option<Formula>,
 }
 
-/// Candidates that share what is done for the query alone.
+/// Candidates that what is done for the query alone is spread over, at the least.
 pub(crate) const BLOCK: u64 = 32;
 
 impl Cost {

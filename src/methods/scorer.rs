@@ -50,8 +50,9 @@ pub trait Compare: Send + Sync {
 
 /// A text, prepared for any number of comparisons with others.
 pub trait Against {
-    /// Scores the text against each of `many`, into `out` of the same length. A score depends on both
-    /// texts alone, bit for bit, not on the others of `many` or of calls before.
+    /// Scores the text against each of `many`, into `out` of the same length. A score of a [`Compare`]
+    /// or an [`Embed`] depends on both texts alone, bit for bit, not on the others of `many` or of
+    /// calls before; one of a [`RankList`] depends on all of `many`.
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch);
 
     /// Writes, for each of `many`, a number that its score is not above, into `out` of the same

@@ -5,6 +5,7 @@
 
 mod line;
 mod lines;
+mod score;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -30,19 +31,16 @@ use tokio::time::timeout_at;
 use crate::engine::Counts;
 use crate::engine::Measure;
 use crate::http::api::pipeline;
-use crate::http::api::similarity_stream::line::Scored;
 use crate::http::api::similarity_stream::line::fail;
-use crate::http::api::similarity_stream::line::parse;
 use crate::http::api::similarity_stream::lines::Line;
 use crate::http::api::similarity_stream::lines::Lines;
+use crate::http::api::similarity_stream::score::Scores;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::body;
-use crate::http::request::cost::estimate;
-use crate::http::request::fields::Text;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
@@ -50,7 +48,6 @@ use crate::http::request::threshold::Cutoff;
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool;
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::PART_NANOS;
 use crate::http::work::streams::Place;
 
 /// Lines that are scored together.
@@ -229,8 +226,18 @@ impl Stream {
                 continue;
             }
             answered = true;
-            let answer = self.score_on_pool(batch.lines).await;
-            self.send(answers, answer).await?;
+            let lines = Arc::new(batch.lines);
+            let (mut done, mut counts) = (0, Counts::default());
+            while let Some(line) = lines.get(done) {
+                if place.is_ended() {
+                    return Err(End::Stopping(line.number));
+                }
+                let scores = self.score_on_pool(&lines, done).await;
+                done += scores.lines;
+                counts.add(scores.counts);
+                self.send(answers, scores.answer).await?;
+            }
+            self.app.metrics.computed(self.resolved.query.method, counts);
         }
     }
 
@@ -247,32 +254,32 @@ impl Stream {
         }
     }
 
-    /// Scores a chunk of lines, waiting for room as long as the deadline allows. What a job does not
-    /// get done in its time is left to the next, so lines fail only where one alone takes too long.
-    async fn score_on_pool(self: &Arc<Self>, chunk: Vec<Line>) -> Vec<u8> {
+    /// Answers the first of the lines by one job on the pool, waiting for room as long as the deadline
+    /// allows. What cannot be scored is answered by why.
+    async fn score_on_pool(self: &Arc<Self>, lines: &Arc<Vec<Line>>, first: usize) -> Scores {
         let app = &self.app;
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
-        let mut deadline = Instant::now() + patience;
-        let chunk = Arc::new(chunk);
-        let (mut answers, mut done) = (Vec::new(), 0);
+        let deadline = Instant::now() + patience;
+        let mut end = lines.len();
         let refused = loop {
             let refused = match app.admission.admit() {
-                Ok(mut permit) => match app.admission.top_up(&mut permit, chunk.len() - done) {
+                Ok(mut permit) => match app.admission.top_up(&mut permit, end - first) {
                     Ok(()) => {
-                        let (stream, lines) = (Arc::clone(self), Arc::clone(&chunk));
+                        let (stream, lines) = (Arc::clone(self), Arc::clone(lines));
                         let job = move |work: &JobContext| {
-                            let scored = stream.score(lines.get(done..).unwrap_or_default(), work);
+                            let lines = lines.get(first..end).unwrap_or_default();
+                            let scored = stream.score(lines, work);
                             drop(permit);
                             scored
                         };
+                        let deadline = Instant::now() + patience;
                         match app.compute.run(deadline.into_std(), &app.metrics, job).await {
-                            Some(Ok((answer, lines))) => {
-                                answers.extend(answer);
-                                done += lines;
-                                if done >= chunk.len() {
-                                    return answers;
-                                }
-                                deadline = Instant::now() + patience;
+                            Some(Ok(scores)) => return scores,
+                            // One line among them took too long: it alone must fail.
+                            Some(Err(error))
+                                if error.code == Code::DeadlineExceeded && end - first > 1 =>
+                            {
+                                end = first + 1;
                                 continue;
                             }
                             Some(Err(error)) => break error,
@@ -289,90 +296,11 @@ impl Stream {
             sleep(RETRY).await;
         };
         app.metrics.refused(&refused);
-        for line in chunk.iter().skip(done) {
-            fail(&mut answers, line.number, &refused);
+        let mut answer = Vec::new();
+        for line in lines.get(first..end).unwrap_or_default() {
+            fail(&mut answer, line.number, &refused);
         }
-        answers
-    }
-
-    /// The answers to the first of the lines, one each, and how many these are: all that are done
-    /// when half of the job's time is over.
-    fn score(&self, lines: &[Line], work: &JobContext) -> Result<(Vec<u8>, usize), ApiError> {
-        work.check()?;
-        let parsed: Vec<Result<(Text<'_>, Text<'_>), ApiError>> = lines.iter().map(parse).collect();
-        let estimates = parsed.iter().flatten().map(|(a, b)| {
-            let multiplications = self.resolved.multiplications(a.as_ref(), b.as_ref());
-            estimate(a.as_ref().len() + b.as_ref().len(), multiplications)
-        });
-        let each = estimates.sum::<u64>() / lines.len().max(1) as u64;
-        let per_part = usize::try_from(PART_NANOS / each.max(1)).unwrap_or(usize::MAX).max(1);
-        let (mut answer, mut done) = (Vec::with_capacity(lines.len() * 24), 0);
-        let mut counts = Counts::default();
-        for (lines, parsed) in lines.chunks(per_part).zip(parsed.chunks(per_part)) {
-            if done > 0 && work.is_half_over() {
-                break;
-            }
-            counts.add(self.score_part(lines, parsed, work, &mut answer)?);
-            done += lines.len();
-        }
-        self.app.metrics.computed(self.resolved.query.method, counts);
-        Ok((answer, done))
-    }
-
-    /// Writes the answers to some lines that were parsed, and says what was read for them.
-    fn score_part(
-        &self,
-        lines: &[Line],
-        parsed: &[Result<(Text<'_>, Text<'_>), ApiError>],
-        work: &JobContext,
-        answer: &mut Vec<u8>,
-    ) -> Result<Counts, ApiError> {
-        let engine = &self.resolved.model.engine;
-        let pairs: Vec<(&Text<'_>, &Text<'_>)> =
-            parsed.iter().filter_map(|pair| pair.as_ref().ok()).map(|(a, b)| (a, b)).collect();
-        let mut counts = Counts::default();
-        // Mostly all pairs are sound; one that is not spoils the batch, which is then scored singly.
-        let together = engine.similarity(&pairs, &self.resolved.query).ok();
-        let mut place = 0;
-        for (line, pair) in lines.iter().zip(parsed) {
-            let (a, b) = match pair {
-                Ok(pair) => pair,
-                Err(error) => {
-                    fail(answer, line.number, error);
-                    continue;
-                }
-            };
-            let scored = match &together {
-                Some(all) => Ok(Scored {
-                    score: all.scores.get(place).copied().unwrap_or(0.0),
-                    unscored: all.unscored.binary_search(&place).is_ok(),
-                    truncated: all.truncated.binary_search(&place).is_ok(),
-                    related: None,
-                }),
-                None => {
-                    work.check()?;
-                    engine.similarity(&[(a, b)], &self.resolved.query).map(|one| {
-                        counts.add(one.counts);
-                        Scored {
-                            score: one.scores.first().copied().unwrap_or(0.0),
-                            unscored: !one.unscored.is_empty(),
-                            truncated: !one.truncated.is_empty(),
-                            related: None,
-                        }
-                    })
-                }
-            };
-            place += 1;
-            match scored {
-                Ok(mut scored) => {
-                    scored.related = self.cutoff.map(|cutoff| cutoff.is_reached_by(scored.score));
-                    scored.write(answer);
-                }
-                Err(error) => fail(answer, line.number, &ApiError::from(error).of_one_pair()),
-            }
-        }
-        counts.add(together.map_or(Counts::default(), |all| all.counts));
-        Ok(counts)
+        Scores { answer, lines: end - first, counts: Counts::default() }
     }
 }
 

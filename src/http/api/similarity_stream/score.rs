@@ -1,0 +1,107 @@
+//! Lines scored by a job on the pool: as many as it gets done in half its time, so that costly lines
+//! take as many jobs as they need.
+
+use crate::engine::Counts;
+use crate::http::api::similarity_stream::Stream;
+use crate::http::api::similarity_stream::line::Scored;
+use crate::http::api::similarity_stream::line::fail;
+use crate::http::api::similarity_stream::line::parse;
+use crate::http::api::similarity_stream::lines::Line;
+use crate::http::error::ApiError;
+use crate::http::request::cost::estimate;
+use crate::http::request::fields::Text;
+use crate::http::work::pool::JobContext;
+use crate::http::work::pool::PART_NANOS;
+
+/// The answers to some lines.
+pub(super) struct Scores {
+    /// A line each.
+    pub(super) answer: Vec<u8>,
+    /// How many.
+    pub(super) lines: usize,
+    /// What was read for them.
+    pub(super) counts: Counts,
+}
+
+/// A line read: both texts, or what is wrong with it.
+type Parsed<'b> = Result<(Text<'b>, Text<'b>), ApiError>;
+
+impl Stream {
+    /// The answers to the first of the lines, at least one.
+    pub(super) fn score(&self, lines: &[Line], work: &JobContext) -> Result<Scores, ApiError> {
+        work.check()?;
+        let parsed: Vec<Parsed<'_>> = lines.iter().map(parse).collect();
+        let estimates = parsed.iter().flatten().map(|(a, b)| {
+            let multiplications = self.resolved.multiplications(a.as_ref(), b.as_ref());
+            estimate(a.as_ref().len() + b.as_ref().len(), multiplications)
+        });
+        let each = estimates.sum::<u64>() / lines.len().max(1) as u64;
+        let per_part = usize::try_from(PART_NANOS / each.max(1)).unwrap_or(usize::MAX).max(1);
+        let answer = Vec::with_capacity(lines.len() * 24);
+        let mut scores = Scores { answer, lines: 0, counts: Counts::default() };
+        for (lines, parsed) in lines.chunks(per_part).zip(parsed.chunks(per_part)) {
+            if scores.lines > 0 && work.is_half_over() {
+                break;
+            }
+            scores.counts.add(self.score_part(lines, parsed, work, &mut scores.answer)?);
+            scores.lines += lines.len();
+        }
+        Ok(scores)
+    }
+
+    /// Writes the answers to some lines that were parsed, and says what was read for them.
+    fn score_part(
+        &self,
+        lines: &[Line],
+        parsed: &[Parsed<'_>],
+        work: &JobContext,
+        answer: &mut Vec<u8>,
+    ) -> Result<Counts, ApiError> {
+        let engine = &self.resolved.model.engine;
+        let pairs: Vec<(&Text<'_>, &Text<'_>)> =
+            parsed.iter().filter_map(|pair| pair.as_ref().ok()).map(|(a, b)| (a, b)).collect();
+        let mut counts = Counts::default();
+        // Mostly all pairs are sound; one that is not spoils the batch, which is then scored singly.
+        let together = engine.similarity(&pairs, &self.resolved.query).ok();
+        let mut place = 0;
+        for (line, pair) in lines.iter().zip(parsed) {
+            let (a, b) = match pair {
+                Ok(pair) => pair,
+                Err(error) => {
+                    fail(answer, line.number, error);
+                    continue;
+                }
+            };
+            let scored = match &together {
+                Some(all) => Ok(Scored {
+                    score: all.scores.get(place).copied().unwrap_or(0.0),
+                    unscored: all.unscored.binary_search(&place).is_ok(),
+                    truncated: all.truncated.binary_search(&place).is_ok(),
+                    related: None,
+                }),
+                None => {
+                    work.check()?;
+                    engine.similarity(&[(a, b)], &self.resolved.query).map(|one| {
+                        counts.add(one.counts);
+                        Scored {
+                            score: one.scores.first().copied().unwrap_or(0.0),
+                            unscored: !one.unscored.is_empty(),
+                            truncated: !one.truncated.is_empty(),
+                            related: None,
+                        }
+                    })
+                }
+            };
+            place += 1;
+            match scored {
+                Ok(mut scored) => {
+                    scored.related = self.cutoff.map(|cutoff| cutoff.is_reached_by(scored.score));
+                    scored.write(answer);
+                }
+                Err(error) => fail(answer, line.number, &ApiError::from(error).of_one_pair()),
+            }
+        }
+        counts.add(together.map_or(Counts::default(), |all| all.counts));
+        Ok(counts)
+    }
+}
