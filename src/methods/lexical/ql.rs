@@ -58,16 +58,21 @@ impl QueryLikelihood {
     pub(crate) fn new(model: &Model) -> Result<Self, Unavailable> {
         collection::without_occurrences(model).map_or(Ok(Self), Err)
     }
+
+    /// A query, prepared once for all posts.
+    pub(crate) fn prepare<'q>(&self, query: &'q Phrase<'q>) -> Prepared<'q> {
+        let collection = Collection::of(query.model().vocabulary());
+        let bag = TokenBag::of(query);
+        let tokens = WeightedTokens::of(&bag, &collection);
+        Prepared { query, bag, tokens, post: TokenBag::default() }
+    }
 }
 
 impl Compare for QueryLikelihood {
     type Against<'q> = Prepared<'q>;
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
-        let collection = Collection::of(one.model().vocabulary());
-        let bag = TokenBag::of(one);
-        let tokens = WeightedTokens::of(&bag, &collection);
-        Prepared { query: one, bag, tokens, post: TokenBag::default() }
+        self.prepare(one)
     }
 }
 

@@ -85,8 +85,7 @@ impl Compare for Ranker {
         let mut memory = Memory { work, ..Memory::default() };
         self.network.prepare(one, &mut memory);
         let likelihood = self.likelihood.as_ref();
-        let likelihood =
-            likelihood.map(|(likelihood, alpha)| (likelihood.against(one, scratch), *alpha));
+        let likelihood = likelihood.map(|(likelihood, alpha)| (likelihood.prepare(one), *alpha));
         Prepared { network: &self.network, query: one, memory, likelihood }
     }
 }

@@ -91,10 +91,10 @@ pub fn with_ql(
     let mut scored = Vec::new();
     for (topic, examples) in &run.data.judges {
         query.read(&topic.query);
-        let mut asked = likelihood.asked(&query);
+        let mut prepared = likelihood.prepare(&query);
         let likelihood_of = |text: &String| {
             post.read(text);
-            asked.score(&post)
+            prepared.log_likelihood(&post)
         };
         let likelihoods: Vec<f64> = topic.texts.iter().map(likelihood_of).collect();
         scored.push(Scored::of(topic, &run.scores(state, examples)?, &likelihoods));
