@@ -26,11 +26,14 @@ use support::{Clock, Contestant};
 use tower::ServiceExt;
 
 /// Methods that prepare much for a query, and one that prepares nothing.
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 13] = [
     "jaccard",
     "avg-cos",
     "dynamax-jaccard",
+    "dynamax-weighted",
     "blend",
+    "coverage",
+    "coverage-blend",
     "wmd",
     "bm25",
     "ql",

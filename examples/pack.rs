@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         changes: Changes::default(),
         normalisation: cognate::text::Normalisation::preset("plain").ok_or("no such preset")?,
         unknown: UnknownChoice::Format,
+        pieces: None,
         frequency: cognate::model::Frequency::None,
         counts: None,
         corpus: None,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use cognate::engine::Engine;
 use cognate::eval::Choice;
 use cognate::eval::StsOptions;
+use cognate::eval::View;
 use cognate::eval::eval_sts;
 use cognate::model::OpenOptions;
 use cognate::stats::bootstrap::Bootstrap;
@@ -92,6 +93,7 @@ pub fn scores(data: &Path, model: &Path) -> Vec<Score> {
     let engine = Engine::open(model, &OpenOptions::default()).expect("it was just written");
     let options = StsOptions {
         files: vec![data.join("sts")],
+        view: View::Files,
         choice: Choice {
             methods: vec!["avg-cos".to_owned()],
             measures: Vec::new(),

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::engine::Measure;
+use crate::eval::View;
 use crate::pack::counts::Documents;
 use crate::pack::intake::BadUtf8;
 use crate::pack::intake::Flawed;
@@ -91,5 +92,9 @@ choices! {
         Text = "text":
             "Other documents, as in the paper: what a document is about is enough to tell neighbours \
              from these, in novels as in an encyclopaedia",
+    }
+    View {
+        Files = "files": "Each file; a year's figure is the mean over its files",
+        Mteb = "mteb": "All pairs of a year in one list, as tables of published models have it",
     }
 }

@@ -23,6 +23,7 @@ use crate::eval::PairsOptions;
 use crate::eval::RankingOptions;
 use crate::eval::Report;
 use crate::eval::StsOptions;
+use crate::eval::View;
 use crate::model::OpenOptions;
 use crate::model::disk;
 use crate::model::target::clash;
@@ -76,6 +77,9 @@ struct Shared {
 pub(super) struct StsArgs {
     #[command(flatten)]
     shared: Shared,
+    /// What correlations are taken over
+    #[arg(long, value_enum, default_value_t = View::Files)]
+    view: View,
     /// Resamples of each bootstrap interval
     #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples,
           value_parser = count::<usize>(0, MOST_RESAMPLES))]
@@ -221,6 +225,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             args.shared.check([])?;
             let options = StsOptions {
                 files: args.shared.files.clone(),
+                view: args.view,
                 choice: Choice { ablations: args.ablations, ..args.shared.choice() },
                 bootstrap: args.shared.bootstrap(args.resamples),
             };

@@ -67,7 +67,13 @@ pub(super) struct PackArgs {
     /// Vectors of words that are not in the vocabulary [default: the format's rule, else skip]
     #[arg(long, value_enum)]
     unknown: Option<UnknownKind>,
-    /// Length of the hash vectors of --unknown fallback [default: median of the rarer half]
+    /// Vectors of pieces of words for --unknown fallback; `##` begins a piece within a word
+    #[arg(long, value_name = "FILE")]
+    pieces: Option<PathBuf>,
+    /// Pieces of .npy and safetensors input, one a line
+    #[arg(long, value_name = "FILE", requires = "pieces")]
+    pieces_vocabulary: Option<PathBuf>,
+    /// Length of the vectors that --unknown fallback makes [default: median of the rarer half]
     #[arg(long, value_name = "LENGTH", value_parser = length)]
     hash_norm: Option<f32>,
     /// All-but-the-top: subtract the mean and the first K principal components
@@ -121,7 +127,7 @@ enum UnknownKind {
     Skip,
     /// By the rule the format brings along
     Subword,
-    /// Stem, parts, then a vector made from the word's hash
+    /// Stem, parts, pieces where given, then a vector made from the word's hash
     Fallback,
 }
 
@@ -177,6 +183,9 @@ impl PackArgs {
             },
             normalisation,
             unknown,
+            pieces: self
+                .pieces
+                .map(|pieces| Source { vocabulary: self.pieces_vocabulary, ..Source::at(pieces) }),
             frequency: self.frequency,
             counts: self.counts,
             corpus: self.corpus,

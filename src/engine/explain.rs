@@ -26,6 +26,8 @@ pub struct ExplainedWord {
     pub word: Option<String>,
     /// How it was found.
     pub found: Found,
+    /// The pieces that its vector was made from, where it was.
+    pub pieces: Vec<String>,
     /// Its idf, where the model has one.
     pub idf: Option<f32>,
     /// The length of its vector.
@@ -156,6 +158,7 @@ fn words(phrase: &Phrase<'_>, reads: Reads, shares: Option<&[f32]>) -> Vec<Expla
             span: [at.span.start, at.span.end],
             word: word.id.map(|id| vocabulary.word(id).to_owned()),
             found: word.found,
+            pieces: phrase.pieces(word).into_iter().map(str::to_owned).collect(),
             idf: phrase.idf(word),
             norm: vector::norm(phrase.row(word)),
             share: share(place, word),

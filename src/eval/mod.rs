@@ -34,5 +34,6 @@ pub use ranking::RankingOptions;
 pub use ranking::eval_ranking;
 pub use report::Report;
 pub use sts::StsOptions;
+pub use sts::View;
 pub use sts::eval_sts;
 pub use summary::terminal;

@@ -38,15 +38,31 @@ use crate::stats::signed_rank::signed_rank;
 pub struct StsOptions {
     /// Files, or folders of files.
     pub files: Vec<PathBuf>,
+    /// What is one task.
+    pub view: View,
     /// Which methods.
     pub choice: Choice,
     /// How intervals are drawn.
     pub bootstrap: Bootstrap,
 }
 
+/// What correlations are taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// Each file, as the papers have it; a year's figure is the mean over its files.
+    #[default]
+    Files,
+    /// All pairs of a year in one list, as the benchmark MTEB (Muennighoff et al. 2023) and tables of
+    /// published models have it, in Spearman's correlation.
+    Mteb,
+}
+
 /// Figures of all files.
 #[derive(Debug, Clone, Serialize)]
 pub struct StsFigures {
+    /// What correlations were taken over.
+    pub view: View,
     /// One a file.
     pub subtasks: Vec<Subtask>,
     /// One a year, 2012 to 2016 by the beginnings of file names.
@@ -156,7 +172,10 @@ pub struct Wilcoxon {
 pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let sources = datasets::sources(&options.files)?;
-    let sets = sources.iter().map(sts::read).collect::<Result<Vec<_>, _>>()?;
+    let mut sets = sources.iter().map(sts::read).collect::<Result<Vec<_>, _>>()?;
+    if options.view == View::Mteb {
+        sets = sts::joined_by_year(sets);
+    }
     let texts: Vec<_> = sets.iter().map(|set| (set.name.as_str(), set.texts.as_slice())).collect();
     let scored = scoring::pairs(engine, &field.contenders, &texts)?;
     let mut subtasks = Vec::new();
@@ -165,6 +184,7 @@ pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report, EvalErr
     }
     add_differences(&mut subtasks, field.baseline, &options.bootstrap);
     let figures = Figures::Sts(StsFigures {
+        view: options.view,
         years: years(&subtasks),
         overall: overall(&subtasks, field.baseline),
         subtasks,

@@ -120,6 +120,9 @@ pub struct WordView {
     pub word: Option<String>,
     /// How it was found.
     pub found: Found,
+    /// The pieces that its vector was made from, where it was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<String>,
     /// Its row.
     pub id: Option<u32>,
     /// Occurrences in the counted corpus.
@@ -191,6 +194,7 @@ fn look_up(model: &Model, options: &InspectOptions) -> Vec<TextView> {
                         WordView {
                             word: word.id.map(|id| vocabulary.word(id).to_owned()),
                             found: word.found,
+                            pieces: phrase.pieces(word).into_iter().map(str::to_owned).collect(),
                             id: word.id,
                             count: word.id.and_then(|id| counts?.get(id as usize).copied()),
                             idf: phrase.idf(word),

@@ -75,6 +75,7 @@ impl fmt::Display for WordView {
             Found::Stem => format!("known by its stem {name}"),
             Found::Part => format!("known in part: {name}"),
             Found::NGrams => "vector from its n-grams".to_owned(),
+            Found::Pieces => format!("vector from its pieces {}", self.pieces.join(" ")),
             Found::Hash => "vector from its hash".to_owned(),
         };
         write!(f, "{how:<28} length {:.3}", self.norm)?;

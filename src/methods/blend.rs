@@ -1,8 +1,10 @@
-//! A blend of two views that err differently: the mean of all words, and the best partner of each
-//! (our own; the single best score on every set of vectors tried).
+//! Blends of two views that err differently: the mean of all words, and the best partner of each
+//! (our own; the best scores on every set of vectors tried).
 //!
-//! `w · avg-cos + (1 − w) · dynamax-weighted`, `w = 0.5` unless the settings of the model's section
-//! say otherwise: `{"weight": 0.5}`. It can do what its parts can: it is unavailable when one is.
+//! `w · avg-cos + (1 − w) · s`, where `s` is a measure of fuzzy sets: `dynamax-weighted` with
+//! `w = 0.5` in [`dynamax`], `coverage` with `w = 0.3` in [`coverage`], unless the settings of the
+//! model's section say otherwise: `{"weight": 0.5}`. A blend can do what its parts can: it is
+//! unavailable when one is.
 
 use serde::Deserialize;
 
@@ -21,68 +23,105 @@ use crate::methods::Shares;
 use crate::methods::common::cosine;
 use crate::methods::means::avg_cos::Mean;
 use crate::methods::scorer::embed;
-use crate::methods::sets::dynamax_weighted;
-use crate::methods::sets::dynamax_weighted::Weighted;
+use crate::methods::sets;
 use crate::model::Model;
 use crate::model::Phrase;
 
-/// What is to be known of it.
-pub const INFO: Info = Info {
-    name: "blend",
+/// The cost of a mean beside that of sets. Costs are plain functions, which capture nothing.
+macro_rules! cost {
+    ($sets:path) => {
+        Cost {
+            pair: |n, m, d| (Cost::SUM.pair)(n, m, d) + ($sets.pair)(n, m, d),
+            candidate: |n, m, d| (Cost::SUM.candidate)(n, m, d) + ($sets.candidate)(n, m, d),
+            bound: None,
+        }
+    };
+}
+
+/// The mean of avg-cos and dynamax-weighted.
+pub mod dynamax {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "blend",
+        cost: cost!(sets::dynamax_weighted::COST),
+        summary: "The mean of avg-cos and dynamax-weighted.",
+        paper: "Kenter et al. 2016; Zhelezniak et al. 2019",
+        ..BLEND
+    };
+
+    /// The section whose settings hold the weight.
+    pub const SECTION: &str = "blend";
+
+    /// Needs what its parts need.
+    pub fn load(model: &Model) -> Loaded {
+        blend(model, SECTION, 0.5, sets::dynamax_weighted::method(model)?)
+    }
+}
+
+/// The weighted mean of avg-cos and coverage.
+pub mod coverage {
+    use super::*;
+
+    /// What is to be known of it.
+    pub const INFO: Info = Info {
+        name: "coverage-blend",
+        cost: cost!(sets::coverage::COST),
+        summary: "The weighted mean of avg-cos (0.3) and coverage (0.7).",
+        paper: "Kenter et al. 2016; after Zhelezniak et al. 2019",
+        ..BLEND
+    };
+
+    /// The section whose settings hold the weight.
+    pub const SECTION: &str = "coverage-blend";
+
+    /// Needs what its parts need.
+    pub fn load(model: &Model) -> Loaded {
+        blend(model, SECTION, 0.3, sets::coverage::method(model)?)
+    }
+}
+
+/// What blends have in common.
+const BLEND: Info = Info {
+    name: "",
     kind: Kind::Similarity,
-    cost: COST,
-    summary: "The mean of avg-cos and dynamax-weighted.",
-    paper: "Kenter et al. 2016; Zhelezniak et al. 2019",
+    cost: Cost::SUM,
+    summary: "",
+    paper: "",
     range: (-1.0, 1.0),
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
 };
 
-const COST: Cost = Cost {
-    pair: |n, m, d| (Cost::SUM.pair)(n, m, d) + (dynamax_weighted::COST.pair)(n, m, d),
-    candidate: |n, m, d| {
-        (Cost::SUM.candidate)(n, m, d) + (dynamax_weighted::COST.candidate)(n, m, d)
-    },
-    bound: None,
-};
-
-/// The section whose settings hold the weight.
-pub const SECTION: &str = "blend";
-
 #[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 struct Settings {
     weight: f32,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self { weight: 0.5 }
-    }
-}
-
-/// Needs what its parts need.
-pub fn load(model: &Model) -> Loaded {
-    let Settings { weight } = model.section_settings(SECTION)?;
+/// The blend with `sets` under the weight that the model names, or under `weight`.
+fn blend(model: &Model, section: &str, weight: f32, sets: impl Compare + 'static) -> Loaded {
+    let settings = model.section(section).map(|section| section.parse_settings());
+    let Settings { weight } = settings.unwrap_or(Ok(Settings { weight }))?;
     if !(0.0..=1.0).contains(&weight) {
         let problem = format!("expected a weight from 0 to 1, got {weight}");
-        return Err(model.broken_section(SECTION, problem));
+        return Err(model.broken_section(section, problem));
     }
-    let sets = dynamax_weighted::method(model)?;
     Ok(Ok(Scorer::Compare(Box::new(Blend { weight, mean: Mean, sets }))))
 }
 
-struct Blend {
+struct Blend<S> {
     weight: f32,
     mean: Mean,
-    sets: Weighted,
+    sets: S,
 }
 
-impl Compare for Blend {
-    type Against<'q> = Prepared<'q>;
+impl<S: Compare + 'static> Compare for Blend<S> {
+    type Against<'q> = Prepared<'q, S>;
 
-    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q, S> {
         let mut vectors = std::mem::take(&mut scratch.vectors);
         embed(&self.mean, one, &mut vectors[0]);
         Prepared { method: self, one, sets: self.sets.against(one, scratch), vectors }
@@ -90,15 +129,15 @@ impl Compare for Blend {
 }
 
 /// A text prepared for both parts.
-struct Prepared<'q> {
-    method: &'q Blend,
+struct Prepared<'q, S: Compare + 'static> {
+    method: &'q Blend<S>,
     one: &'q Phrase<'q>,
-    sets: dynamax_weighted::Prepared<'q>,
+    sets: S::Against<'q>,
     /// The text's mean, and room for another.
     vectors: [Vec<f32>; 2],
 }
 
-impl Against for Prepared<'_> {
+impl<S: Compare> Against for Prepared<'_, S> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
         self.sets.score(many, out, scratch);
         let weight = self.method.weight;

@@ -9,6 +9,7 @@ use crate::methods::Measure;
 use crate::methods::common::cosine;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::ranker;
+use crate::methods::sets::coverage;
 use crate::methods::sets::dynamax;
 use crate::methods::sets::dynamax_weighted;
 use crate::model::Phrase;
@@ -275,6 +276,8 @@ pub struct Scratch {
     pub(crate) dynamax: dynamax::Buffers,
     /// Both texts in the weighted form of DynaMax.
     pub(crate) sides: [dynamax_weighted::Side; 2],
+    /// Both texts in the method `coverage`.
+    pub(crate) coverage: [coverage::Side; 2],
     /// Posts on their way through a network.
     pub(crate) ranker: ranker::Work,
     /// Vectors of both texts.

@@ -54,15 +54,22 @@ pub(crate) fn structure(
             });
         }
     }
+    words("vocabulary", vocabulary)
+}
+
+/// Checks that words are UTF-8 within their bounds, and that the index names each of them once.
+pub(crate) fn words(table: &'static str, vocabulary: &Vocabulary<'_>) -> Result<(), FormatError> {
     let (bytes, offsets, index) = vocabulary.tables();
-    let words = |word: usize, problem| FormatError::Vocabulary { word: word as u64, problem };
+    let count = vocabulary.len();
+    let words =
+        |word: usize, problem| FormatError::Vocabulary { table, word: word as u64, problem };
     let text = std::str::from_utf8(bytes)
         .map_err(|error| words(word_at(offsets, error.valid_up_to()), "its bytes are not UTF-8"))?;
     if offsets.first() != Some(&0) {
         return Err(words(0, "the first word does not begin at 0"));
     }
     if offsets.last() != Some(&(bytes.len() as u64)) {
-        return Err(words(header.words as usize, "the last word does not end with the bytes"));
+        return Err(words(count, "the last word does not end with the bytes"));
     }
     for (word, pair) in offsets.windows(2).enumerate() {
         let [from, to] = pair else { continue };
@@ -74,17 +81,17 @@ pub(crate) fn structure(
         }
     }
     // The header guarantees more slots than words, so that one is empty if each word has one.
-    let mut used: u64 = 0;
+    let mut used = 0;
     for &[_, id] in index {
         if id != EMPTY {
             used += 1;
-            if u64::from(id) >= header.words {
+            if id as usize >= count {
                 return Err(words(id as usize, "the index names it, but there is no such word"));
             }
         }
     }
-    if used != header.words {
-        return Err(words(used as usize, "the index does not hold every word once"));
+    if used != count {
+        return Err(words(used, "the index does not hold every word once"));
     }
     Ok(())
 }
@@ -113,11 +120,19 @@ pub(crate) fn full(
             bounded(tensor, bytes, scales, header.dims as usize)?;
         }
     }
+    found_by_look_up("vocabulary", vocabulary)
+}
+
+/// Checks that every word is found through its own index; [`words`] must have passed.
+pub(crate) fn found_by_look_up(
+    table: &'static str,
+    vocabulary: &Vocabulary<'_>,
+) -> Result<(), FormatError> {
     for id in 0..vocabulary.len() {
         let found = vocabulary.word_bytes(id as u32).and_then(|word| vocabulary.lookup_bytes(word));
         if found != Some(id as u32) {
             let problem = "its own look-up does not find it; it may stand twice";
-            return Err(FormatError::Vocabulary { word: id as u64, problem });
+            return Err(FormatError::Vocabulary { table, word: id as u64, problem });
         }
     }
     Ok(())
@@ -128,6 +143,7 @@ fn of_rows(name: &str) -> Option<&'static str> {
     match name {
         "vectors" => Some("scales"),
         "section.subword.buckets" => Some("section.subword.scales"),
+        "section.pieces.rows" => Some("section.pieces.scales"),
         _ => None,
     }
 }

@@ -175,9 +175,11 @@ pub enum FormatError {
         /// Digest of the bytes.
         got: String,
     },
-    /// The vocabulary's tables contradict each other.
-    #[error("vocabulary, word {word}: {problem}")]
+    /// The tables of the vocabulary, or of the pieces, contradict each other.
+    #[error("{table}, word {word}: {problem}")]
     Vocabulary {
+        /// `vocabulary` or `pieces`.
+        table: &'static str,
         /// Position of the word.
         word: u64,
         /// What is wrong.

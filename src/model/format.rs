@@ -20,7 +20,7 @@
 //! | `counts`? | U64 `[V]` | occurrences in a corpus of `tokens` tokens, 0 for not seen |
 //! | `df`? | U32 `[V]` | documents of `documents` that hold the word |
 //! | `idf`? | F32 `[V]` | what the idf methods multiply by |
-//! | `section.<name>.<tensor>` | any | what trained methods add, sorted by name |
+//! | `section.<name>.<tensor>` | any | what trained methods add, and pieces of words, sorted by name |
 //!
 //! Between two of them may stand `_pad0`, `_pad1`, … : U8, zeros, shorter than 64 bytes.
 //!

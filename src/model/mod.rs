@@ -13,6 +13,7 @@ mod header;
 pub mod mapped;
 mod origin;
 pub mod phrase;
+pub mod pieces;
 mod profile;
 pub mod provenance;
 mod section;
@@ -53,6 +54,7 @@ use crate::model::format::Tensor;
 use crate::model::mapped::Mapping;
 use crate::model::mapped::numbers;
 use crate::model::origin::Origin;
+use crate::model::pieces::PIECES_SECTION;
 use crate::model::unlisted::UnlistedWords;
 use crate::model::vocabulary::Corpus;
 use crate::text;
@@ -185,6 +187,9 @@ impl Model {
         check::structure(model.mapping.as_slice(), &model.header, &model.vocabulary())?;
         if options.verify == Verify::Full {
             check::full(model.mapping.as_slice(), &model.header, &model.vocabulary())?;
+            if let UnlistedWords::Fallback(_, Some(pieces)) = &model.unlisted {
+                check::found_by_look_up(PIECES_SECTION, &pieces.strings(&model))?;
+            }
         }
         Ok(model)
     }

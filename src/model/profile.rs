@@ -27,13 +27,7 @@ pub(crate) fn check(header: &Header) -> Result<(), FormatError> {
                 if name == "scales" && !quantised {
                     return Err(unexpected(tensor, "only I8 vectors have scales"));
                 }
-                if !dtypes.contains(&tensor.dtype) || !shape.accepts(&tensor.shape) {
-                    return Err(FormatError::Shape {
-                        name: name.to_owned(),
-                        expected: format!("{} {shape}", spell(dtypes)),
-                        got: format!("{} {:?}", tensor.dtype.name(), tensor.shape),
-                    });
-                }
+                accept(tensor, dtypes, shape)?;
                 rest = others;
             }
             _ if required => {
@@ -56,10 +50,27 @@ pub(crate) fn check(header: &Header) -> Result<(), FormatError> {
     Ok(())
 }
 
-enum Shape {
+/// Checks a tensor's type and shape.
+pub(crate) fn accept(tensor: &Tensor, dtypes: &[Dtype], shape: Shape) -> Result<(), FormatError> {
+    match dtypes.contains(&tensor.dtype) && shape.accepts(&tensor.shape) {
+        true => Ok(()),
+        false => Err(FormatError::Shape {
+            name: tensor.name.clone(),
+            expected: format!("{} {shape}", spell(dtypes)),
+            got: format!("{} {:?}", tensor.dtype.name(), tensor.shape),
+        }),
+    }
+}
+
+/// What the shape of a tensor must be.
+pub(crate) enum Shape {
+    /// So many rows and columns.
     Matrix(u64, u64),
+    /// So many numbers.
     List(u64),
+    /// Any number of numbers.
     AnyList,
+    /// The index of so many words.
     Index(u64),
 }
 

@@ -145,29 +145,68 @@ pub fn wordpieces(
     let mut entry = String::with_capacity(prefix.len() + word.len());
     let mut rest = word;
     while !rest.is_empty() {
-        entry.clear();
-        if rest.len() < word.len() {
-            entry.push_str(prefix);
-        }
-        let mark = entry.len();
-        entry.push_str(rest);
-        let piece = loop {
-            if entry.len() == mark {
-                break None;
-            }
-            if let Some(id) = known(&entry) {
-                break Some(id);
-            }
-            entry.pop();
-        };
-        let Some(id) = piece else {
+        let mark = if rest.len() < word.len() { prefix } else { "" };
+        let Some((id, bytes)) = longest_piece(rest, mark, &mut entry, &mut known) else {
             out.truncate(before);
             return false;
         };
         out.push(id);
-        rest = rest.split_at(entry.len() - mark).1;
+        rest = rest.split_at(bytes).1;
     }
     true
+}
+
+/// As [`wordpieces`], for pieces of at most `longest` bytes without their mark; where no piece begins
+/// with the next character, that character is passed over. Nothing for a word of more than
+/// [`LONGEST_WORD_BYTES`].
+pub fn longest_pieces(
+    word: &str,
+    mark: &str,
+    longest: usize,
+    mut known: impl FnMut(&str) -> Option<u32>,
+    out: &mut Vec<u32>,
+) {
+    if word.len() > LONGEST_WORD_BYTES {
+        return;
+    }
+    let mut entry = String::with_capacity(mark.len() + word.len().min(longest));
+    let mut rest = word;
+    while let Some(first) = rest.chars().next() {
+        let mark = if rest.len() < word.len() { mark } else { "" };
+        let mut most = longest.min(rest.len());
+        while !rest.is_char_boundary(most) {
+            most -= 1;
+        }
+        let window = rest.split_at(most).0;
+        let bytes = match longest_piece(window, mark, &mut entry, &mut known) {
+            Some((id, bytes)) => {
+                out.push(id);
+                bytes
+            }
+            None => first.len_utf8(),
+        };
+        rest = rest.split_at(bytes).1;
+    }
+}
+
+/// The longest entry that `rest` begins with, looked up as `mark` plus the piece, and how many
+/// bytes of `rest` it is.
+fn longest_piece(
+    rest: &str,
+    mark: &str,
+    entry: &mut String,
+    mut known: impl FnMut(&str) -> Option<u32>,
+) -> Option<(u32, usize)> {
+    entry.clear();
+    entry.push_str(mark);
+    entry.push_str(rest);
+    while entry.len() > mark.len() {
+        if let Some(id) = known(entry) {
+            return Some((id, entry.len() - mark.len()));
+        }
+        entry.pop();
+    }
+    None
 }
 
 #[cfg(test)]
@@ -265,6 +304,28 @@ mod tests {
         assert_eq!(ids, [9], "a failure leaves what was there");
         assert!(wordpieces("unaffable", "##", find, &mut ids));
         assert_eq!(ids, [9, 2, 4, 3]);
+    }
+
+    #[test]
+    fn characters_that_begin_no_piece_are_passed_over() {
+        let find = |entry: &str| match entry {
+            "un" => Some(1),
+            "unable" => Some(2),
+            "##able" => Some(3),
+            "able" => Some(4),
+            _ => None,
+        };
+        let pieces = |word: &str, longest: usize| {
+            let mut ids = Vec::new();
+            longest_pieces(word, "##", longest, find, &mut ids);
+            ids
+        };
+        assert_eq!(pieces("unxéable", 6), [1, 3]);
+        assert_eq!(pieces("éable", 6), [3], "what follows a character does not begin the word");
+        assert_eq!(pieces("unable", 6), [2]);
+        assert_eq!(pieces("unable", 4), [1, 3]);
+        assert_eq!(pieces("語語", 2), [0; 0]);
+        assert_eq!(pieces(&"a".repeat(129), 6), [0; 0]);
     }
 
     #[test]

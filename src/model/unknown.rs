@@ -17,8 +17,8 @@ pub enum Unknown {
     Skip,
     /// Build a vector from parts of the word, by the rule in the section `subword`.
     Subword,
-    /// Try the stem, then the parts around apostrophes, then a vector made from the word's hash,
-    /// so that an unknown name at least matches itself.
+    /// Try the stem, then the parts around apostrophes, then the model's pieces of words, then a
+    /// vector made from the word's hash, so that an unknown name at least matches itself.
     Fallback(Fallback),
 }
 
@@ -32,6 +32,10 @@ pub struct Fallback {
     pub min_stem: usize,
     /// Whether a word with an apostrophe falls back on its known parts.
     pub parts: bool,
+    /// Length of the vector made from the section `pieces`, for a word without digits; none is made
+    /// when it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece_norm: Option<f32>,
     /// Length of the vector made from a hash; none is made when it is absent.
     pub hash_norm: Option<f32>,
 }
@@ -60,6 +64,7 @@ impl Fallback {
             suffixes: rules.map(|(suffix, end)| (suffix.to_owned(), end.to_owned())).to_vec(),
             min_stem: 3,
             parts: true,
+            piece_norm: None,
             hash_norm: Some(norm),
         }
     }

@@ -8,6 +8,7 @@ use crate::model::LONGEST;
 use crate::model::Model;
 use crate::model::Unknown;
 use crate::model::format;
+use crate::model::pieces::PieceTable;
 use crate::model::subword::NGrams;
 use crate::model::unknown::Fallback;
 
@@ -39,8 +40,8 @@ pub enum SubwordRule {
 pub(crate) enum UnlistedWords {
     /// They are left out.
     None,
-    /// Suffixes, parts, hash.
-    Fallback(Fallback),
+    /// Suffixes, parts, pieces, hash.
+    Fallback(Fallback, Option<PieceTable>),
     /// n-grams, and where their rows lie.
     NGrams { rule: NGrams, dtype: format::Dtype, rows: Range<usize>, scales: Range<usize> },
     /// Pieces.
@@ -53,16 +54,18 @@ impl UnlistedWords {
             Unknown::Skip => return Ok(Self::None),
             Unknown::Fallback(rules) => {
                 // A number too large for an f32 is read as infinity.
-                if let Some(norm) =
-                    rules.hash_norm.filter(|norm| norm.is_nan() || norm.abs() > LONGEST)
-                {
-                    return Err(FormatError::Metadata {
-                        key: "unknown".to_owned(),
-                        expected: format!("a hash_norm of at most {LONGEST:e}"),
-                        got: norm.to_string(),
-                    });
+                let norms = [("piece_norm", rules.piece_norm), ("hash_norm", rules.hash_norm)];
+                for (name, norm) in norms {
+                    if let Some(norm) = norm.filter(|norm| norm.is_nan() || norm.abs() > LONGEST) {
+                        return Err(FormatError::Metadata {
+                            key: "unknown".to_owned(),
+                            expected: format!("a {name} of at most {LONGEST:e}"),
+                            got: norm.to_string(),
+                        });
+                    }
                 }
-                return Ok(Self::Fallback(rules.clone()));
+                let pieces = rules.piece_norm.map(|_| PieceTable::of(model)).transpose()?;
+                return Ok(Self::Fallback(rules.clone(), pieces));
             }
             Unknown::Subword => {}
         }

@@ -7,15 +7,18 @@
 
 pub mod counts;
 mod describe;
+mod error;
 pub mod intake;
 mod matrix;
+mod pieces;
 mod quantise;
 pub mod readers;
 mod spool;
 pub mod transform;
 
+pub use error::PackError;
+
 use std::fs::File;
-use std::io;
 use std::io::Read;
 use std::path::Path;
 use std::path::PathBuf;
@@ -31,6 +34,7 @@ use crate::model::Unknown;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
 use crate::model::format::PREFIX;
+use crate::model::pieces::put_pieces;
 use crate::model::target::Target;
 use crate::model::target::clash;
 use crate::model::target::directory_of;
@@ -45,8 +49,6 @@ use crate::pack::intake::Intake;
 use crate::pack::intake::LeftOut;
 use crate::pack::intake::Policy;
 use crate::pack::matrix::Matrix;
-use crate::pack::readers::Place;
-use crate::pack::readers::ReadError;
 use crate::pack::readers::Subword;
 use crate::pack::readers::VectorReader;
 use crate::pack::readers::format;
@@ -74,6 +76,9 @@ pub struct PackOptions {
     pub normalisation: Normalisation,
     /// What becomes of words that are not listed.
     pub unknown: UnknownChoice,
+    /// Vectors of pieces of words, for words that neither stem nor parts find. They need
+    /// [`UnknownChoice::Fallback`].
+    pub pieces: Option<Source>,
     /// Whether vectors carry their word's weight.
     pub frequency: Frequency,
     /// A table of counts.
@@ -97,9 +102,9 @@ pub enum UnknownChoice {
     Skip,
     /// The format's own rule; an error if it brings none.
     Subword,
-    /// Stem, parts, hash of this length (by default the median length of the rarer half).
+    /// Stem, parts, pieces where there are some, hash; vectors made are of this length (by default the median length of the rarer half).
     Fallback {
-        /// Length of hash vectors.
+        /// Length of vectors made of pieces and of hashes.
         norm: Option<f32>,
     },
 }
@@ -148,57 +153,10 @@ impl std::fmt::Display for Packed {
     }
 }
 
-/// Why nothing was packed.
-#[derive(Debug, thiserror::Error)]
-pub enum PackError {
-    /// A foreign file could not be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// A row was refused.
-    #[error("{place}: {problem}")]
-    Row {
-        /// Where the row began.
-        place: Place,
-        /// Why.
-        problem: String,
-    },
-    /// No room for rows on their way.
-    #[error("cannot keep rows in {}: {source}", directory.display())]
-    Spool {
-        /// The directory.
-        directory: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A table or corpus without a single count.
-    #[error("{}: no line holds a word and a count", path.display())]
-    NoCounts {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Vectors of which every row was left out, or that have none.
-    #[error("{}: the input holds no usable row", path.display())]
-    NoRows {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Options that contradict each other or the input.
-    #[error("{0}")]
-    Options(String),
-    /// The model could not be read or written.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
-impl PackError {
-    fn spool(directory: &Path) -> impl Fn(io::Error) -> Self {
-        move |source| Self::Spool { directory: directory.to_owned(), source }
-    }
-}
-
 /// Packs a model file.
 pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
-    let sources = options.source.files();
+    let mut sources = options.source.files();
+    sources.extend(options.pieces.iter().flat_map(Source::files));
     let read = sources.iter().chain(&options.counts).chain(&options.corpus);
     if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
         return Err(PackError::Options(problem));
@@ -238,14 +196,25 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         read_buckets(reader.as_mut(), &mut rows, directory)?;
     }
     let digest = reader.digest()?;
+    let mut pieces = match &options.pieces {
+        Some(source) => Some(pieces::read(source, reader.dims(), directory)?),
+        None => None,
+    };
+    let mut piece_rows = None;
+    if let Some(pieces) = &mut pieces {
+        let rows = pieces.rows.rows().map_err(&spooled)?;
+        piece_rows =
+            Some((&pieces.strings, Matrix::new(rows, &transform, options.dtype), &pieces.digest));
+    }
     let (vectors, buckets) = rows.rows().map_err(&spooled)?.split_at(listed);
     let vectors = Matrix::new(vectors, &transform, options.dtype);
     let buckets = Matrix::new(buckets, &transform, options.dtype);
     let unknown = match options.unknown {
-        UnknownChoice::Fallback { norm: Some(norm) } => Unknown::Fallback(Fallback::english(norm)),
-        UnknownChoice::Fallback { norm: None } => {
-            let norm = vectors.median_norm_of_rarer_half().map_err(&spooled)?;
-            Unknown::Fallback(Fallback::english(norm))
+        UnknownChoice::Fallback { norm } => {
+            let median = || vectors.median_norm_of_rarer_half().map_err(&spooled);
+            let norm = norm.map_or_else(median, Ok)?;
+            let piece_norm = piece_rows.as_ref().map(|_| norm);
+            Unknown::Fallback(Fallback { piece_norm, ..Fallback::english(norm) })
         }
         _ if rule.is_some() => Unknown::Subword,
         _ => Unknown::Skip,
@@ -257,6 +226,11 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     draft.push_counts(&counts);
     if let Some(rule) = rule {
         push_subword(&mut draft, rule, &buckets).map_err(&spooled)?;
+    }
+    if let Some((strings, rows, digest)) = &piece_rows {
+        let rows = rows.tables("rows", "scales");
+        put_pieces(&mut draft, strings, rows, Some((*digest).clone()))
+            .map_err(|error| PackError::Options(format!("pieces: {error}")))?;
     }
     let written = draft.write(&options.output)?;
     let occurrences = counts.occurrences.as_deref().unwrap_or_default();
@@ -360,6 +334,9 @@ fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackErr
             "--unit-norm takes away the weight that --frequency in-norm says is in the length"
                 .to_owned(),
         );
+    }
+    if options.pieces.is_some() && !matches!(options.unknown, UnknownChoice::Fallback { .. }) {
+        return refuse("--pieces needs --unknown fallback, which makes use of them".to_owned());
     }
     let subword = reader.subword();
     if options.unknown == UnknownChoice::Subword && subword.is_none() {

@@ -39,6 +39,23 @@ pub(super) fn of(mut rows: Rows, name: String) -> Result<Subtask, ReadError> {
     Ok(Subtask { year: year(&name), name, gold, texts })
 }
 
+/// One set a year, of all pairs of its files in their order; sets without a year stay as they are.
+pub(in crate::eval) fn joined_by_year(sets: Vec<Subtask>) -> Vec<Subtask> {
+    let mut joined: Vec<Subtask> = Vec::new();
+    for set in sets {
+        let before = joined.iter_mut().find(|before| set.year.is_some() && before.year == set.year);
+        match (before, set.year) {
+            (Some(before), _) => {
+                before.gold.extend(set.gold);
+                before.texts.extend(set.texts);
+            }
+            (None, Some(year)) => joined.push(Subtask { name: year.to_string(), ..set }),
+            (None, None) => joined.push(set),
+        }
+    }
+    joined
+}
+
 /// The year of `2014.images`; file names without one stand alone.
 fn year(name: &str) -> Option<u16> {
     let (year, rest) = name.rsplit('/').next()?.split_once('.')?;

@@ -56,6 +56,18 @@ pub(crate) fn unit(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
     weighted(phrase, |word| inverse(vector::norm(phrase.row(word))), out);
 }
 
+/// As [`unit`], and shows the length that each row had.
+pub(crate) fn unit_of_length(phrase: &Phrase<'_>, out: &mut Vec<f32>, mut see: impl FnMut(f32)) {
+    let dims = phrase.model().vectors().dims();
+    out.resize(phrase.words().len() * dims, 0.0);
+    for (word, unit) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
+        let row = phrase.row(word);
+        let length = vector::norm(row);
+        see(length);
+        row.scale_to(inverse(length), unit);
+    }
+}
+
 /// The factor that brings a row of this length to length 1; 0 for a row without length.
 pub(crate) fn inverse(norm: f32) -> f32 {
     let factor = 1.0 / norm;

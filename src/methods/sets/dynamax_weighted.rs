@@ -13,7 +13,6 @@
 use serde::Deserialize;
 
 use crate::kernels::pairwise;
-use crate::kernels::vector;
 use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
@@ -116,18 +115,12 @@ pub(crate) struct Side {
 impl Side {
     /// Takes in the words of a text, and writes their rows, each brought to length 1.
     fn measure(&mut self, phrase: &Phrase<'_>, exponents: Exponents, rows: &mut Vec<f32>) {
-        let dims = phrase.model().vectors().dims();
         self.weights.clear();
         self.reach.clear();
-        rows.resize(phrase.words().len() * dims, 0.0);
-        for (word, unit) in phrase.bag().zip(rows.chunks_exact_mut(dims)) {
-            let row = phrase.row(word);
-            let norm = vector::norm(row);
-            let length = f64::from(norm);
-            self.weights.push(power(length, exponents.alpha));
-            self.reach.push(power(length, exponents.beta) as f32);
-            row.scale_to(rows::inverse(norm), unit);
-        }
+        rows::unit_of_length(phrase, rows, |length| {
+            self.weights.push(power(f64::from(length), exponents.alpha));
+            self.reach.push(power(f64::from(length), exponents.beta) as f32);
+        });
     }
 
     /// The weighted intersection and union over this side's words.

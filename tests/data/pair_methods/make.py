@@ -64,6 +64,18 @@ def weighted(x, y, alpha, beta):
     return ratio(weight * member(x), weight * member(y))
 
 
+def coverage(x, y, alpha, p):
+    """How far each covers the other, a word discounted by what its own text says again."""
+
+    def covered(x, y):
+        within = np.maximum(0.0, unit(x) @ unit(x).T) ** p
+        weight = np.linalg.norm(x, axis=1) ** alpha / (within**2).sum(axis=1)
+        best = np.maximum(0.0, unit(x) @ unit(y).T).max(axis=1) ** p
+        return (weight * best).sum() / weight.sum()
+
+    return float(np.sqrt(covered(x, y) * covered(y, x)))
+
+
 def mean_cosine(x, y):
     a, b = x.mean(axis=0), y.mean(axis=0)
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
@@ -116,10 +128,14 @@ for one, other in itertools.combinations_with_replacement(SENTENCES, 2):
             "wrd": wrd(x, y),
             "dynamax-weighted": weighted(x, y, 1.5, 0.0),
             "blend": 0.5 * mean_cosine(x, y) + 0.5 * weighted(x, y, 1.5, 0.0),
+            "coverage": coverage(x, y, 1.75, 0.75),
+            "coverage-blend": 0.3 * mean_cosine(x, y) + 0.7 * coverage(x, y, 1.75, 0.75),
         },
         "otherwise": {
             "dynamax-weighted": weighted(x, y, 0.7, 0.5),
             "blend": 0.25 * mean_cosine(x, y) + 0.75 * weighted(x, y, 0.7, 0.5),
+            "coverage": coverage(x, y, 0.5, 1.25),
+            "coverage-blend": 0.6 * mean_cosine(x, y) + 0.4 * coverage(x, y, 0.5, 1.25),
         },
         "ablations": {
             "avg-jaccard": ratio(clipped(x), clipped(y)),

@@ -40,6 +40,7 @@ fn packing(folder: &Path, output: &str) -> PackOptions {
         changes: Changes { abtt: None, dims: None, unit_norm: false },
         normalisation: Normalisation::preset("plain").unwrap(),
         unknown: UnknownChoice::Skip,
+        pieces: None,
         frequency: Frequency::None,
         counts: None,
         corpus: None,

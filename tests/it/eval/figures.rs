@@ -78,6 +78,23 @@ fn sts_figures_are_those_counted_by_hand() {
 }
 
 #[test]
+fn the_view_of_mteb_takes_the_pairs_of_a_year_together() {
+    let one = "0\teast\tnorth\n1\teast\teast\n";
+    let both = format!("{STS}{one}");
+    let files = [("2012.a.tsv", STS), ("2012.b.tsv", one), ("alone.tsv", one), ("both.tsv", &both)];
+    let folder = compass(&files);
+    let arguments = ["sts", ".", "--methods", "avg-cos", "--view", "mteb", "--resamples", "50"];
+    let report = figures(folder.path(), &arguments);
+    assert_eq!(report["view"], "mteb");
+    let names: Vec<_> =
+        report["subtasks"].as_array().unwrap().iter().map(|of| &of["name"]).collect();
+    assert_eq!(names, ["2012", "alone", "both"]);
+    let [year, _, both] = [0, 1, 2].map(|at| &report["subtasks"][at]["results"][0]["spearman"]);
+    assert_eq!(year, both);
+    assert_eq!(&report["overall"]["results"][0]["spearman"], year);
+}
+
+#[test]
 fn ablations_are_measured_when_asked_for_and_are_no_methods() {
     let folder = compass(&[("sts.tsv", STS)]);
     let arguments = ["sts", "sts.tsv", "--resamples", "50", "--methods", "max-jaccard"];

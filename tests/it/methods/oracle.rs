@@ -64,6 +64,7 @@ fn glove(folder: &Path, vectors: &Path, counts: &Path) -> Engine {
         changes: Changes { abtt: None, dims: None, unit_norm: false },
         normalisation: Normalisation::preset("plain").unwrap(),
         unknown: UnknownChoice::Skip,
+        pieces: None,
         frequency: Frequency::None,
         counts: Some(counts.to_owned()),
         corpus: None,

@@ -13,7 +13,7 @@ use crate::support::Chance;
 use crate::support::word_table;
 
 /// The methods told of here.
-const METHODS: [Method; 7] = [
+const METHODS: [Method; 9] = [
     Method::MaxJaccard,
     Method::FbowJaccard,
     Method::SoftCardinality,
@@ -21,7 +21,13 @@ const METHODS: [Method; 7] = [
     Method::Wrd,
     Method::DynamaxWeighted,
     Method::Blend,
+    Method::Coverage,
+    Method::CoverageBlend,
 ];
+
+/// Those of them that say how far words belong to either text.
+const SETS: [Method; 4] =
+    [Method::DynamaxWeighted, Method::Blend, Method::Coverage, Method::CoverageBlend];
 
 struct Golden {
     value: Value,
@@ -74,6 +80,8 @@ fn scores_are_those_of_numpy() {
     let changed = golden.engine(&[
         ("dynamax-weighted", "{\"alpha\":0.7,\"beta\":0.5}", &[]),
         ("blend", "{\"weight\":0.25}", &[]),
+        ("coverage", "{\"alpha\":0.5,\"p\":1.25}", &[]),
+        ("coverage-blend", "{\"weight\":0.6}", &[]),
     ]);
     let mut compared = 0;
     for (texts, pair) in golden.pairs() {
@@ -82,7 +90,7 @@ fn scores_are_those_of_numpy() {
             close(score(&engine, method, texts), &pair["scores"][method.name()], &what);
             compared += 1;
         }
-        for method in [Method::DynamaxWeighted, Method::Blend] {
+        for method in SETS {
             close(score(&changed, method, texts), &pair["otherwise"][method.name()], "changed");
         }
         for ablation in ablation::all() {
@@ -145,8 +153,7 @@ fn what_words_add_adds_up_to_the_score() {
             };
             let sum: f32 = shares.one.iter().chain(&shares.other).sum();
             assert!((sum - told.score).abs() < 1e-5, "{}: {sum}, {}", method.name(), told.score);
-            let sets = matches!(method, Method::DynamaxWeighted | Method::Blend);
-            assert_eq!(shares.memberships.is_some(), sets);
+            assert_eq!(shares.memberships.is_some(), SETS.contains(&method));
             // A word that stands twice adds the same both times, and sides only change places.
             let back = engine.explain(texts[1], texts[0], &Query::new(method)).unwrap();
             assert_eq!(back.shares.unwrap().one, shares.other, "{} {texts:?}", method.name());
@@ -190,6 +197,11 @@ fn small_cases_come_out_as_worked_by_hand() {
     let weights = [1.0, 3.0_f32.powf(1.5), 8.0];
     let shared = weights[0] + weights[1];
     check(Method::DynamaxWeighted, ["near", "far up"], shared / (shared + weights[2]));
+    // `near` is covered whole; of the other text `far` is, and `up`, which is longer, is not.
+    let [far, up] = [3.0_f32, 4.0].map(|length| length.powf(1.75));
+    check(Method::Coverage, ["near", "far up"], (far / (far + up)).sqrt());
+    // Saying a word twice changes nothing: either of the two counts half.
+    check(Method::Coverage, ["near", "far far up"], (far / (far + up)).sqrt());
 }
 
 #[test]
@@ -241,6 +253,9 @@ fn a_section_that_cannot_be_used_is_refused_by_name() {
         ("dynamax-weighted", "{\"alpha\":-1.0}", "0 to 4"),
         ("dynamax-weighted", "{\"gamma\":1.0}", "gamma"),
         ("blend", "{\"weight\":1.5}", "0 to 1"),
+        ("coverage", "{\"p\":0.7}", "multiples of 0.25"),
+        ("coverage", "{\"alpha\":1e999}", "coverage"),
+        ("coverage-blend", "{\"weight\":-0.5}", "0 to 1"),
         ("universe", "{}", "F32 [n, 7]"),
     ] {
         let model = word_table::model(&golden.words(), &rows, &[(section, settings, &[])]);

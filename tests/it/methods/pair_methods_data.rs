@@ -44,6 +44,7 @@ fn packed(source: Source, dtype: Dtype, unknown: UnknownChoice) -> Engine {
         changes: Changes::default(),
         normalisation: Normalisation::preset("plain").unwrap(),
         unknown,
+        pieces: None,
         frequency: Frequency::None,
         counts: None,
         corpus: None,

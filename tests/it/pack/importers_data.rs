@@ -39,6 +39,7 @@ fn options(source: Source, folder: &Path, normalisation: &str) -> PackOptions {
         changes: Changes::default(),
         normalisation: Normalisation::preset(normalisation).unwrap(),
         unknown: UnknownChoice::Format,
+        pieces: None,
         frequency: Frequency::None,
         counts: None,
         corpus: None,

@@ -11,3 +11,4 @@ mod interrupted;
 mod model2vec;
 #[cfg(feature = "model2vec")]
 mod model2vec_data;
+mod pieces;

@@ -72,6 +72,9 @@ pub struct ExplainedWord<'r> {
     /// How it was found.
     #[schema(value_type = String)]
     found: Found,
+    /// The pieces that its vector was made from, in their order; `##` begins one within the word.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pieces: &'r [String],
     /// Its idf, where the model has one.
     idf: Option<f32>,
     /// The length of its vector.
@@ -169,12 +172,13 @@ impl<'r> ExplainedText<'r> {
 
 impl<'r> ExplainedWord<'r> {
     fn of(word: &'r engine::ExplainedWord) -> Self {
-        let engine::ExplainedWord { token, span, word, found, idf, norm, share } = word;
+        let engine::ExplainedWord { token, span, word, found, pieces, idf, norm, share } = word;
         Self {
             token,
             span: *span,
             word: word.as_deref(),
             found: *found,
+            pieces,
             idf: *idf,
             norm: *norm,
             share: *share,

@@ -11,9 +11,10 @@ const FOUND = {
   stem: ["by its stem", "Its stem is in the vocabulary"],
   part: ["a part", "A part of the token is in the vocabulary"],
   n_grams: ["from its letters", "Not in the vocabulary: its vector was made from its letters"],
+  pieces: ["from its pieces", "Not in the vocabulary: its vector was made from pieces of the word"],
   hash: ["unknown", "Not in the vocabulary: its vector is a stand-in that resembles no other word"],
 };
-const MADE = ["n_grams", "hash"];
+const MADE = ["n_grams", "pieces", "hash"];
 const UNKNOWN = ["unknown", "Not in the vocabulary, and without a vector"];
 
 /** The score and the gist. */
@@ -126,7 +127,8 @@ function wordList({ words, unknown }, full) {
 function wordRow(word, full) {
   const [label, title] = FOUND[word.found] ?? [];
   const mark = label ? tag(label, title, MADE.includes(word.found) ? "unknown" : "found") : null;
-  const other = word.word !== null && word.word !== word.token ? word.word : null;
+  const listed = word.word !== null && word.word !== word.token ? word.word : null;
+  const other = word.pieces ? word.pieces.join(" ") : listed;
   return element("li", {}, nameOf(word.token, mark, other), ...shareOf(word, full));
 }
 

@@ -4,6 +4,8 @@
 //! serving cannot disagree about what a text consists of. What words weigh and how texts compare
 //! is the methods' part.
 
+mod unlisted;
+
 use crate::kernels::simd;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
@@ -14,12 +16,9 @@ use crate::model::Verify;
 use crate::model::Vocabulary;
 use crate::model::WordId;
 use crate::model::subword;
-use crate::model::subword::NGrams;
 use crate::model::unknown;
-use crate::model::unknown::Fallback;
 use crate::model::unlisted::UnlistedWords;
 use crate::text;
-use crate::text::Elongations;
 use crate::text::Tokens;
 
 /// Tokens longer than this are not looked up by their parts: nobody means them as words.
@@ -45,6 +44,8 @@ pub enum Found {
     Part,
     /// Its vector was made from its n-grams.
     NGrams,
+    /// Its vector was made from those of its pieces.
+    Pieces,
     /// Its vector was made from its hash.
     Hash,
 }
@@ -208,6 +209,20 @@ impl<'m> Phrase<'m> {
         &self.memory.unknown
     }
 
+    /// The pieces that the vector of a word was made from, in their order; none where it was not
+    /// [`Found::Pieces`].
+    pub fn pieces(&self, word: &Word) -> Vec<&'m str> {
+        let UnlistedWords::Fallback(_, Some(table)) = self.model.unlisted() else {
+            return Vec::new();
+        };
+        if word.found != Found::Pieces {
+            return Vec::new();
+        }
+        let (pieces, mut cut) = (table.pieces(self.model), Vec::new());
+        pieces.cut(self.tokens().text(word.token as usize), &mut cut);
+        cut.into_iter().map(|piece| pieces.name(piece)).collect()
+    }
+
     /// The vector of one of this phrase's words.
     pub fn row(&self, word: &Word) -> Row<'_> {
         let listed = word.id.and_then(|id| self.vectors.row(id));
@@ -237,80 +252,6 @@ impl<'m> Phrase<'m> {
     /// The model this phrase was looked up in.
     pub fn model(&self) -> &'m Model {
         self.model
-    }
-
-    fn resolve_unlisted(&mut self, position: u32, token: &str) {
-        self.memory.token_keys.push(key_of_unlisted(token));
-        if token.len() > TOKEN_BYTES {
-            return;
-        }
-        if self.model.normalisation().elongations == Elongations::Shorten {
-            for run in [2, 1] {
-                if text::shortened(token, run, &mut self.memory.buffer)
-                    && let Some(id) = self.vocabulary.lookup(&self.memory.buffer)
-                {
-                    return self.push(position, id, Found::Shortened);
-                }
-            }
-        }
-        match self.model.unlisted() {
-            UnlistedWords::None => {}
-            UnlistedWords::Fallback(rules) => self.fall_back(rules, position, token),
-            UnlistedWords::NGrams { rule, dtype, rows, scales } => {
-                let (rows, scales) = (self.model.slice(rows), self.model.slice(scales));
-                if let Some(table) = Vectors::new(*dtype, rows, scales, self.vectors.dims()) {
-                    self.make_from_ngrams(rule, &table, position, token);
-                }
-            }
-            UnlistedWords::WordPiece { prefix } => {
-                let vocabulary = self.vocabulary;
-                let mut pieces = std::mem::take(&mut self.memory.pieces);
-                pieces.clear();
-                if subword::wordpieces(token, prefix, |p| vocabulary.lookup(p), &mut pieces) {
-                    for &id in &pieces {
-                        self.push(position, id, Found::Part);
-                    }
-                }
-                self.memory.pieces = pieces;
-            }
-        }
-    }
-
-    fn fall_back(&mut self, rules: &Fallback, position: u32, token: &str) {
-        let vocabulary = self.vocabulary;
-        let known = |word: &str| vocabulary.lookup(word);
-        if let Some(id) = rules.stem(token, &mut self.memory.buffer, known) {
-            return self.push(position, id, Found::Stem);
-        }
-        if rules.parts && token.contains('\'') {
-            let before = self.memory.words.len();
-            for id in token.split('\'').filter_map(|part| vocabulary.lookup(part)) {
-                self.push(position, id, Found::Part);
-            }
-            if self.memory.words.len() > before {
-                return;
-            }
-        }
-        if let Some(norm) = rules.hash_norm {
-            let row = self.make(position, token, Found::Hash);
-            unknown::hash_vector(token, norm, row);
-        }
-    }
-
-    fn make_from_ngrams(&mut self, rule: &NGrams, table: &Vectors<'_>, position: u32, token: &str) {
-        let count = rule.ids(token.as_bytes()).count();
-        if count == 0 {
-            return;
-        }
-        let row = self.make(position, token, Found::NGrams);
-        for bucket in rule.ids(token.as_bytes()) {
-            if let Some(bucket) = table.row(bucket as u32) {
-                vector::add_scaled(row, 1.0, bucket);
-            }
-        }
-        for value in row {
-            *value /= count as f32;
-        }
     }
 
     fn push(&mut self, token: u32, id: WordId, found: Found) {

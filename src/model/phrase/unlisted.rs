@@ -1,0 +1,131 @@
+//! What a token that is not listed becomes: the model's rules, tried one after another.
+
+use crate::kernels::vector;
+use crate::model::Vectors;
+use crate::model::phrase::Found;
+use crate::model::phrase::Phrase;
+use crate::model::phrase::TOKEN_BYTES;
+use crate::model::phrase::key_of_unlisted;
+use crate::model::pieces::PieceTable;
+use crate::model::pieces::Pieces;
+use crate::model::subword;
+use crate::model::subword::NGrams;
+use crate::model::unknown;
+use crate::model::unknown::Fallback;
+use crate::model::unlisted::UnlistedWords;
+use crate::text;
+use crate::text::Elongations;
+
+impl Phrase<'_> {
+    /// Adds the words that stand for a token which is not listed; none where no rule finds any.
+    pub(super) fn resolve_unlisted(&mut self, position: u32, token: &str) {
+        self.memory.token_keys.push(key_of_unlisted(token));
+        if token.len() > TOKEN_BYTES {
+            return;
+        }
+        if self.model.normalisation().elongations == Elongations::Shorten {
+            for run in [2, 1] {
+                if text::shortened(token, run, &mut self.memory.buffer)
+                    && let Some(id) = self.vocabulary.lookup(&self.memory.buffer)
+                {
+                    return self.push(position, id, Found::Shortened);
+                }
+            }
+        }
+        match self.model.unlisted() {
+            UnlistedWords::None => {}
+            UnlistedWords::Fallback(rules, pieces) => {
+                self.fall_back(rules, pieces.as_ref(), position, token);
+            }
+            UnlistedWords::NGrams { rule, dtype, rows, scales } => {
+                let (rows, scales) = (self.model.slice(rows), self.model.slice(scales));
+                if let Some(table) = Vectors::new(*dtype, rows, scales, self.vectors.dims()) {
+                    self.make_from_ngrams(rule, &table, position, token);
+                }
+            }
+            UnlistedWords::WordPiece { prefix } => {
+                let vocabulary = self.vocabulary;
+                let mut pieces = std::mem::take(&mut self.memory.pieces);
+                pieces.clear();
+                if subword::wordpieces(token, prefix, |p| vocabulary.lookup(p), &mut pieces) {
+                    for &id in &pieces {
+                        self.push(position, id, Found::Part);
+                    }
+                }
+                self.memory.pieces = pieces;
+            }
+        }
+    }
+
+    fn fall_back(
+        &mut self,
+        rules: &Fallback,
+        pieces: Option<&PieceTable>,
+        position: u32,
+        token: &str,
+    ) {
+        let vocabulary = self.vocabulary;
+        let known = |word: &str| vocabulary.lookup(word);
+        if let Some(id) = rules.stem(token, &mut self.memory.buffer, known) {
+            return self.push(position, id, Found::Stem);
+        }
+        if rules.parts && token.contains('\'') {
+            let before = self.memory.words.len();
+            for id in token.split('\'').filter_map(|part| vocabulary.lookup(part)) {
+                self.push(position, id, Found::Part);
+            }
+            if self.memory.words.len() > before {
+                return;
+            }
+        }
+        if let (Some(norm), Some(table)) = (rules.piece_norm, pieces)
+            && self.make_from_pieces(&table.pieces(self.model), norm, position, token)
+        {
+            return;
+        }
+        if let Some(norm) = rules.hash_norm {
+            let row = self.make(position, token, Found::Hash);
+            unknown::hash_vector(token, norm, row);
+        }
+    }
+
+    /// Whether the token has pieces that its vector could be made of.
+    fn make_from_pieces(
+        &mut self,
+        pieces: &Pieces<'_>,
+        norm: f32,
+        position: u32,
+        token: &str,
+    ) -> bool {
+        let mut cut = std::mem::take(&mut self.memory.pieces);
+        cut.clear();
+        pieces.cut(token, &mut cut);
+        let mut made = !cut.is_empty();
+        if made {
+            let row = self.make(position, token, Found::Pieces);
+            made = pieces.sum(&cut, norm, row);
+            if !made {
+                self.memory.words.pop();
+                self.memory.made.truncate(self.memory.made.len() - self.vectors.dims());
+            }
+        }
+        self.memory.pieces = cut;
+        made
+    }
+
+    fn make_from_ngrams(&mut self, rule: &NGrams, table: &Vectors<'_>, position: u32, token: &str) {
+        let count = rule.ids(token.as_bytes()).count();
+        if count == 0 {
+            return;
+        }
+        let row = self.make(position, token, Found::NGrams);
+        for bucket in rule.ids(token.as_bytes()) {
+            if let Some(bucket) = table.row(bucket as u32) {
+                vector::add_scaled(row, 1.0, bucket);
+            }
+        }
+        for value in row {
+            *value /= count as f32;
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Pieces of words: the vector of a word that is not listed, made of the vectors of its parts.
+//!
+//! The section `pieces` is a second, smaller table of strings with rows. A token is cut into the
+//! longest pieces that the table has, from the left; a piece that does not begin the token bears the
+//! mark `##`. Where no piece begins with the next character, that character is passed over. The
+//! word's vector is the sum of the pieces' rows, brought to the length that the rule says.
+//!
+//! | tensor | type and shape | what |
+//! |---|---|---|
+//! | `bytes`, `offsets`, `index` | as the vocabulary's | the pieces, marks included |
+//! | `rows`, `scales`? | as `vectors` and `scales` | a row a piece |
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::kernels::vector;
+use crate::kernels::vector::Row;
+use crate::model::FormatError;
+use crate::model::Model;
+use crate::model::Vectors;
+use crate::model::Vocabulary;
+use crate::model::check;
+use crate::model::format;
+use crate::model::format::Dtype;
+use crate::model::format::Limits;
+use crate::model::mapped::numbers;
+use crate::model::profile::Shape;
+use crate::model::profile::accept;
+use crate::model::subword;
+use crate::model::vocabulary::VocabularyTables;
+use crate::model::writer::Draft;
+use crate::model::writer::Table;
+
+/// The section that holds the pieces.
+pub const PIECES_SECTION: &str = "pieces";
+
+/// What a piece that does not begin a word begins with.
+pub const MARK: &str = "##";
+
+/// Below this length a sum of rows has no direction.
+const SHORTEST: f32 = 1e-6;
+
+/// The settings of the section.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// The longest probe sequence of the index.
+    max_probe: u32,
+    /// What the rows were read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source_digest: Option<String>,
+}
+
+/// Where a model's pieces lie, checked when it is opened.
+#[derive(Debug, Clone)]
+pub(crate) struct PieceTable {
+    bytes: Range<usize>,
+    offsets: Range<usize>,
+    index: Range<usize>,
+    max_probe: u32,
+    dtype: Dtype,
+    rows: Range<usize>,
+    scales: Range<usize>,
+    /// Bytes of the longest piece without its mark.
+    longest: usize,
+}
+
+impl PieceTable {
+    /// The pieces of a model, whose header has been checked.
+    pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
+        let key = format!("section.{PIECES_SECTION}");
+        let missing = |name: &str| FormatError::MissingTensor { name: format!("{key}.{name}") };
+        let section = model.section(PIECES_SECTION).ok_or_else(|| missing("*"))?;
+        let most = Limits::DEFAULT.max_probe;
+        let settings = serde_json::from_str::<Settings>(section.settings).ok();
+        let Some(settings) = settings.filter(|settings| settings.max_probe <= most) else {
+            return Err(FormatError::Metadata {
+                key,
+                expected: format!("a max_probe of at most {most}"),
+                got: format::shorten(section.settings),
+            });
+        };
+        let tensor = |name| section.tensor(name).map(|(t, _)| t).ok_or_else(|| missing(name));
+        let (bytes, offsets, index) = (tensor("bytes")?, tensor("offsets")?, tensor("index")?);
+        let (rows, scales) = (tensor("rows")?, section.tensor("scales").map(|(t, _)| t));
+        // The others follow from the number of rows.
+        let count = rows.shape.first().copied().filter(|&count| count > 0).unwrap_or(1);
+        let dims = model.vectors().dims() as u64;
+        accept(rows, &[Dtype::F32, Dtype::F16, Dtype::I8], Shape::Matrix(count, dims))?;
+        accept(bytes, &[Dtype::U8], Shape::AnyList)?;
+        accept(offsets, &[Dtype::U64], Shape::List(count.saturating_add(1)))?;
+        accept(index, &[Dtype::U32], Shape::Index(count))?;
+        match scales {
+            Some(scales) => accept(scales, &[Dtype::F32], Shape::List(count))?,
+            None if rows.dtype == Dtype::I8 => return Err(missing("scales")),
+            None => {}
+        }
+        let mut table = Self {
+            bytes: bytes.range.clone(),
+            offsets: offsets.range.clone(),
+            index: index.range.clone(),
+            max_probe: settings.max_probe,
+            dtype: rows.dtype,
+            rows: rows.range.clone(),
+            scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
+            longest: 0,
+        };
+        let strings = table.strings(model);
+        check::words(PIECES_SECTION, &strings)?;
+        let bare = |piece: &str| piece.strip_prefix(MARK).unwrap_or(piece).len();
+        table.longest = strings.words().map(bare).max().unwrap_or(0);
+        Ok(table)
+    }
+
+    /// The pieces, marks included.
+    pub(crate) fn strings<'m>(&self, model: &'m Model) -> Vocabulary<'m> {
+        let table = |range| model.slice(range);
+        Vocabulary::new(
+            table(&self.bytes),
+            numbers(table(&self.offsets)).unwrap_or(&[]),
+            numbers(table(&self.index)).unwrap_or(&[]),
+            self.max_probe,
+        )
+    }
+
+    /// The pieces, ready to cut words.
+    pub(crate) fn pieces<'m>(&self, model: &'m Model) -> Pieces<'m> {
+        let dims = model.vectors().dims();
+        let (rows, scales) = (model.slice(&self.rows), model.slice(&self.scales));
+        Pieces {
+            strings: self.strings(model),
+            rows: Vectors::new(self.dtype, rows, scales, dims).unwrap_or(Vectors::empty(dims)),
+            longest: self.longest,
+        }
+    }
+}
+
+/// The pieces of a model.
+pub(crate) struct Pieces<'m> {
+    strings: Vocabulary<'m>,
+    rows: Vectors<'m>,
+    longest: usize,
+}
+
+impl<'m> Pieces<'m> {
+    /// Writes the pieces of a token into `out`. A token with a digit has none: numbers that differ
+    /// in one digit must not look alike.
+    pub(crate) fn cut(&self, token: &str, out: &mut Vec<u32>) {
+        if token.chars().any(char::is_numeric) {
+            return;
+        }
+        let known = |piece: &str| self.strings.lookup(piece);
+        subword::longest_pieces(token, MARK, self.longest, known, out);
+    }
+
+    /// A piece, its mark included.
+    pub(crate) fn name(&self, piece: u32) -> &'m str {
+        self.strings.word(piece)
+    }
+
+    /// Writes the sum of the pieces' rows, brought to length `norm`, over `out`, which is all zeros.
+    /// `false`, and `out` as it was, where the sum has no direction.
+    pub(crate) fn sum(&self, pieces: &[u32], norm: f32, out: &mut [f32]) -> bool {
+        for row in pieces.iter().filter_map(|&piece| self.rows.row(piece)) {
+            vector::add_scaled(out, 1.0, row);
+        }
+        let length = vector::norm(Row::F32(out));
+        if !(length > SHORTEST && length.is_finite()) {
+            out.fill(0.0);
+            return false;
+        }
+        out.iter_mut().for_each(|value| *value *= norm / length);
+        true
+    }
+}
+
+/// Puts pieces into a draft: their strings, marks included, and the tensors `rows` and, for I8,
+/// `scales`.
+pub fn put_pieces<'a>(
+    draft: &mut Draft<'a>,
+    strings: &'a VocabularyTables,
+    rows: Vec<Table<'a>>,
+    source_digest: Option<String>,
+) -> serde_json::Result<()> {
+    let settings = Settings { max_probe: strings.max_probe, source_digest };
+    let mut tables = vec![
+        Table::of("bytes", Dtype::U8, &[strings.bytes.len()], &strings.bytes),
+        Table::of("offsets", Dtype::U64, &[strings.offsets.len()], &strings.offsets),
+        Table::of("index", Dtype::U32, &[strings.index.len(), 2], &strings.index),
+    ];
+    tables.extend(rows);
+    draft.set_section(PIECES_SECTION, serde_json::to_string(&settings)?, tables);
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Pieces of words, read beside the words: vectors in any of the formats, each named by a piece.
+
+use std::path::Path;
+
+use crate::files::progress::Progress;
+use crate::model::format::Limits;
+use crate::model::vocabulary::VocabularyTables;
+use crate::pack::PackError;
+use crate::pack::intake::BadUtf8;
+use crate::pack::intake::Flawed;
+use crate::pack::intake::Intake;
+use crate::pack::intake::Policy;
+use crate::pack::readers::format;
+use crate::pack::readers::format::Source;
+use crate::pack::spool::Spool;
+
+/// Pieces taken in.
+pub(crate) struct Pieces {
+    /// Their strings, marks included.
+    pub(crate) strings: VocabularyTables,
+    /// Their rows.
+    pub(crate) rows: Spool,
+    /// The digest of what they were read from.
+    pub(crate) digest: String,
+}
+
+/// Reads pieces for words of `dims` dimensions. A flawed row is refused: nothing else says that a
+/// piece is missing.
+pub(crate) fn read(source: &Source, dims: usize, directory: &Path) -> Result<Pieces, PackError> {
+    let policy = Policy {
+        duplicates: Flawed::Refuse,
+        non_finite: Flawed::Refuse,
+        utf8: BadUtf8::Strict,
+        lower: false,
+        words: Limits::DEFAULT.words,
+    };
+    let mut reader = format::open(source)?;
+    if reader.dims() != dims {
+        let problem = format!(
+            "--pieces: expected rows of {dims} dimensions, as the words have, got {}",
+            reader.dims()
+        );
+        return Err(PackError::Options(problem));
+    }
+    let bar = Progress::bytes("pieces");
+    let Intake { words, rows, .. } = Intake::read(reader.as_mut(), &policy, directory, &bar)?;
+    if words.is_empty() {
+        return Err(PackError::NoRows { path: source.path.clone() });
+    }
+    let strings = VocabularyTables::build(words.iter());
+    Ok(Pieces { strings, rows, digest: reader.digest()? })
+}

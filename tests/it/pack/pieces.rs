@@ -1,0 +1,174 @@
+//! Words that are not listed get a vector of their pieces: packed, looked up, explained, and refused
+//! where the pieces are broken.
+
+use std::path::Path;
+use std::process::Command;
+
+use cognate::engine::Engine;
+use cognate::engine::Query;
+use cognate::methods::Method;
+use cognate::model::FormatError;
+use cognate::model::Model;
+use cognate::model::ModelError;
+use cognate::model::OpenOptions;
+use cognate::model::Verify;
+use cognate::model::format::Dtype;
+use cognate::model::phrase::Found;
+use cognate::model::writer::Draft;
+use cognate::model::writer::Table;
+
+const WORDS: &str = "quake 3 0 0 1\nlos 0 2 0 1\nhome 0 0 4 1\n";
+const PIECES: &str = "tom 1 0 0 0\n##ato 0 2 0 0\n##e 0 0 0.5 0\nat 5 5 5 5\n##at -1 0 0 0\n";
+
+/// Packs the words with pieces and opens what was written.
+fn packed(folder: &Path, dtype: &str, pieces: &str) -> std::process::Output {
+    std::fs::write(folder.join("words.txt"), WORDS).unwrap();
+    std::fs::write(folder.join("pieces.txt"), pieces).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_cognate"))
+        .current_dir(folder)
+        .args(["pack", "words.txt", "--pieces", "pieces.txt", "--unknown", "fallback"])
+        .args(["--hash-norm", "2", "--dtype", dtype, "-o", "model.safetensors"])
+        .output()
+        .unwrap()
+}
+
+fn open(folder: &Path) -> Model {
+    Model::open(&folder.join("model.safetensors"), &OpenOptions::default()).unwrap()
+}
+
+#[test]
+fn a_word_that_is_not_listed_is_the_sum_of_its_pieces_at_the_length_of_rare_words() {
+    for (dtype, tolerance) in [("f32", 1e-6), ("f16", 1e-3), ("int8", 1e-2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = packed(folder.path(), dtype, PIECES);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let model = open(folder.path());
+        let phrase = model.phrase("Quakes los tomatoe TOM2 xyz tomxato");
+        let found: Vec<Found> = phrase.words().iter().map(|word| word.found).collect();
+        let [stem, listed, pieces, hash] = [Found::Stem, Found::Listed, Found::Pieces, Found::Hash];
+        assert_eq!(found, [stem, listed, pieces, hash, hash, pieces], "{dtype}");
+
+        let [tomatoe, tomxato] = [2, 5].map(|at| &phrase.words()[at]);
+        assert_eq!(phrase.pieces(tomatoe), ["tom", "##ato", "##e"]);
+        // The pieces add up to (1, 2, ½, 0).
+        let length = 5.25_f32.sqrt();
+        let mut row = [0.0; 4];
+        phrase.row(tomatoe).copy_to(&mut row);
+        for (got, expected) in row.iter().zip([1.0, 2.0, 0.5, 0.0]) {
+            assert!((got - 2.0 * expected / length).abs() < tolerance, "{dtype}: {row:?}");
+        }
+        assert_eq!(phrase.pieces(tomxato), ["tom", "##ato"], "the `x` has no piece");
+    }
+}
+
+#[test]
+fn pieces_that_cancel_out_leave_the_hash() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(packed(folder.path(), "f32", PIECES).status.success());
+    let model = open(folder.path());
+    let phrase = model.phrase("tomat");
+    assert_eq!(phrase.words()[0].found, Found::Hash);
+    assert!(phrase.pieces(&phrase.words()[0]).is_empty());
+}
+
+#[test]
+fn explanations_and_inspections_name_the_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(packed(folder.path(), "f32", PIECES).status.success());
+    let path = folder.path().join("model.safetensors");
+    let engine = Engine::open(&path, &OpenOptions::default()).unwrap();
+    let told = engine.explain("tomatoe", "quake", &Query::new(Method::Coverage)).unwrap();
+    assert_eq!(told.one[0].pieces, ["tom", "##ato", "##e"]);
+    assert!(told.other[0].pieces.is_empty());
+    let inspected = Command::new(env!("CARGO_BIN_EXE_cognate"))
+        .args(["inspect", path.to_str().unwrap(), "tomatoe"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(inspected.stdout).unwrap();
+    assert!(text.contains("vector from its pieces tom ##ato ##e"), "{text}");
+}
+
+#[test]
+fn pieces_that_cannot_be_used_are_refused_before_anything_is_written() {
+    for (pieces, expected) in [
+        ("tom 1 0 0\n", "expected rows of 4 dimensions"),
+        ("tom 1 0 0 0\ntom 1 0 0 0\n", "tom"),
+        ("tom 1 0 nan 0\n", "NaN"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = packed(folder.path(), "f32", pieces);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(expected), "{error}");
+        assert!(!folder.path().join("model.safetensors").exists());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("words.txt"), WORDS).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_cognate"))
+        .current_dir(folder.path())
+        .args(["pack", "words.txt", "--pieces", "words.txt", "-o", "model.safetensors"])
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("--unknown fallback") && output.status.code() == Some(2), "{error}");
+}
+
+/// What opening says of the model after a change to its draft.
+fn refusal(change: impl FnOnce(&mut Draft<'_>)) -> FormatError {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(packed(folder.path(), "int8", PIECES).status.success());
+    let model = open(folder.path());
+    let mut draft = Draft::of(&model);
+    change(&mut draft);
+    let path = folder.path().join("broken.safetensors");
+    draft.write(&path).unwrap();
+    for verify in [Verify::Full, Verify::Structure] {
+        let options = OpenOptions { verify, ..OpenOptions::default() };
+        if let Err(ModelError::Format { source, .. }) = Model::open(&path, &options) {
+            return source;
+        }
+    }
+    panic!("the broken model was opened")
+}
+
+fn table<'d, 'a>(draft: &'d mut Draft<'a>, name: &str) -> &'d mut Table<'a> {
+    let name = format!("section.pieces.{name}");
+    draft.tables.iter_mut().find(|table| table.name == name).unwrap()
+}
+
+#[test]
+fn broken_pieces_are_refused_by_name() {
+    let without = |name: &'static str| {
+        move |draft: &mut Draft<'_>| {
+            draft.tables.retain(|table| table.name != format!("section.pieces.{name}"));
+        }
+    };
+    for name in ["bytes", "offsets", "index", "rows", "scales"] {
+        let error = refusal(without(name));
+        assert!(matches!(&error, FormatError::MissingTensor { name: at } if at.ends_with(name)));
+    }
+    let shape = |error: &FormatError| matches!(error, FormatError::Shape { .. });
+    assert!(shape(&refusal(|draft| table(draft, "rows").shape = vec![4, 5])));
+    assert!(shape(&refusal(|draft| table(draft, "rows").dtype = Dtype::U8)));
+    assert!(shape(&refusal(|draft| table(draft, "index").shape = vec![8, 4])));
+    let numbers = |draft: &mut Draft<'_>, name: &str, bytes: Vec<u8>| {
+        table(draft, name).source = cognate::model::writer::Source::Bytes(bytes.into());
+    };
+    let of_pieces =
+        |error: &FormatError| matches!(error, FormatError::Vocabulary { table: "pieces", .. });
+    let offsets: Vec<u8> = [0_u64, 3, 2, 11, 13, 17].iter().flat_map(|n| n.to_le_bytes()).collect();
+    assert!(of_pieces(&refusal(|draft| numbers(draft, "offsets", offsets))));
+    assert!(of_pieces(&refusal(|draft| numbers(draft, "bytes", vec![0xff; 17]))));
+    assert!(of_pieces(&refusal(|draft| numbers(draft, "index", vec![0xff; 16 * 8]))));
+    for settings in ["{}", "{\"max_probe\":65}", "{\"max_probe\":1,\"more\":1}"] {
+        let set = |draft: &mut Draft<'_>| {
+            draft.metadata.insert("section.pieces".to_owned(), settings.to_owned());
+        };
+        assert!(matches!(refusal(set), FormatError::Metadata { .. }), "{settings}");
+    }
+    let norm = |draft: &mut Draft<'_>| {
+        let unknown =
+            draft.metadata["unknown"].replace("\"piece_norm\":2.0", "\"piece_norm\":1e39");
+        draft.metadata.insert("unknown".to_owned(), unknown);
+    };
+    assert!(matches!(refusal(norm), FormatError::Metadata { .. }));
+}
