@@ -30,7 +30,6 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool;
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::PART_NANOS;
 use crate::http::work::unsent::Answer;
 
 /// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
@@ -137,10 +136,9 @@ impl Plan {
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
-    /// Items that take about [`PART_NANOS`].
+    /// How many items make one part of the answer.
     pub fn per_part(&self) -> usize {
-        let each = (self.nanos / self.items.max(1) as u64).max(1);
-        usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
+        pool::items_per_part(self.items, self.nanos)
     }
 }
 

@@ -32,7 +32,14 @@ use crate::http::observe::metrics::Metrics;
 pub const INLINE_NANOS: u64 = 100_000;
 
 /// Estimated nanoseconds of one part of a large answer.
-pub const PART_NANOS: u64 = 1_000_000;
+const PART_NANOS: u64 = 1_000_000;
+
+/// How many of `items` that are estimated at `nanos` nanoseconds in all make one part of a large
+/// answer; at least one.
+pub fn items_per_part(items: usize, nanos: u64) -> usize {
+    let each = (nanos / items.max(1) as u64).max(1);
+    usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
+}
 
 /// A computation's conditions.
 pub struct JobContext {

@@ -11,7 +11,7 @@ use crate::http::error::ApiError;
 use crate::http::request::cost::estimate;
 use crate::http::request::fields::Text;
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::PART_NANOS;
+use crate::http::work::pool::items_per_part;
 
 /// The answers to some lines.
 pub(super) struct Scores {
@@ -35,8 +35,7 @@ impl Stream {
             let multiplications = self.resolved.multiplications(a.as_ref(), b.as_ref());
             estimate(a.as_ref().len() + b.as_ref().len(), multiplications)
         });
-        let each = estimates.sum::<u64>() / lines.len().max(1) as u64;
-        let per_part = usize::try_from(PART_NANOS / each.max(1)).unwrap_or(usize::MAX).max(1);
+        let per_part = items_per_part(lines.len(), estimates.sum());
         let answer = Vec::with_capacity(lines.len() * 24);
         let mut scores = Scores { answer, lines: 0, counts: Counts::default() };
         for (lines, parsed) in lines.chunks(per_part).zip(parsed.chunks(per_part)) {
