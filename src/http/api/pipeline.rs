@@ -214,7 +214,8 @@ fn parse_and_answer<Q: Question>(
 
 fn respond(app: &App, answered: Answered) -> Response {
     let Answered { json, counts, plan, took } = answered;
-    app.metrics.computed(plan.resolved.query.method, counts);
+    app.metrics.computed(plan.resolved.query.method);
+    app.metrics.read(counts);
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();
     *headers = HeaderMap::with_capacity(HEADERS);
