@@ -27,7 +27,7 @@ use crate::model::OpenOptions;
 use crate::model::disk;
 use crate::model::target::clash;
 use crate::stats::bootstrap::Bootstrap;
-use crate::stats::threshold::Aim;
+use crate::stats::threshold::Criterion;
 
 /// Largest rank at which precision is taken; no query has as many candidates.
 const MOST_RANK: u64 = 1_000_000;
@@ -144,18 +144,18 @@ pub(super) struct CalibrateArgs {
     measure: Vec<Measure>,
     /// Goal of the threshold: f1, accuracy, or precision=SHARE for the highest recall at it
     #[arg(long, default_value = "f1", value_parser = aim)]
-    aim: Aim,
+    aim: Criterion,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-fn aim(text: &str) -> Result<Aim, String> {
+fn aim(text: &str) -> Result<Criterion, String> {
     let share = text.strip_prefix("precision=").map(str::parse::<f64>);
     match (text, share) {
-        ("f1", _) => Ok(Aim::F1),
-        ("accuracy", _) => Ok(Aim::Accuracy),
-        (_, Some(Ok(share))) if share > 0.0 && share <= 1.0 => Ok(Aim::Precision(share)),
+        ("f1", _) => Ok(Criterion::F1),
+        ("accuracy", _) => Ok(Criterion::Accuracy),
+        (_, Some(Ok(share))) if share > 0.0 && share <= 1.0 => Ok(Criterion::Precision(share)),
         _ => Err("expected f1, accuracy, or precision= and a number above 0, at most 1".to_owned()),
     }
 }

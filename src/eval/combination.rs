@@ -10,7 +10,7 @@ use crate::engine::Measure;
 use crate::eval::EvalError;
 use crate::eval::RankingOptions;
 use crate::eval::ascent;
-use crate::eval::ascent::Lesson;
+use crate::eval::ascent::TrainingQuery;
 use crate::eval::contenders::Contender;
 use crate::eval::contenders::Field;
 use crate::eval::contenders::Scores;
@@ -109,7 +109,7 @@ impl CombineOptions {
             let before = lessons.len();
             for (at, topic) in set.topics.iter().enumerate() {
                 let of_topic: Vec<&Scored> = scored.iter().filter_map(|of| of.get(at)).collect();
-                lessons.extend(Lesson::new(topic, &of_topic, &judged));
+                lessons.extend(TrainingQuery::new(topic, &of_topic, &judged));
             }
             if lessons.len() == before {
                 let problem = judged.none_counts().to_owned();

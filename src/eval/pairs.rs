@@ -29,7 +29,7 @@ use crate::stats::classification::average_precision;
 use crate::stats::classification::roc_auc;
 use crate::stats::divergence::jensen_shannon;
 use crate::stats::significance::sign_test;
-use crate::stats::threshold::Aim;
+use crate::stats::threshold::Criterion;
 use crate::stats::threshold::best_threshold;
 
 /// What `cognate eval pairs` measures.
@@ -176,7 +176,7 @@ fn find(set: &PairSet, scored: &[Scored], on: Option<&[usize]>) -> Result<Vec<f6
     let labels: Vec<bool> = on.iter().map(|&pair| set.labels[pair]).collect();
     let best = |scored: &Scored| {
         let scores: Vec<f64> = on.iter().map(|&pair| scored.scores[pair]).collect();
-        best_threshold(&labels, &scores, Aim::Accuracy)
+        best_threshold(&labels, &scores, Criterion::Accuracy)
     };
     scored.iter().map(|scored| best(scored).ok_or_else(|| no_value(&set.name))).collect()
 }

@@ -31,7 +31,7 @@ pub use counts::Counts;
 pub use error::FormatError;
 pub use error::ModelError;
 pub use mapped::Storage;
-pub use origin::Look;
+pub use origin::FileState;
 pub use phrase::Phrase;
 pub use section::Section;
 pub use unknown::Unknown;
@@ -301,8 +301,8 @@ impl Model {
     }
 
     /// Looks at the mapped file again. Reads all of it if it was touched since the last look.
-    pub fn look_again(&self) -> Look {
-        let Some(file) = self.mapping.file_under_map() else { return Look::Same };
+    pub fn look_again(&self) -> FileState {
+        let Some(file) = self.mapping.file_under_map() else { return FileState::Same };
         file.look_again(|bytes| check::same_bytes(bytes, &self.header, self.between))
     }
 

@@ -3,7 +3,7 @@
 //! section 14.3).
 //!
 //! It knows resampled statistics and not what they measure. The correlations of STS evaluation have
-//! a faster road to the same formula in `resampled_pearson`, reached through
+//! a faster way to the same formula in `resampled_pearson`, reached through
 //! [`Bootstrap::of_pearson`].
 
 use super::distribution::quantile_of_sorted;
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_general_road_and_the_fast_one_draw_the_same_interval() {
+    fn the_general_way_and_the_fast_one_draw_the_same_interval() {
         let golden = golden::topic("bootstrap");
         let (gold, scores) = (golden::numbers(&golden["gold"]), golden::numbers(&golden["second"]));
         let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };

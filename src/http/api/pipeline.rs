@@ -159,7 +159,7 @@ pub async fn answer<Q: Question + 'static>(
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
-    // work that a full house must not take on.
+    // work that an overloaded server must not take on.
     let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
     let body = body::read(request, &app.settings, |bytes| {
         app.admission.top_up(&mut permit, (bytes / BYTES_PER_ITEM).min(most))

@@ -278,7 +278,10 @@ fn describe(recorder: &PrometheusRecorder) {
         ("cognate_texts_total", "Texts read."),
         ("cognate_tokens_total", "Tokens read."),
         ("cognate_unknown_tokens_total", "Tokens that no word was found for."),
-        ("cognate_method_requests_total", "Answers computed, by method; of a stream, chunks of lines."),
+        (
+            "cognate_method_requests_total",
+            "Answers computed, by method; of a stream, chunks of lines.",
+        ),
         ("cognate_panics_total", "Requests that failed by a defect."),
         ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
         ("cognate_reloads_total", "Reloads of the models that worked."),

@@ -15,7 +15,7 @@ use crate::model::Verify;
 /// `key: type = default, rule;`.
 macro_rules! settings {
     ($($(#[doc = $help:literal])+ $key:ident: $kind:ty = $default:expr, $rule:expr;)+) => {
-        /// What `cognate serve` can be told.
+        /// The settings of `cognate serve`.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Settings {
             $($(#[doc = $help])+ pub $key: $kind,)+

@@ -303,7 +303,7 @@ fn skip_dictionary_head(scan: &mut Scan, budget: Budget) -> Result<Entries, Read
 const QUANTISED: &str = "a quantised or pruned fastText model (.ftz): pack the full .bin model that it was made from, \
      or its vectors as text";
 
-/// Walks over the dictionary once, so that a fault in it is told before hours of packing.
+/// Walks over the dictionary once, so that a fault in it is reported before hours of packing.
 fn check_dictionary(scan: &mut Scan, entries: Entries, budget: Budget) -> Result<(), ReadError> {
     let mut word = Vec::new();
     for index in 0..entries.words + entries.labels {

@@ -69,17 +69,17 @@ formats! {
 pub struct Info {
     /// The name on the command line.
     pub name: &'static str,
-    /// How its files are told from those of other formats.
+    /// How its files are recognised.
     pub mark: Mark,
 }
 
-/// How files of a format are told from others.
+/// How files of a format are recognised.
 #[derive(Debug)]
 pub enum Mark {
     /// By their first [`FIRST_BYTES`] bytes, or fewer where the file ends, and its size, which is
     /// not known of a compressed file.
     Bytes(fn(&[u8], Option<u64>) -> bool),
-    /// By their first lines, asked only where no format is told by its bytes.
+    /// By their first lines, asked only where no format is recognised by its bytes.
     Lines(fn(&Lines) -> bool),
     /// They are folders.
     Folder,

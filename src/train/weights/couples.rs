@@ -9,7 +9,7 @@ use crate::files::pairs::Pairs;
 use crate::files::rows::Rows;
 use crate::model::Model;
 use crate::model::Phrase;
-use crate::model::provenance::TrainedOn;
+use crate::model::provenance::TrainingFile;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
 use crate::train::source::trained_on;
@@ -40,7 +40,7 @@ pub(super) struct Parted {
     /// How many had a text without a known word.
     pub(super) left_out: usize,
     /// The files trained on, and those judged by where they are others.
-    pub(super) files: [Vec<TrainedOn>; 2],
+    pub(super) files: [Vec<TrainingFile>; 2],
 }
 
 impl Parted {
@@ -106,7 +106,7 @@ impl Parted {
 struct Couples {
     usable: Vec<Couple>,
     left_out: usize,
-    files: Vec<TrainedOn>,
+    files: Vec<TrainingFile>,
 }
 
 impl Couples {

@@ -277,7 +277,7 @@ async fn a_second_order_ends_it_at_once() {
     process.signal("TERM");
     assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 1);
     assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
-    assert!(process.log().contains("told twice to stop; 1 "), "{}", process.log());
+    assert!(process.log().contains("a second signal to stop; 1 "), "{}", process.log());
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn stopping(line: u64) -> (u64, Code, &'static str) {
     (line, Code::Draining, detail)
 }
 
-/// Waits until the caller's quota has room for so many lines, each of which counts as a request.
+/// Waits until the caller's quota has room for `lines` lines, each of which counts as a request.
 async fn pay(bucket: &Bucket, lines: usize, answers: &mpsc::Sender<Bytes>) -> Result<(), End> {
     let lines = u32::try_from(lines).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     while let Err(wait) = bucket.take(lines) {
