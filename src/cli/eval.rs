@@ -19,7 +19,9 @@ use crate::eval::CalibrateOptions;
 use crate::eval::Choice;
 use crate::eval::CombineOptions;
 use crate::eval::EvalError;
+use crate::eval::Figures;
 use crate::eval::PairsOptions;
+use crate::eval::Presented;
 use crate::eval::RankingOptions;
 use crate::eval::Report;
 use crate::eval::StsOptions;
@@ -188,7 +190,7 @@ impl Shared {
     }
 
     /// Files first, so that what is printed says that all went well.
-    fn publish(&self, report: &Report) -> Result<(), Failure> {
+    fn publish<F: Figures + Presented>(&self, report: &Report<F>) -> Result<(), Failure> {
         if let Some(path) = &self.html {
             write(path, &eval::html(report))?;
         }

@@ -54,6 +54,10 @@ pub struct PairsFigures {
     pub files: Vec<PairFile>,
 }
 
+impl Figures for PairsFigures {
+    const TASK: &'static str = "pairs";
+}
+
 /// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairFile {
@@ -128,7 +132,10 @@ struct Split {
 }
 
 /// Measures methods against labels.
-pub fn eval_pairs(engine: &Engine, options: &PairsOptions) -> Result<Report, EvalError> {
+pub fn eval_pairs(
+    engine: &Engine,
+    options: &PairsOptions,
+) -> Result<Report<PairsFigures>, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let sources = datasets::sources(&options.files)?;
     let mut sets = sources.iter().map(pairs::read).collect::<Result<Vec<_>, _>>()?;
@@ -165,7 +172,7 @@ pub fn eval_pairs(engine: &Engine, options: &PairsOptions) -> Result<Report, Eva
         let found_on = threshold_pairs.unwrap_or(split.found_on.len());
         done.push(file(set, scored, &field, &split, &thresholds, found_on)?);
     }
-    let figures = Figures::Pairs(PairsFigures { threshold_from, files: done });
+    let figures = PairsFigures { threshold_from, files: done };
     Ok(Report::new(engine, &field, figures, (options.seed, 0)))
 }
 

@@ -19,10 +19,10 @@ pub use layers::Origin;
 pub use layers::Problem;
 pub use layers::SettingsFile;
 pub use list::LIST;
+pub use list::Setting;
 pub use list::Settings;
 pub use rule::RawValue;
 pub use rule::Rule;
-pub use rule::Setting;
 pub use rule::ValueShape;
 pub use value::NamedModel;
 

@@ -1,6 +1,4 @@
-//! What is known of one setting beside its value: key, help, the form it is written in, its range.
-
-use crate::http::settings::Settings;
+//! The form that a value of a setting is written in, and its range.
 
 /// A value as it is written, in a file, a variable or a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,40 +95,6 @@ pub(super) fn size(bytes: u64) -> String {
     match units.into_iter().find(fits) {
         Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
         None => bytes.to_string(),
-    }
-}
-
-/// One setting.
-pub struct Setting {
-    /// Its key in the file; flag and variable are made from it.
-    pub key: &'static str,
-    /// What it is and what it prevents.
-    pub help: &'static str,
-    /// The form of its value.
-    pub rule: Rule,
-    pub(super) write: fn(&mut Settings, &RawValue, &Rule) -> Result<(), String>,
-    pub(super) read: fn(&Settings, &Rule) -> RawValue,
-}
-
-impl Setting {
-    /// Gives it a value, or says what is wrong with that.
-    pub fn write(&self, settings: &mut Settings, written: &RawValue) -> Result<(), String> {
-        (self.write)(settings, written, &self.rule)
-    }
-
-    /// Its value as it would be written.
-    pub fn read(&self, settings: &Settings) -> RawValue {
-        (self.read)(settings, &self.rule)
-    }
-
-    /// The flag, without its dashes.
-    pub fn flag(&self) -> String {
-        self.key.replace('_', "-")
-    }
-
-    /// The variable of the environment.
-    pub fn variable(&self) -> String {
-        format!("{VARIABLES}{}", self.key.to_uppercase())
     }
 }
 

@@ -24,9 +24,9 @@ use super::Place;
 use super::ReadError;
 use super::Subword;
 use super::VectorReader;
-use super::format;
 use super::positioned::Scan;
 use super::positioned::Source;
+use super::source;
 use crate::model::subword::NGrams;
 
 const MAGIC: i32 = 793_712_314;
@@ -46,7 +46,7 @@ pub const INFO: Info = Info {
 };
 
 /// Opens a model.
-pub(super) fn open(source: &format::Source) -> Opened {
+pub(super) fn open(source: &source::Source) -> Opened {
     Ok(Box::new(FastTextReader::open(&source.path, source.budget)?))
 }
 

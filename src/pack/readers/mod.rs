@@ -41,7 +41,11 @@ pub mod model2vec;
 pub mod npy;
 pub mod positioned;
 pub mod safetensors;
+mod source;
+pub mod text;
 mod text_rows;
+mod text_with_header;
+mod text_without_header;
 pub mod word2vec_bin;
 pub mod word2vec_text;
 
@@ -51,7 +55,7 @@ pub use crate::files::input;
 pub use crate::model::unlisted::SubwordRule as Subword;
 
 use crate::model::format::Limits;
-use crate::pack::readers::format::Source;
+use crate::pack::readers::source::Source;
 
 formats! {
     Word2VecText => word2vec_text,

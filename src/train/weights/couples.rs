@@ -13,13 +13,13 @@ use crate::model::provenance::TrainingFile;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
 use crate::train::source::trained_on;
+use crate::train::weights::FOLDS;
+use crate::train::weights::HALF;
 use crate::train::weights::HELD_OUT;
 use crate::train::weights::Kappa;
 use crate::train::weights::ORDER_OF_COUPLES;
 use crate::train::weights::WeightsOptions;
-use crate::train::weights::descent::HALF;
 use crate::train::weights::loss::Loss;
-use crate::train::weights::search::FOLDS;
 
 /// Two texts and whether they belong together.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The summary of an explanation, in a sentence or two.
 
 use crate::engine::Explanation;
-use crate::http::api::explain::response::WordAttention;
+use crate::http::api::explain::attention::WordAttention;
 
 /// Words of a query that the summary names.
 const MOST_NAMED: usize = 3;
