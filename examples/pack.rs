@@ -1,7 +1,7 @@
 //! Word vectors of your own become a model file: `cargo run --example pack`.
 
 use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, Flawed, Policy};
+use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
 use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         output: output.clone(),
         dtype: cognate::model::format::Dtype::F32,
         policy: Policy {
-            duplicates: Flawed::Refuse,
-            non_finite: Flawed::Refuse,
+            duplicates: FlawedRows::Refuse,
+            non_finite: FlawedRows::Refuse,
             utf8: BadUtf8::Strict,
             lower: false,
             words: u64::MAX,

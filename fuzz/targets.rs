@@ -19,6 +19,7 @@ use cognate::model::Phrase;
 use cognate::model::Verify;
 use cognate::model::phrase::Found;
 use cognate::pack::counts::Documents;
+use cognate::pack::readers;
 use cognate::pack::readers::Budget;
 use cognate::pack::readers::ReadError;
 use cognate::pack::readers::Subword;
@@ -26,15 +27,15 @@ use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::fasttext_bin::FastTextReader;
 use cognate::pack::readers::finalfusion::FinalfusionReader;
 use cognate::pack::readers::format;
-use cognate::pack::readers::glove_text::GloveTextReader;
 use cognate::pack::readers::input::Input;
 use cognate::pack::readers::matrix::MatrixReader;
 use cognate::pack::readers::matrix::Shape;
 use cognate::pack::readers::npy;
 use cognate::pack::readers::positioned::Source;
 use cognate::pack::readers::safetensors;
+use cognate::pack::readers::text::GloveTextReader;
+use cognate::pack::readers::text::Word2VecTextReader;
 use cognate::pack::readers::word2vec_bin::Word2VecBinReader;
-use cognate::pack::readers::word2vec_text::Word2VecTextReader;
 use cognate::text;
 use cognate::text::Kind;
 use cognate::text::Normalisation;
@@ -92,7 +93,7 @@ pub fn tokenizer(bytes: &[u8]) {
 /// word2vec text, also as it is opened when nobody knows whether it has a header.
 pub fn import_w2v_text(bytes: &[u8]) {
     read_through(input(bytes).and_then(|input| Word2VecTextReader::new(input, BUDGET)));
-    if let Ok(mut reader) = input(bytes).and_then(|input| format::text(input, BUDGET)) {
+    if let Ok(mut reader) = input(bytes).and_then(|input| readers::text::open(input, BUDGET)) {
         check_reader(reader.as_mut());
     }
 }

@@ -2,9 +2,9 @@
 //! microseconds on a CPU, from word vectors and idf tables that it memory-maps.
 //!
 //! This crate is the service's library; the binary `cognate` is a thin command line over it.
-//! The house, bottom first; a room may use only rooms above it in this table:
+//! The modules, lowest layer first; each may use only modules above it in this table:
 //!
-//! | room | what it knows |
+//! | module | what it knows |
 //! |---|---|
 //! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
 //! | [`random`] | seeded generators whose draws never change |
@@ -19,9 +19,9 @@
 //! | [`fit`] | a model file gets what methods fit to it |
 //! | [`train`] | what methods learn from texts, and how a run goes on after a crash |
 //! | [`inspect`] | what is inside a model file |
-//! | [`pairs`] | labelled couples of texts, made from text that nobody labelled |
+//! | [`pairs`] | labelled pairs of texts, made from unlabelled text |
 //! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
-//! | [`http`] | the service: routes, limits, admission, reload; the only room with tokio, axum, tower |
+//! | [`http`] | the service: routes, limits, admission, reload; the only module with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand |
 //!
 //! `pack`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not use one

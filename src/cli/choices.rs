@@ -8,7 +8,7 @@ use crate::engine::Measure;
 use crate::eval::View;
 use crate::pack::counts::Documents;
 use crate::pack::intake::BadUtf8;
-use crate::pack::intake::Flawed;
+use crate::pack::intake::FlawedRows;
 use crate::pack::transform::Cut;
 #[cfg(feature = "train-ranker")]
 use crate::train::ranker::Encoder;
@@ -57,7 +57,7 @@ choices! {
         Qatt = "qatt": "And the post through kernels made for each word of the query",
         Patt = "patt": "And the post with each word weighted by its cosine to each word of the query",
     }
-    Flawed {
+    FlawedRows {
         Refuse = "refuse": "Stop, naming the row",
         Drop = "drop": "Leave the row out and count it",
     }

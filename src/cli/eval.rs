@@ -19,7 +19,9 @@ use crate::eval::CalibrateOptions;
 use crate::eval::Choice;
 use crate::eval::CombineOptions;
 use crate::eval::EvalError;
+use crate::eval::Figures;
 use crate::eval::PairsOptions;
+use crate::eval::Presented;
 use crate::eval::RankingOptions;
 use crate::eval::Report;
 use crate::eval::StsOptions;
@@ -28,7 +30,7 @@ use crate::model::OpenOptions;
 use crate::model::disk;
 use crate::model::target::clash;
 use crate::stats::bootstrap::Bootstrap;
-use crate::stats::threshold::Aim;
+use crate::stats::threshold::Criterion;
 
 /// Largest rank at which precision is taken; no query has as many candidates.
 const MOST_RANK: u64 = 1_000_000;
@@ -148,18 +150,18 @@ pub(super) struct CalibrateArgs {
     measure: Vec<Measure>,
     /// Goal of the threshold: f1, accuracy, or precision=SHARE for the highest recall at it
     #[arg(long, default_value = "f1", value_parser = aim)]
-    aim: Aim,
+    aim: Criterion,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-fn aim(text: &str) -> Result<Aim, String> {
+fn aim(text: &str) -> Result<Criterion, String> {
     let share = text.strip_prefix("precision=").map(str::parse::<f64>);
     match (text, share) {
-        ("f1", _) => Ok(Aim::F1),
-        ("accuracy", _) => Ok(Aim::Accuracy),
-        (_, Some(Ok(share))) if share > 0.0 && share <= 1.0 => Ok(Aim::Precision(share)),
+        ("f1", _) => Ok(Criterion::F1),
+        ("accuracy", _) => Ok(Criterion::Accuracy),
+        (_, Some(Ok(share))) if share > 0.0 && share <= 1.0 => Ok(Criterion::Precision(share)),
         _ => Err("expected f1, accuracy, or precision= and a number above 0, at most 1".to_owned()),
     }
 }
@@ -192,7 +194,7 @@ impl Shared {
     }
 
     /// Files first, so that what is printed says that all went well.
-    fn publish(&self, report: &Report) -> Result<(), Failure> {
+    fn publish<F: Figures + Presented>(&self, report: &Report<F>) -> Result<(), Failure> {
         if let Some(path) = &self.html {
             write(path, &eval::html(report))?;
         }

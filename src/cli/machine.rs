@@ -15,10 +15,10 @@ use crate::http::Models;
 use crate::http::NamedModel;
 use crate::http::Settings;
 use crate::http::auth::keys::Keys;
+use crate::http::settings::Environment;
 use crate::http::settings::FILE_VARIABLE;
 use crate::http::settings::Layers;
 use crate::http::settings::SettingsFile;
-use crate::http::settings::Surroundings;
 
 /// The settings file that is read if it is there.
 const SETTINGS_FILE: &str = "cognate.toml";
@@ -58,7 +58,7 @@ pub(super) struct Machine {
     pub(super) thorough: bool,
 }
 
-impl Surroundings for Machine {
+impl Environment for Machine {
     /// As many as the process may give itself: it does so here.
     fn open_files(&self) -> u64 {
         let Rlimit { maximum, .. } = rustix::process::getrlimit(Resource::Nofile);

@@ -28,7 +28,7 @@ use clap::builder::RangedU64ValueParser;
 
 use crate::model::sigbus;
 
-/// How alike very short texts are, in microseconds on a CPU.
+/// Score how similar very short texts are, in microseconds on a CPU.
 #[derive(Debug, Parser)]
 #[command(name = "cognate", version, max_term_width = 100)]
 struct Cli {

@@ -20,7 +20,7 @@ use crate::pack::PackOptions;
 use crate::pack::UnknownChoice;
 use crate::pack::counts::Documents;
 use crate::pack::intake::BadUtf8;
-use crate::pack::intake::Flawed;
+use crate::pack::intake::FlawedRows;
 use crate::pack::intake::Policy;
 use crate::pack::readers::Budget;
 use crate::pack::readers::Format;
@@ -36,7 +36,7 @@ pub(super) struct PackArgs {
     /// Model file to write
     #[arg(short, long)]
     output: PathBuf,
-    /// Format of the input [default: told by its name and first bytes]
+    /// Format of the input [default: detected from its name and first bytes]
     #[arg(long, value_parser = format_names())]
     format: Option<Format>,
     /// Words of .npy and safetensors input, one a line
@@ -95,11 +95,11 @@ pub(super) struct PackArgs {
     #[arg(long, value_enum, default_value_t = Documents::Line)]
     documents: Documents,
     /// Duplicate words: keep the first, or stop
-    #[arg(long, value_enum, default_value_t = Flawed::Drop)]
-    duplicates: Flawed,
+    #[arg(long, value_enum, default_value_t = FlawedRows::Drop)]
+    duplicates: FlawedRows,
     /// Rows with NaN or infinity, or too long to calculate with: drop, or stop
-    #[arg(long, value_enum, default_value_t = Flawed::Refuse)]
-    non_finite: Flawed,
+    #[arg(long, value_enum, default_value_t = FlawedRows::Refuse)]
+    non_finite: FlawedRows,
     /// Words that are not UTF-8
     #[arg(long, value_enum, default_value_t = BadUtf8::Skip)]
     utf8: BadUtf8,
@@ -123,11 +123,11 @@ enum RowType {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum UnknownKind {
-    /// Left out
+    /// Leave the word out
     Skip,
-    /// By the rule the format brings along
+    /// Made from parts of the word, by the rule of the format
     Subword,
-    /// Stem, parts, pieces where given, then a vector made from the word's hash
+    /// Stem, parts, pieces where given, then a vector made from the hash of the word
     Fallback,
 }
 

@@ -34,7 +34,7 @@ pub(super) enum PairsCommand {
     /// any time. Either text has 5 words besides hashtags, names, addresses and a leading RT, and
     /// word Jaccard is below 0.5. #breaking, #update, #news, tweets without a hashtag and repeated
     /// texts are dropped; hashtags that both texts have are removed from both. All tweets that can
-    /// be used are held in memory, with their couples about 500 bytes each.
+    /// be used are held in memory, with their pairs about 500 bytes each.
     Tweets(TweetArgs),
 }
 
@@ -69,8 +69,8 @@ pub(super) struct TextArgs {
     /// Words of a chunk: a number, or the range that each chunk's is drawn from
     #[arg(long, value_name = "WORDS", default_value = "10-30")]
     length: Lengths,
-    /// Words between the starts of two related couples in a paragraph. Less than a couple's words
-    /// makes couples overlap, so that a text's words stand in several [default: none overlap]
+    /// Words between the starts of two related pairs in a paragraph. Less than a pair's words
+    /// makes pairs overlap, so that a text's words stand in several [default: none overlap]
     #[arg(long, value_name = "WORDS", value_parser = clap::value_parser!(u32).range(1..))]
     stride: Option<u32>,
 }
@@ -105,7 +105,7 @@ pub(super) struct TweetArgs {
     per_tweet: u32,
 }
 
-/// As many couples of either label make an even number.
+/// As many pairs of either label make an even number.
 fn even(text: &str) -> Result<u64, String> {
     let count = text.parse().ok().filter(|&rows: &u64| rows >= 2 && rows.is_multiple_of(2));
     count.ok_or_else(|| "expected an even number above 0: half of the rows are related".to_owned())

@@ -20,9 +20,9 @@ use crate::http;
 use crate::http::Settings;
 use crate::http::settings::LIST;
 use crate::http::settings::Loaded;
+use crate::http::settings::RawValue;
 use crate::http::settings::Setting;
-use crate::http::settings::Shape;
-use crate::http::settings::Written;
+use crate::http::settings::ValueShape;
 
 /// Where clap puts the first thing that it does not know, and all that follows.
 const REST: &str = "rest";
@@ -86,24 +86,26 @@ impl Args for ServeArgs {
 /// The flag of a setting.
 fn flag(setting: &'static Setting) -> Arg {
     let shown = match setting.read(&Settings::default()) {
-        Written::One(text) => text,
-        Written::Many(texts) if texts.is_empty() => "none".to_owned(),
-        Written::Many(texts) => texts.join(","),
+        RawValue::One(text) => text,
+        RawValue::Many(texts) if texts.is_empty() => "none".to_owned(),
+        RawValue::Many(texts) => texts.join(","),
     };
     let range = setting.rule.range().map(|range| format!("; {range}")).unwrap_or_default();
     let sentence = setting.help.trim().trim_end_matches('.');
     let help = format!("{sentence} [default: {shown}{range}; env {}]", setting.variable());
     let name = match setting.rule.shape {
-        Shape::Count(..) => "NUMBER",
-        Shape::Bytes(..) => "SIZE",
-        Shape::Choice(_) => "WORD",
-        Shape::Switch => "BOOL",
-        Shape::Text(form) | Shape::List(form) => form,
+        ValueShape::Count(..) => "NUMBER",
+        ValueShape::Bytes(..) => "SIZE",
+        ValueShape::Choice(_) => "WORD",
+        ValueShape::Switch => "BOOL",
+        ValueShape::Text(form) | ValueShape::List(form) => form,
     };
     let arg = Arg::new(setting.key).long(setting.flag()).value_name(name).help(help);
     let arg = arg.action(ArgAction::Append).num_args(1).allow_negative_numbers(true);
     match setting.rule.shape {
-        Shape::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        ValueShape::Switch => {
+            arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+        }
         _ => arg,
     }
 }
@@ -131,7 +133,7 @@ impl FromArgMatches for ServeArgs {
             let what = format!("`{}` is no flag\n", unknown.escape_debug());
             return Err(clap::Error::raw(ErrorKind::UnknownArgument, what));
         }
-        // Noted, to be told with all other problems; what follows may be known again.
+        // Noted, to be reported with all other problems; what follows may be known again.
         let (name, value) = match unknown.split_once('=') {
             Some((name, _)) => (name, true),
             None => (unknown.as_str(), false),

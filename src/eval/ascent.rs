@@ -25,7 +25,7 @@ const HALVINGS: usize = 3;
 const ROUNDS: usize = 50;
 
 /// The scores of one query's candidates by the contenders that are combined, standardised.
-pub(super) struct Lesson {
+pub(super) struct TrainingQuery {
     /// By contender, then by candidate. Candidates stand as trec_eval breaks ties.
     columns: Vec<Vec<f64>>,
     /// Whether any contender scores the candidate.
@@ -35,7 +35,7 @@ pub(super) struct Lesson {
     total: usize,
 }
 
-impl Lesson {
+impl TrainingQuery {
     /// Nothing if the topic does not count.
     pub(super) fn new(topic: &Topic, scored: &[&Scored], judged: &Judged) -> Option<Self> {
         let grades = judged.grades(topic)?;
@@ -133,7 +133,7 @@ pub(super) fn combined(scored: &[&Scored], weights: &[f64]) -> Scored {
 }
 
 /// The weights of the highest mean average precision that was found, and that height.
-pub(super) fn ascend(lessons: &[Lesson], width: usize, seed: u64) -> (Vec<f64>, f64) {
+pub(super) fn ascend(lessons: &[TrainingQuery], width: usize, seed: u64) -> (Vec<f64>, f64) {
     let starts: Vec<u64> = (0..=DRAWN).collect();
     let found = parallel::map("combining", &starts, |&number| {
         let mut random = Random::seeded(seed.wrapping_add(number));
@@ -154,7 +154,7 @@ fn drawn(width: usize, random: &mut Random) -> Vec<f64> {
 
 /// One way up.
 struct Ascent<'l> {
-    lessons: &'l [Lesson],
+    lessons: &'l [TrainingQuery],
     weights: Vec<f64>,
     height: f64,
     /// Sums of all contenders but one, by lesson.
@@ -164,7 +164,7 @@ struct Ascent<'l> {
 }
 
 impl<'l> Ascent<'l> {
-    fn new(lessons: &'l [Lesson], start: &[f64]) -> Self {
+    fn new(lessons: &'l [TrainingQuery], start: &[f64]) -> Self {
         let sum: f64 = start.iter().sum();
         let weights = start.iter().map(|weight| weight / sum).collect();
         let (scores, found) = (Vec::new(), Vec::new());
@@ -293,7 +293,7 @@ mod tests {
                 scored(&list.iter().map(|row| of(row.2)).collect::<Vec<_>>()),
             ];
             let (topic, both) = (topic(&grades), [&columns[0], &columns[1]]);
-            let Some(lesson) = Lesson::new(&topic, &both, &labels()) else { return Ok(()) };
+            let Some(lesson) = TrainingQuery::new(&topic, &both, &labels()) else { return Ok(()) };
             let weights = [f64::from(share) / 4.0, 1.0 - f64::from(share) / 4.0];
             let together = combined(&both, &weights);
             prop_assert!(together.scores.iter().all(|score| !score.is_nan()));
@@ -319,7 +319,7 @@ mod tests {
             };
             let columns = [scored(&tell(noise())), scored(&noise()), scored(&tell(noise()))];
             let columns: Vec<&Scored> = columns.iter().collect();
-            lessons.extend(Lesson::new(&topic(&grades), &columns, &labels()));
+            lessons.extend(TrainingQuery::new(&topic(&grades), &columns, &labels()));
         }
         let (weights, map) = ascend(&lessons, 3, 1);
         assert!(weights[1] < 0.1 && weights[0] > 0.3 && weights[2] > 0.3, "{weights:?}");

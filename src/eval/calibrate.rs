@@ -25,7 +25,7 @@ use crate::stats::classification::Confusion;
 use crate::stats::distribution::equal_edges;
 use crate::stats::distribution::histogram;
 use crate::stats::distribution::percentiles;
-use crate::stats::threshold::Aim;
+use crate::stats::threshold::Criterion;
 use crate::stats::threshold::best_threshold;
 
 /// What `cognate eval calibrate` does.
@@ -38,7 +38,7 @@ pub struct CalibrateOptions {
     /// Measures of the vector methods; without any, each method's own.
     pub measures: Vec<Measure>,
     /// What thresholds are chosen for.
-    pub aim: Aim,
+    pub aim: Criterion,
     /// The model file to write; may be the one that is read.
     pub output: PathBuf,
 }
@@ -96,7 +96,7 @@ impl std::fmt::Display for Calibrated {
 
 /// Finds thresholds and writes them into a model file, beside those it has for other methods.
 pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrated, EvalError> {
-    if let Aim::Precision(wanted) = options.aim
+    if let Criterion::Precision(wanted) = options.aim
         && !(wanted > 0.0 && wanted <= 1.0)
     {
         let problem = format!("--aim: expected a precision above 0, at most 1, got {wanted}");
@@ -150,7 +150,7 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
 }
 
 /// What a method's scores say of labelled pairs; nothing if they do not reach the wanted precision.
-fn of(labels: &[bool], scored: &Scored, aim: Aim) -> Option<Calibration> {
+fn of(labels: &[bool], scored: &Scored, aim: Criterion) -> Option<Calibration> {
     let scores = &scored.scores;
     let threshold = best_threshold(labels, scores, aim)?;
     let at = Confusion::at(threshold, labels, scores)?;
@@ -168,9 +168,9 @@ fn of(labels: &[bool], scored: &Scored, aim: Aim) -> Option<Calibration> {
         threshold: Threshold {
             threshold,
             aim: match aim {
-                Aim::F1 => "f1".to_owned(),
-                Aim::Accuracy => "accuracy".to_owned(),
-                Aim::Precision(wanted) => format!("precision={wanted}"),
+                Criterion::F1 => "f1".to_owned(),
+                Criterion::Accuracy => "accuracy".to_owned(),
+                Criterion::Precision(wanted) => format!("precision={wanted}"),
             },
             precision: at.precision(),
             recall: at.recall(),

@@ -8,9 +8,8 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::engine::Measure;
 use crate::eval::EvalError;
-use crate::eval::RankingOptions;
 use crate::eval::ascent;
-use crate::eval::ascent::Lesson;
+use crate::eval::ascent::TrainingQuery;
 use crate::eval::contenders::Contender;
 use crate::eval::contenders::Field;
 use crate::eval::contenders::Scores;
@@ -87,18 +86,20 @@ impl CombineOptions {
         Ok(places)
     }
 
-    /// Learns how to weight the contenders at these places, on files that are not measured.
+    /// Learns how to weight the contenders at these places, on files that are not measured; `seed`
+    /// fixes the search.
     pub(super) fn learn(
         &self,
         engine: &Engine,
         field: &Field,
         places: &[usize],
         measured: &[Source],
-        options: &RankingOptions,
+        columns: &[String],
+        seed: u64,
     ) -> Result<Combination, EvalError> {
         let sources = datasets::sources(&self.files)?;
         apart(&sources, measured)?;
-        let read = |source| ranking::read(source, &options.columns);
+        let read = |source| ranking::read(source, columns);
         let sets = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let judged = Judged::read(&self.qrels)?;
         let chosen = places.iter().filter_map(|&place| field.contenders.get(place));
@@ -109,14 +110,14 @@ impl CombineOptions {
             let before = lessons.len();
             for (at, topic) in set.topics.iter().enumerate() {
                 let of_topic: Vec<&Scored> = scored.iter().filter_map(|of| of.get(at)).collect();
-                lessons.extend(Lesson::new(topic, &of_topic, &judged));
+                lessons.extend(TrainingQuery::new(topic, &of_topic, &judged));
             }
             if lessons.len() == before {
                 let problem = judged.none_counts().to_owned();
                 return Err(EvalError::Data { file: set.name.clone(), problem });
             }
         }
-        let (weights, map) = ascent::ascend(&lessons, contenders.len(), options.bootstrap.seed);
+        let (weights, map) = ascent::ascend(&lessons, contenders.len(), seed);
         let named = contenders.iter().zip(weights);
         let weight = |(of, weight): (&Contender, f64)| Weight { name: of.name.clone(), weight };
         Ok(Combination {

@@ -29,7 +29,7 @@ use crate::stats::classification::average_precision;
 use crate::stats::classification::roc_auc;
 use crate::stats::divergence::jensen_shannon;
 use crate::stats::significance::sign_test;
-use crate::stats::threshold::Aim;
+use crate::stats::threshold::Criterion;
 use crate::stats::threshold::best_threshold;
 
 /// What `cognate eval pairs` measures.
@@ -52,6 +52,10 @@ pub struct PairsFigures {
     pub threshold_from: Option<String>,
     /// One a file.
     pub files: Vec<PairFile>,
+}
+
+impl Figures for PairsFigures {
+    const TASK: &'static str = "pairs";
 }
 
 /// Figures of a file.
@@ -128,7 +132,10 @@ struct Split {
 }
 
 /// Measures methods against labels.
-pub fn eval_pairs(engine: &Engine, options: &PairsOptions) -> Result<Report, EvalError> {
+pub fn eval_pairs(
+    engine: &Engine,
+    options: &PairsOptions,
+) -> Result<Report<PairsFigures>, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let sources = datasets::sources(&options.files)?;
     let mut sets = sources.iter().map(pairs::read).collect::<Result<Vec<_>, _>>()?;
@@ -165,7 +172,7 @@ pub fn eval_pairs(engine: &Engine, options: &PairsOptions) -> Result<Report, Eva
         let found_on = threshold_pairs.unwrap_or(split.found_on.len());
         done.push(file(set, scored, &field, &split, &thresholds, found_on)?);
     }
-    let figures = Figures::Pairs(PairsFigures { threshold_from, files: done });
+    let figures = PairsFigures { threshold_from, files: done };
     Ok(Report::new(engine, &field, figures, (options.seed, 0)))
 }
 
@@ -176,7 +183,7 @@ fn find(set: &PairSet, scored: &[Scored], on: Option<&[usize]>) -> Result<Vec<f6
     let labels: Vec<bool> = on.iter().map(|&pair| set.labels[pair]).collect();
     let best = |scored: &Scored| {
         let scores: Vec<f64> = on.iter().map(|&pair| scored.scores[pair]).collect();
-        best_threshold(&labels, &scores, Aim::Accuracy)
+        best_threshold(&labels, &scores, Criterion::Accuracy)
     };
     scored.iter().map(|scored| best(scored).ok_or_else(|| no_value(&set.name))).collect()
 }

@@ -64,6 +64,10 @@ pub struct RankingFigures {
     pub files: Vec<RankingFile>,
 }
 
+impl Figures for RankingFigures {
+    const TASK: &'static str = "ranking";
+}
+
 /// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankingFile {
@@ -123,7 +127,10 @@ pub struct PValues {
 type ByQuery = Vec<Vec<f64>>;
 
 /// Measures methods against judgements.
-pub fn eval_ranking(engine: &Engine, options: &RankingOptions) -> Result<Report, EvalError> {
+pub fn eval_ranking(
+    engine: &Engine,
+    options: &RankingOptions,
+) -> Result<Report<RankingFigures>, EvalError> {
     if options.at.is_empty() || options.at.contains(&0) {
         return Err(EvalError::Options("expected ranks from 1 for precision".to_owned()));
     }
@@ -136,7 +143,8 @@ pub fn eval_ranking(engine: &Engine, options: &RankingOptions) -> Result<Report,
     let learned = match &options.combine {
         Some(combine) => {
             let places = combine.places(engine, &mut field, &options.choice.measures, &kinds)?;
-            Some((combine.learn(engine, &field, &places, &sources, options)?, places))
+            let (columns, seed) = (&options.columns, options.bootstrap.seed);
+            Some((combine.learn(engine, &field, &places, &sources, columns, seed)?, places))
         }
         None => None,
     };
@@ -149,12 +157,12 @@ pub fn eval_ranking(engine: &Engine, options: &RankingOptions) -> Result<Report,
     for (set, scored) in sets.iter().zip(&scored) {
         files.push(file(set, scored, &field, &judged, options)?);
     }
-    let figures = Figures::Ranking(RankingFigures {
+    let figures = RankingFigures {
         judgements: judged.name(),
         at: options.at.clone(),
         combination: learned.map(|(combination, _)| combination),
         files,
-    });
+    };
     let draws = (options.bootstrap.seed, options.bootstrap.resamples);
     Ok(Report::new(engine, &field, figures, draws))
 }

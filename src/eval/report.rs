@@ -8,16 +8,13 @@ use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::eval::contenders::Field;
-use crate::eval::pairs::PairsFigures;
-use crate::eval::ranking::RankingFigures;
-use crate::eval::sts::StsFigures;
 
 /// The name and version of the shape.
 pub(super) const FORMAT: &str = "cognate-eval-1";
 
 /// What was measured, on what, with what.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct Report<F> {
     /// Name and version of this shape.
     pub format: &'static str,
     /// The model.
@@ -32,21 +29,17 @@ pub struct Report {
     pub seed: u64,
     /// How often items were drawn anew for an interval.
     pub resamples: usize,
-    /// The figures; `task` says of which kind.
+    /// Of which kind the figures are.
+    pub task: &'static str,
+    /// The figures.
     #[serde(flatten)]
-    pub figures: Figures,
+    pub figures: F,
 }
 
 /// Figures of a task.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "task", rename_all = "snake_case")]
-pub enum Figures {
-    /// Scores against gold scores.
-    Sts(StsFigures),
-    /// Scores against labels.
-    Pairs(PairsFigures),
-    /// Orders against judgements.
-    Ranking(RankingFigures),
+pub trait Figures: Serialize {
+    /// The task, as the report names it.
+    const TASK: &'static str;
 }
 
 /// The model that scored.
@@ -84,14 +77,9 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-impl Report {
+impl<F: Figures> Report<F> {
     /// A report on the contenders of a field.
-    pub(super) fn new(
-        engine: &Engine,
-        field: &Field,
-        figures: Figures,
-        draws: (u64, usize),
-    ) -> Self {
+    pub(super) fn new(engine: &Engine, field: &Field, figures: F, draws: (u64, usize)) -> Self {
         let model = engine.model();
         let stem = model.path().file_stem().unwrap_or_default();
         let methods = field.contenders.iter().map(|contender| MethodFacts {
@@ -118,6 +106,7 @@ impl Report {
                 .collect(),
             seed: draws.0,
             resamples: draws.1,
+            task: F::TASK,
             figures,
         }
     }

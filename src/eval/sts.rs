@@ -71,6 +71,10 @@ pub struct StsFigures {
     pub overall: Overall,
 }
 
+impl Figures for StsFigures {
+    const TASK: &'static str = "sts";
+}
+
 /// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Subtask {
@@ -169,7 +173,7 @@ pub struct Wilcoxon {
 }
 
 /// Measures methods against gold scores.
-pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report, EvalError> {
+pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report<StsFigures>, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let sources = datasets::sources(&options.files)?;
     let mut sets = sources.iter().map(sts::read).collect::<Result<Vec<_>, _>>()?;
@@ -183,12 +187,12 @@ pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report, EvalErr
         subtasks.push(subtask(set, scored, &field));
     }
     add_differences(&mut subtasks, field.baseline, &options.bootstrap);
-    let figures = Figures::Sts(StsFigures {
+    let figures = StsFigures {
         view: options.view,
         years: years(&subtasks),
         overall: overall(&subtasks, field.baseline),
         subtasks,
-    });
+    };
     let draws = (options.bootstrap.seed, options.bootstrap.resamples);
     Ok(Report::new(engine, &field, figures, draws))
 }

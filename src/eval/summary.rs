@@ -5,8 +5,9 @@ use indicatif::HumanCount;
 use crate::eval::combination::Combination;
 use crate::eval::combination::Weight;
 use crate::eval::pairs::PairFile;
+use crate::eval::pairs::PairsFigures;
+use crate::eval::ranking::RankingFigures;
 use crate::eval::ranking::RankingFile;
-use crate::eval::report::Figures;
 use crate::eval::report::Report;
 use crate::eval::sts::StsFigures;
 use crate::eval::sts::Subtask;
@@ -20,7 +21,7 @@ use crate::eval::table::Table;
 const SIGNIFICANT: f64 = 0.05;
 
 /// The report as a person reads it on a terminal.
-pub fn terminal(report: &Report) -> String {
+pub fn terminal<F: Tables>(report: &Report<F>) -> String {
     let model = &report.model;
     let mut out = format!(
         "model {} ({}), {} words × {} dimensions; baseline {}\n\n",
@@ -30,7 +31,7 @@ pub fn terminal(report: &Report) -> String {
         model.dims,
         report.baseline
     );
-    for table in tables(report) {
+    for table in report.figures.tables() {
         out.push_str(&table.to_string());
         out.push('\n');
     }
@@ -41,26 +42,35 @@ pub fn terminal(report: &Report) -> String {
     out
 }
 
-/// Every table of a report, the summary first.
-pub(super) fn tables(report: &Report) -> Vec<Table> {
-    match &report.figures {
-        Figures::Sts(figures) => sts(figures),
-        Figures::Pairs(figures) => {
-            let rule = match &figures.threshold_from {
-                Some(file) => format!("Thresholds of lowest split error, found on {file}."),
-                None => {
-                    "Thresholds of lowest split error, found on a seeded half of the pairs and \
-                         judged by the other half."
-                        .to_owned()
-                }
-            };
-            figures.files.iter().map(|file| pairs(file, &rule)).collect()
-        }
-        Figures::Ranking(figures) => {
-            let by = format!("Judged by {}; trec_eval's definitions.", figures.judgements);
-            let files = figures.files.iter().map(|file| ranking(file, &figures.at, &by));
-            files.chain(figures.combination.as_ref().map(combination)).collect()
-        }
+/// Figures that stand in tables.
+pub trait Tables {
+    /// Every table, the summary first.
+    fn tables(&self) -> Vec<Table>;
+}
+
+impl Tables for StsFigures {
+    fn tables(&self) -> Vec<Table> {
+        sts(self)
+    }
+}
+
+impl Tables for PairsFigures {
+    fn tables(&self) -> Vec<Table> {
+        let rule = match &self.threshold_from {
+            Some(file) => format!("Thresholds of lowest split error, found on {file}."),
+            None => "Thresholds of lowest split error, found on a seeded half of the pairs and \
+                     judged by the other half."
+                .to_owned(),
+        };
+        self.files.iter().map(|file| pairs(file, &rule)).collect()
+    }
+}
+
+impl Tables for RankingFigures {
+    fn tables(&self) -> Vec<Table> {
+        let by = format!("Judged by {}; trec_eval's definitions.", self.judgements);
+        let files = self.files.iter().map(|file| ranking(file, &self.at, &by));
+        files.chain(self.combination.as_ref().map(combination)).collect()
     }
 }
 

@@ -4,26 +4,26 @@ use std::fmt;
 
 /// A table of figures.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Table {
-    pub(super) title: String,
+pub struct Table {
+    pub title: String,
     /// What the first column holds.
-    pub(super) stub: &'static str,
-    pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<(String, Vec<Cell>)>,
+    pub stub: &'static str,
+    pub columns: Vec<Column>,
+    pub rows: Vec<(String, Vec<Cell>)>,
     /// Sentences below the table.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// What a column holds.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) better: Better,
+pub struct Column {
+    pub name: String,
+    pub better: Better,
 }
 
 /// Which of a column's figures is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Better {
+pub enum Better {
     Higher,
     Lower,
     Neither,
@@ -31,18 +31,18 @@ pub(super) enum Better {
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Cell {
+pub struct Cell {
     /// What columns are compared by.
-    pub(super) value: f64,
+    pub value: f64,
     /// What is shown.
-    pub(super) text: String,
+    pub text: String,
     /// How it stands against the baseline.
-    pub(super) mark: Mark,
+    pub mark: Mark,
 }
 
 /// Whether a difference to the baseline is significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub enum Mark {
     Above,
     Below,
     None,
@@ -50,7 +50,7 @@ pub(super) enum Mark {
 
 impl Mark {
     /// Above or below, if that is significant.
-    pub(super) fn of(significant: bool, difference: f64) -> Self {
+    pub fn of(significant: bool, difference: f64) -> Self {
         match (significant, difference > 0.0) {
             (true, true) => Self::Above,
             (true, false) => Self::Below,
@@ -59,7 +59,7 @@ impl Mark {
     }
 
     /// One character.
-    pub(super) fn sign(self) -> &'static str {
+    pub fn sign(self) -> &'static str {
         match self {
             Self::Above => "+",
             Self::Below => "−",
@@ -70,28 +70,28 @@ impl Mark {
 
 impl Cell {
     /// A share with three digits after the point.
-    pub(super) fn share(value: f64, mark: Mark) -> Self {
+    pub fn share(value: f64, mark: Mark) -> Self {
         Self { value, text: format!("{value:.3}"), mark }
     }
 
     /// A share with four digits.
-    pub(super) fn fine(value: f64, mark: Mark) -> Self {
+    pub fn fine(value: f64, mark: Mark) -> Self {
         Self { value, text: format!("{value:.4}"), mark }
     }
 
     /// Two shares of which the first counts, as per cent.
-    pub(super) fn both(first: f64, second: f64, mark: Mark) -> Self {
+    pub fn both(first: f64, second: f64, mark: Mark) -> Self {
         let text = format!("{:.1} / {:.1}", 100.0 * first, 100.0 * second);
         Self { value: first, text, mark }
     }
 
     /// A count.
-    pub(super) fn count(count: usize) -> Self {
+    pub fn count(count: usize) -> Self {
         Self { value: count as f64, text: count.to_string(), mark: Mark::None }
     }
 
     /// A chance.
-    pub(super) fn chance(p: Option<f64>) -> Self {
+    pub fn chance(p: Option<f64>) -> Self {
         let text = match p {
             None => String::new(),
             Some(p) if p < 0.001 => "<0.001".to_owned(),
@@ -103,7 +103,7 @@ impl Cell {
 
 impl Table {
     /// Whether a cell holds the best figure of its column, by what is shown.
-    pub(super) fn is_best(&self, column: usize, cell: &Cell) -> bool {
+    pub fn is_best(&self, column: usize, cell: &Cell) -> bool {
         let texts = self.rows.iter().filter_map(|(_, cells)| cells.get(column));
         let best = match self.columns.get(column).map(|column| column.better) {
             Some(Better::Higher) => texts.max_by(|a, b| a.value.total_cmp(&b.value)),

@@ -30,7 +30,7 @@ impl Rows {
     }
 
     /// The next row's fields, handed to `take`; `None` at the end of the file. What `take` says is
-    /// wrong is told with file and line.
+    /// wrong is reported with file and line.
     pub fn next<T>(
         &mut self,
         take: impl FnOnce(&[&str]) -> Result<T, String>,

@@ -63,7 +63,7 @@ const SEED: u64 = 0;
 
 /// What a model file got.
 #[derive(Debug, serde::Serialize)]
-pub struct Extended {
+pub struct FitReport {
     /// The sections fitted, each with its settings.
     pub sections: Vec<(&'static str, serde_json::Value)>,
     /// The file.
@@ -71,7 +71,7 @@ pub struct Extended {
     pub written: Written,
 }
 
-impl std::fmt::Display for Extended {
+impl std::fmt::Display for FitReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{}", self.written.path.display())?;
         for (section, settings) in &self.sections {
@@ -99,7 +99,7 @@ pub enum FitError {
 }
 
 /// Fits what is asked for and writes the model with it.
-pub fn fit(options: &FitOptions) -> Result<Extended, FitError> {
+pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
     let read = options.components.as_deref();
     if let Some(problem) = clash(&[("-o", &options.output)], read) {
         return Err(FitError::Options(problem));
@@ -113,7 +113,7 @@ pub fn fit(options: &FitOptions) -> Result<Extended, FitError> {
     let settings = |fitted: &Fitted| {
         (fitted.section, serde_json::from_str(&fitted.settings).unwrap_or_default())
     };
-    Ok(Extended { sections: fitted.iter().map(settings).collect(), written })
+    Ok(FitReport { sections: fitted.iter().map(settings).collect(), written })
 }
 
 /// Every section asked for.

@@ -1,4 +1,4 @@
-//! What all requests share: the settings, the models, the room for work, the counters.
+//! What all requests share: the settings, the models, the limits of work, the counters.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -30,7 +30,7 @@ use crate::http::work::admission::Admission;
 use crate::http::work::pool::Pool;
 use crate::http::work::streams::Places;
 use crate::http::work::unsent::Unsent;
-use crate::model::Look;
+use crate::model::FileState;
 
 /// Fewest and most bytes of unsent answers, where the settings name no number.
 const LEAST_UNSENT: u64 = 1 << 20;
@@ -186,13 +186,13 @@ impl App {
             let model = loaded.engine.model();
             let (name, file) = (&loaded.name, model.path().display());
             match model.look_again() {
-                Look::Same => {}
-                Look::Sound => tracing::info!(
+                FileState::Same => {}
+                FileState::Sound => tracing::info!(
                     model = name,
                     %file,
                     "a model file was touched; its bytes are those it was opened with"
                 ),
-                Look::Damaged => tracing::error!(
+                FileState::Damaged => tracing::error!(
                     model = name,
                     %file,
                     "a model file was changed in place under its map; the model is refused until \

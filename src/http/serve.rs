@@ -71,7 +71,7 @@ pub enum ServeError {
         grace_s: u64,
     },
     /// A second order to stop came before the first was carried out.
-    #[error("told twice to stop; {dropped} connections were dropped unfinished")]
+    #[error("a second signal to stop; {dropped} connections were dropped unfinished")]
     Interrupted {
         /// Connections with a request or an answer unfinished.
         dropped: usize,
@@ -88,7 +88,7 @@ impl ServeError {
     }
 }
 
-/// Serves until told to stop by SIGTERM or SIGINT. SIGHUP reloads keys and models.
+/// Serves until SIGTERM or SIGINT. SIGHUP reloads keys and models.
 pub fn serve(settings: Settings) -> Result<(), ServeError> {
     sigbus::report().map_err(ServeError::Signals)?;
     let app = App::new(settings)?;
@@ -162,8 +162,8 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
     Ok(listeners)
 }
 
-/// Stops in the order that loses nothing: first others are told to look elsewhere, and only when
-/// they had time to is the door closed.
+/// Stops in the order that loses no request: first `/ready` says so, and only when load balancers
+/// had time to notice are connections refused.
 async fn leave(
     app: &App,
     orders: ShutdownTrigger,
@@ -224,7 +224,7 @@ fn ended_early<T>(ended: Option<Result<T, tokio::task::JoinError>>) -> ServeErro
     }
 }
 
-/// Both ways of being told to stop.
+/// Both signals to stop.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,

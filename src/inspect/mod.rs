@@ -1,6 +1,6 @@
 //! `cognate inspect`: what is inside a model file, and what a text becomes under it.
 //!
-//! Everything shown is read through the same doors that serving uses. Scores are not its part.
+//! Everything shown is read by the same functions that serving uses. Scores are not its part.
 
 mod neighbours;
 mod terminal;

@@ -64,7 +64,7 @@ macro_rules! methods {
             /// Every method, in the order of listings.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// What is to be known of it.
+            /// The method's name, summary, source and cost.
             pub fn info(self) -> &'static Info {
                 match self { $(Self::$variant => &$($module)::+::INFO,)+ }
             }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::model::vectors::LONGEST;
+use crate::model::limits::LONGEST;
 
 /// Opening, checking or writing a model file failed.
 #[derive(Debug, thiserror::Error)]
@@ -206,4 +206,9 @@ pub enum FormatError {
         /// Which element.
         position: u64,
     },
+}
+
+/// A text from the file, short enough for an error message.
+pub(crate) fn shorten(text: &str) -> String {
+    text.chars().take(80).collect()
 }

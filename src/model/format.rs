@@ -34,7 +34,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+pub use crate::model::limits::Limits;
+pub use crate::model::tensor::Dtype;
+pub use crate::model::tensor::Tensor;
+
 use crate::model::error::FormatError;
+pub(crate) use crate::model::error::shorten;
 use crate::model::header::RawHeader;
 use crate::model::header::read_header;
 use crate::model::profile;
@@ -47,89 +52,6 @@ pub const ALIGNMENT: u64 = 64;
 pub const PREFIX: u64 = 8;
 /// The name that padding tensors begin with.
 pub const PADDING: &str = "_pad";
-
-/// Upper bounds on what a file may claim.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Largest file.
-    pub model_bytes: u64,
-    /// Most words.
-    pub words: u64,
-    /// Most dimensions.
-    pub dims: u64,
-    /// Longest header.
-    pub header_bytes: u64,
-    /// Longest probe sequence of the vocabulary's index.
-    pub max_probe: u32,
-}
-
-impl Limits {
-    /// The limits in force unless the operator sets others.
-    pub const DEFAULT: Self = Self {
-        model_bytes: 4 << 30,
-        words: 5_000_000,
-        dims: 4096,
-        header_bytes: 1 << 20,
-        max_probe: 64,
-    };
-}
-
-/// The element type of a tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Dtype {
-    /// 32-bit float.
-    F32,
-    /// 16-bit float.
-    F16,
-    /// Signed byte.
-    I8,
-    /// Byte.
-    U8,
-    /// 32-bit unsigned integer.
-    U32,
-    /// 64-bit unsigned integer.
-    U64,
-}
-
-impl Dtype {
-    /// Bytes of one element.
-    pub const fn bytes(self) -> u64 {
-        match self {
-            Self::I8 | Self::U8 => 1,
-            Self::F16 => 2,
-            Self::F32 | Self::U32 => 4,
-            Self::U64 => 8,
-        }
-    }
-
-    /// As the header spells it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "F32",
-            Self::F16 => "F16",
-            Self::I8 => "I8",
-            Self::U8 => "U8",
-            Self::U32 => "U32",
-            Self::U64 => "U64",
-        }
-    }
-}
-
-/// One tensor of an accepted header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tensor {
-    /// Its name.
-    pub name: String,
-    /// Its element type.
-    pub dtype: Dtype,
-    /// Its shape.
-    pub shape: Vec<u64>,
-    /// Its bytes, counted from the start of the file.
-    pub range: Range<usize>,
-    /// BLAKE3 of its bytes, as the header has it.
-    pub digest: String,
-}
 
 /// An accepted header: everything in it has been checked against the size of the file.
 #[derive(Debug, Clone)]
@@ -163,7 +85,7 @@ impl Header {
         number(&raw.metadata, "max_probe", 0, u64::from(limits.max_probe))?;
         let (tensors, padding) = place(&raw, file.len() as u64, data_start)?;
         let header = Self { tensors, padding, metadata: raw.metadata, words, dims, digest };
-        profile::check(&header)?;
+        profile::check(&header.tensors, header.words, header.dims)?;
         // The readers our users have must accept what we accept.
         safetensors::SafeTensors::read_metadata(file)
             .map_err(|error| FormatError::HeaderJson { problem: error.to_string() })?;
@@ -191,11 +113,6 @@ impl Header {
             got: shorten(text),
         })
     }
-}
-
-/// A text from the file, short enough for an error message.
-pub(crate) fn shorten(text: &str) -> String {
-    text.chars().take(80).collect()
 }
 
 fn header_bytes<'a>(file: &'a [u8], limits: &Limits) -> Result<(&'a [u8], u64), FormatError> {

@@ -12,8 +12,8 @@ use serde::de::MapAccess;
 use serde::de::Visitor;
 
 use crate::model::error::FormatError;
-use crate::model::format::Dtype;
-use crate::model::format::shorten;
+use crate::model::error::shorten;
+use crate::model::tensor::Dtype;
 
 /// Type, shape and place of a tensor, as the header states them.
 #[derive(Debug, Deserialize)]

@@ -21,7 +21,7 @@ use rustix::fs::SealFlags;
 
 use crate::model::error::ModelError;
 use crate::model::origin::Origin;
-use crate::model::sigbus::Known;
+use crate::model::sigbus::RegisteredMap;
 
 #[cfg(not(target_endian = "little"))]
 compile_error!(
@@ -67,7 +67,7 @@ struct Block([u8; 64]);
 enum Bytes {
     Mapped {
         /// What to say when others spoil the map, if they can. Dropped before the map is.
-        known: Option<Known>,
+        known: Option<RegisteredMap>,
         map: Mmap,
     },
     Owned {
@@ -113,7 +113,7 @@ impl Mapping {
             // SAFETY: the map is read-only and private to this value; that nobody shrinks or
             // overwrites the file meanwhile is the promise stated at the top of this file.
             let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?;
-            Bytes::Mapped { known: Some(Known::new(path, &map)), map }
+            Bytes::Mapped { known: Some(RegisteredMap::new(path, &map)), map }
         };
         let mapping = Self { bytes, origin: Some(Origin::new(file, &found)) };
         if mapping.as_slice().len() as u64 != size || !mapping.untouched() {

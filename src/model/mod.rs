@@ -10,6 +10,7 @@ pub mod disk;
 mod error;
 pub mod format;
 mod header;
+mod limits;
 pub mod mapped;
 mod origin;
 pub mod phrase;
@@ -20,6 +21,7 @@ mod section;
 pub mod sigbus;
 pub mod subword;
 pub mod target;
+mod tensor;
 pub mod unknown;
 pub mod unlisted;
 pub mod update;
@@ -31,13 +33,13 @@ pub use check::Verify;
 pub use counts::Counts;
 pub use error::FormatError;
 pub use error::ModelError;
+pub use limits::LONGEST;
 pub use mapped::Storage;
-pub use origin::Look;
+pub use origin::FileState;
 pub use phrase::Phrase;
 pub use section::Section;
 pub use unknown::Unknown;
 pub use vectors::Frequency;
-pub use vectors::LONGEST;
 pub use vectors::Vectors;
 pub use vocabulary::Vocabulary;
 pub use vocabulary::WordId;
@@ -306,8 +308,8 @@ impl Model {
     }
 
     /// Looks at the mapped file again. Reads all of it if it was touched since the last look.
-    pub fn look_again(&self) -> Look {
-        let Some(file) = self.mapping.file_under_map() else { return Look::Same };
+    pub fn look_again(&self) -> FileState {
+        let Some(file) = self.mapping.file_under_map() else { return FileState::Same };
         file.look_again(|bytes| check::same_bytes(bytes, &self.header, self.between))
     }
 

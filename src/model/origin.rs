@@ -37,7 +37,7 @@ impl Identity {
 
 /// What another look at a file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum FileState {
     /// Nothing that the last look did not say.
     Same,
     /// It was touched or written to, and its bytes are those it was opened with.
@@ -77,11 +77,14 @@ impl Origin {
 
     /// Looks again. Of a file that was touched, `is_sound` reads the bytes from the first on and
     /// says whether they are those that were opened.
-    pub(super) fn look_again(&self, is_sound: impl FnOnce(Bytes<'_>) -> io::Result<bool>) -> Look {
+    pub(super) fn look_again(
+        &self,
+        is_sound: impl FnOnce(Bytes<'_>) -> io::Result<bool>,
+    ) -> FileState {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(now) = self.identity() else { return self.say(true) };
         if now == *seen {
-            return Look::Same;
+            return FileState::Same;
         }
         *seen = now;
         let sound = now.size == self.size
@@ -91,11 +94,11 @@ impl Origin {
         self.say(!sound)
     }
 
-    fn say(&self, damaged: bool) -> Look {
+    fn say(&self, damaged: bool) -> FileState {
         match (self.damaged.swap(damaged, Ordering::AcqRel), damaged) {
-            (true, true) => Look::Same,
-            (_, true) => Look::Damaged,
-            (_, false) => Look::Sound,
+            (true, true) => FileState::Same,
+            (_, true) => FileState::Damaged,
+            (_, false) => FileState::Sound,
         }
     }
 

@@ -2,15 +2,14 @@
 //! of `format.rs`, as a check. Where their bytes lie was checked before.
 
 use crate::model::error::FormatError;
-use crate::model::format::Dtype;
-use crate::model::format::Header;
-use crate::model::format::Tensor;
+use crate::model::tensor::Dtype;
+use crate::model::tensor::Tensor;
 
-/// Names, order, types and shapes: what the table at the top of this file says.
-pub(crate) fn check(header: &Header) -> Result<(), FormatError> {
-    let mut rest = header.tensors.as_slice();
-    let quantised = header.tensors.first().is_some_and(|first| first.dtype == Dtype::I8);
-    let (v, d) = (header.words, header.dims);
+/// Names, order, types and shapes of the tensors of `v` words and `d` dimensions: what the table at
+/// the top of `format.rs` says.
+pub(crate) fn check(tensors: &[Tensor], v: u64, d: u64) -> Result<(), FormatError> {
+    let mut rest = tensors;
+    let quantised = tensors.first().is_some_and(|first| first.dtype == Dtype::I8);
     let expect = [
         ("vectors", &[Dtype::F32, Dtype::F16, Dtype::I8][..], Shape::Matrix(v, d), true),
         ("scales", &[Dtype::F32], Shape::List(v), quantised),

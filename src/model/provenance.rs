@@ -8,7 +8,7 @@ use serde::Serialize;
 /// left empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Trained {
+pub struct TrainingRecord {
     /// The loss, `median` or `contrastive`.
     pub loss: String,
     /// How steep the median loss is, in multiples of `1 / unit`.
@@ -21,48 +21,48 @@ pub struct Trained {
     pub max_length: usize,
     /// What fixed random choices.
     pub seed: u64,
-    /// The couples trained on.
+    /// The pairs trained on.
     pub couples: usize,
-    /// Couples left out because a text of theirs has no known word.
+    /// Pairs left out because a text of theirs has no known word.
     pub left_out: usize,
     /// How often they were gone through.
     pub epochs: usize,
     /// The mean loss of the last epoch.
     pub final_loss: f64,
-    /// What the weights are worth on couples not trained on.
+    /// What the weights are worth on pairs not trained on.
     pub validation: Option<Validation>,
-    /// The files of couples.
-    pub files: Vec<TrainedOn>,
+    /// The files of pairs.
+    pub files: Vec<TrainingFile>,
     /// The beginning of the digest of the word vectors.
     pub vectors: String,
     /// The version of the program.
     pub version: String,
 }
 
-/// What weights are worth on couples not trained on.
+/// What weights are worth on pairs not trained on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Validation {
-    /// The couples.
+    /// The pairs.
     pub couples: usize,
     /// With the weights that training began with, the same for every rank: the plain mean.
-    pub before: Parting,
+    pub before: Separation,
     /// With the trained weights.
-    pub after: Parting,
+    pub after: Separation,
 }
 
-/// How well distances part related couples from others.
+/// How well distances part related pairs from others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Parting {
-    /// The share on the wrong side of the threshold that is best for the couples trained on.
+pub struct Separation {
+    /// The share on the wrong side of the threshold that is best for the pairs trained on.
     pub split_error: f64,
     /// Jensen-Shannon divergence of the distances of both kinds, base 2, over 100 equal bins of
     /// their joint range.
     pub js_divergence: f64,
 }
 
-/// A file of couples.
+/// A file of pairs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct TrainedOn {
+pub struct TrainingFile {
     /// Its name without folder.
     pub name: String,
     /// BLAKE3 of its bytes.

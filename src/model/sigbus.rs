@@ -38,9 +38,9 @@ struct Entry {
 
 /// A map in the table, until dropped. To be dropped before the map itself.
 #[derive(Debug)]
-pub(super) struct Known(Option<usize>);
+pub(super) struct RegisteredMap(Option<usize>);
 
-impl Known {
+impl RegisteredMap {
     /// Enters the bytes mapped from `path`.
     pub(super) fn new(path: &Path, map: &[u8]) -> Self {
         let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,7 @@ impl Known {
     }
 }
 
-impl Drop for Known {
+impl Drop for RegisteredMap {
     fn drop(&mut self) {
         let _keeper = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = self.0.and_then(|index| MAPS.get(index)) {
@@ -151,7 +151,7 @@ mod tests {
     fn a_file_mapped_where_it_was_before_costs_nothing_and_another_is_told_apart() {
         let bytes = [0; 64];
         let entered = |path: &str| {
-            let known = Known::new(Path::new(path), &bytes);
+            let known = RegisteredMap::new(Path::new(path), &bytes);
             let place = &MAPS[known.0.unwrap()];
             let entry = place.load(Acquire);
             drop(known);

@@ -4,12 +4,8 @@ use half::f16;
 
 use crate::kernels::simd;
 use crate::kernels::vector::Row;
-use crate::model::format::Dtype;
+use crate::model::tensor::Dtype;
 use crate::model::vocabulary::WordId;
-
-/// The longest a vector may be. Products and sums of such vectors stay far within 32-bit floats, so
-/// that no length, distance or membership becomes infinite; vectors of words are nowhere near it.
-pub const LONGEST: f32 = 1e15;
 
 /// Whether a word's vector already carries the weight of the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -6,7 +6,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::format::Limits;
+use crate::model::limits::Limits;
 
 /// Number of a word: its row in `vectors`.
 pub type WordId = u32;

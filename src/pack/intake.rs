@@ -17,7 +17,7 @@ use crate::pack::spool::Spool;
 
 /// What to do with a row that has something wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flawed {
+pub enum FlawedRows {
     /// Stop, naming the row.
     Refuse,
     /// Leave the row out and count it.
@@ -39,9 +39,9 @@ pub enum BadUtf8 {
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
     /// A word that stood before: the first is kept.
-    pub duplicates: Flawed,
+    pub duplicates: FlawedRows,
     /// A row with NaN or infinity, or too long to calculate with.
-    pub non_finite: Flawed,
+    pub non_finite: FlawedRows,
     /// A word that is not UTF-8.
     pub utf8: BadUtf8,
     /// Whether words are lower-cased; the first of two that become equal is kept.
@@ -192,7 +192,7 @@ fn accept<'a>(
         return Ok(None);
     }
     if row.iter().any(|value| !value.is_finite()) {
-        if policy.non_finite == Flawed::Refuse {
+        if policy.non_finite == FlawedRows::Refuse {
             return refuse(format!("`{word}` has NaN or infinity; see --non-finite"));
         }
         left_out.non_finite += 1;
@@ -200,7 +200,7 @@ fn accept<'a>(
     }
     let square: f64 = row.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
     if square.sqrt() > f64::from(LONGEST) {
-        if policy.non_finite == Flawed::Refuse {
+        if policy.non_finite == FlawedRows::Refuse {
             return refuse(format!(
                 "the vector of `{word}` is longer than {LONGEST:e}, so that its products \
                  overflow; scale the vectors down, or see --non-finite"
@@ -214,7 +214,7 @@ fn accept<'a>(
         return Ok(None);
     }
     if words.contains(&word) {
-        if policy.duplicates == Flawed::Refuse {
+        if policy.duplicates == FlawedRows::Refuse {
             return refuse(format!("the word `{word}` stands twice; see --duplicates"));
         }
         left_out.duplicates += 1;

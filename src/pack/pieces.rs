@@ -7,7 +7,7 @@ use crate::model::format::Limits;
 use crate::model::vocabulary::VocabularyTables;
 use crate::pack::PackError;
 use crate::pack::intake::BadUtf8;
-use crate::pack::intake::Flawed;
+use crate::pack::intake::FlawedRows;
 use crate::pack::intake::Intake;
 use crate::pack::intake::Policy;
 use crate::pack::readers::format;
@@ -28,8 +28,8 @@ pub(crate) struct Pieces {
 /// piece is missing.
 pub(crate) fn read(source: &Source, dims: usize, directory: &Path) -> Result<Pieces, PackError> {
     let policy = Policy {
-        duplicates: Flawed::Refuse,
-        non_finite: Flawed::Refuse,
+        duplicates: FlawedRows::Refuse,
+        non_finite: FlawedRows::Refuse,
         utf8: BadUtf8::Strict,
         lower: false,
         words: Limits::DEFAULT.words,

@@ -1,7 +1,7 @@
 //! One HTML page that needs nothing beside it: style and drawings are in it, nothing is fetched, no
 //! script runs.
 //!
-//! What stands on a page, and in which words, belongs to the room that fills it: figures of an
+//! What stands on a page, and in which words, belongs to the module that fills it: figures of an
 //! evaluation, the course of a training.
 
 pub mod frame;

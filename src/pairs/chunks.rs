@@ -1,6 +1,6 @@
 //! Pieces of one paragraph: a chunk, two words passed over, a chunk.
 //!
-//! The words of a paragraph go by once. Only those are held that the next couple can still need,
+//! The words of a paragraph go by once. Only those are held that the next pair can still need,
 //! so a file that is one endless paragraph costs no more than any other.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use crate::random::Random;
 
-/// Words between the two chunks of a related couple, so that no phrase runs from one into the other.
+/// Words between the two chunks of a related pair, so that no phrase runs from one into the other.
 const GAP: usize = 2;
 
 /// Longest chunk; texts beyond it are no short texts, and models cut them.
@@ -22,7 +22,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Words that a paragraph needs to give any couple.
+    /// Words that a paragraph needs to give any pair.
     pub(super) fn fewest(self) -> usize {
         2 * self.shortest + GAP
     }
@@ -59,25 +59,25 @@ impl fmt::Display for Lengths {
     }
 }
 
-/// How couples are cut from a paragraph.
+/// How pairs are cut from a paragraph.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cutting {
+pub(super) struct ChunkRules {
     /// Lengths of chunks.
     pub(super) lengths: Lengths,
-    /// Words between the starts of two couples; without it, one starts where the other ends.
+    /// Words between the starts of two pairs; without it, one starts where the other ends.
     pub(super) stride: Option<usize>,
 }
 
-/// The words of a paragraph, from where its next couple starts.
+/// The words of a paragraph, from where its next pair starts.
 #[derive(Debug, Default)]
 pub(super) struct Paragraph {
     /// Each word and a space after it.
     text: String,
     /// Where each word starts.
     starts: Vec<usize>,
-    /// The word at which the next couple starts; it may be still to come.
+    /// The word at which the next pair starts; it may be still to come.
     next: usize,
-    /// The lengths drawn for that couple.
+    /// The lengths drawn for that pair.
     drawn: Option<[usize; 2]>,
 }
 
@@ -89,8 +89,8 @@ impl Paragraph {
         self.text.push(' ');
     }
 
-    /// The next couple, once all its words are there.
-    pub(super) fn couple(&mut self, cutting: Cutting, random: &mut Random) -> Option<[&str; 2]> {
+    /// The next pair, once all its words are there.
+    pub(super) fn pair(&mut self, cutting: ChunkRules, random: &mut Random) -> Option<[&str; 2]> {
         if !self.has_room(cutting) {
             return None;
         }
@@ -107,7 +107,7 @@ impl Paragraph {
         Some([self.chunk(from, one), self.chunk(from + one + GAP, other)])
     }
 
-    /// Forgets the words that no further couple needs.
+    /// Forgets the words that no further pair needs.
     pub(super) fn pass(&mut self) {
         let passed = self.next.min(self.starts.len());
         let bytes = self.starts.get(passed).copied().unwrap_or(self.text.len());
@@ -117,16 +117,16 @@ impl Paragraph {
         self.next -= passed;
     }
 
-    /// At the end of the paragraph: gives up the couple whose drawn lengths go beyond it. Where
-    /// couples start at a stride, the next start may still find shorter lengths.
-    pub(super) fn give_up(&mut self, cutting: Cutting) {
+    /// At the end of the paragraph: gives up the pair whose drawn lengths go beyond it. Where
+    /// pairs start at a stride, the next start may still find shorter lengths.
+    pub(super) fn give_up(&mut self, cutting: ChunkRules) {
         self.drawn = None;
         let stride = cutting.stride.unwrap_or(usize::MAX);
         self.next = self.next.saturating_add(stride);
     }
 
-    /// Whether a couple of the shortest lengths has room.
-    pub(super) fn has_room(&self, cutting: Cutting) -> bool {
+    /// Whether a pair of the shortest lengths has room.
+    pub(super) fn has_room(&self, cutting: ChunkRules) -> bool {
         self.next.saturating_add(cutting.lengths.fewest()) <= self.starts.len()
     }
 
@@ -148,12 +148,12 @@ impl Paragraph {
 mod tests {
     use super::*;
 
-    /// The couples of the numbers from 0 to `words` - 1, given `line` at a time.
-    fn couples(words: usize, line: usize, cutting: Cutting) -> Vec<[String; 2]> {
+    /// The pairs of the numbers from 0 to `words` - 1, given `line` at a time.
+    fn pairs(words: usize, line: usize, cutting: ChunkRules) -> Vec<[String; 2]> {
         let (mut paragraph, mut random) = (Paragraph::default(), Random::seeded(7));
         let mut found = Vec::new();
         let mut take = |paragraph: &mut Paragraph| {
-            while let Some(texts) = paragraph.couple(cutting, &mut random) {
+            while let Some(texts) = paragraph.pair(cutting, &mut random) {
                 found.push(texts.map(str::to_owned));
             }
             paragraph.pass();
@@ -177,22 +177,22 @@ mod tests {
         text.split(' ').map(|word| word.parse().unwrap()).collect()
     }
 
-    fn cutting(lengths: &str, stride: Option<usize>) -> Cutting {
-        Cutting { lengths: lengths.parse().unwrap(), stride }
+    fn cutting(lengths: &str, stride: Option<usize>) -> ChunkRules {
+        ChunkRules { lengths: lengths.parse().unwrap(), stride }
     }
 
     #[test]
-    fn two_words_are_passed_over_and_the_next_couple_starts_after_the_last() {
-        let found = couples(17, 4, cutting("3", None));
+    fn two_words_are_passed_over_and_the_next_pair_starts_after_the_last() {
+        let found = pairs(17, 4, cutting("3", None));
         let expected = [["0 1 2", "5 6 7"], ["8 9 10", "13 14 15"]];
         assert_eq!(found, expected);
-        assert_eq!(couples(15, 4, cutting("3", None)).len(), 1, "one word too few for the second");
+        assert_eq!(pairs(15, 4, cutting("3", None)).len(), 1, "one word too few for the second");
     }
 
     #[test]
-    fn a_stride_lets_couples_overlap_or_stand_apart() {
+    fn a_stride_lets_pairs_overlap_or_stand_apart() {
         let starts = |stride| -> Vec<usize> {
-            let found = couples(20, 6, cutting("2", Some(stride)));
+            let found = pairs(20, 6, cutting("2", Some(stride)));
             found.iter().map(|[one, _]| numbers(one)[0]).collect()
         };
         assert_eq!(starts(5), [0, 5, 10]);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn each_length_is_drawn_alone_from_the_whole_range() {
-        let found = couples(100_000, 25, cutting("10-30", None));
+        let found = pairs(100_000, 25, cutting("10-30", None));
         let mut seen = [[0; 31]; 2];
         let mut equal = 0;
         for [one, other] in &found {
@@ -213,24 +213,24 @@ mod tests {
             seen[1][other.len()] += 1;
             equal += usize::from(one.len() == other.len());
         }
-        // 2,380 couples, 113 a length, with a standard deviation of 10.
+        // 2,380 pairs, 113 a length, with a standard deviation of 10.
         for counts in seen {
             assert!(counts[10..].iter().all(|&count| (60..170).contains(&count)), "{counts:?}");
             assert_eq!(counts[..10], [0; 10]);
         }
-        assert!((60..170).contains(&equal), "{equal} couples of two equal lengths");
+        assert!((60..170).contains(&equal), "{equal} pairs of two equal lengths");
     }
 
     #[test]
     fn lines_do_not_matter_only_words_do() {
-        let whole = couples(1000, 1000, cutting("10-30", None));
-        assert_eq!(whole, couples(1000, 1, cutting("10-30", None)));
-        assert_eq!(whole, couples(1000, 7, cutting("10-30", None)));
+        let whole = pairs(1000, 1000, cutting("10-30", None));
+        assert_eq!(whole, pairs(1000, 1, cutting("10-30", None)));
+        assert_eq!(whole, pairs(1000, 7, cutting("10-30", None)));
     }
 
     #[test]
     fn a_paragraph_too_short_for_its_draw_may_fit_a_later_one_at_a_stride() {
-        let strided = couples(40, 9, cutting("5-30", Some(1)));
+        let strided = pairs(40, 9, cutting("5-30", Some(1)));
         assert!(!strided.is_empty());
         for [one, other] in strided {
             assert!(*numbers(&other).last().unwrap() < 40 && numbers(&one).len() >= 5);

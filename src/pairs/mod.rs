@@ -1,10 +1,10 @@
-//! `cognate pairs`: labelled couples of texts, made from text that nobody labelled, after De Boom,
+//! `cognate pairs`: labelled pairs of texts, made from text that nobody labelled, after De Boom,
 //! Van Canneyt, Demeester and Dhoedt ("Representation learning for very short texts using weighted
 //! word embedding aggregation", 2016, section 4).
 //!
 //! Running text gives two pieces of one paragraph, tweets give two that share hashtags or an event
-//! within minutes. Either way there are as many non-related couples as related ones, and the same
-//! seed gives the same bytes. What couples are good for, and any word vector, is not known here.
+//! within minutes. Either way there are as many non-related pairs as related ones, and the same
+//! seed gives the same bytes. What pairs are good for, and any word vector, is not known here.
 
 mod chunks;
 mod output;
@@ -21,7 +21,7 @@ pub use output::Rows;
 pub use passages::TextMade;
 pub use passages::TextOptions;
 pub use passages::from_text;
-pub use tweets::Rejected;
+pub use tweets::Rejections;
 pub use tweets::TweetOptions;
 pub use tweets::TweetsMade;
 pub use tweets::columns::Columns;
@@ -31,7 +31,7 @@ pub use tweets::from_tweets;
 /// Longest text that is written. `cognate eval pairs` and the service take as many characters.
 const TEXT_BYTES: usize = 8192;
 
-/// Why no couples were made.
+/// Why no pairs were made.
 #[derive(Debug, thiserror::Error)]
 pub enum PairsError {
     /// A file could not be read, or a row of it makes no sense.
@@ -40,10 +40,10 @@ pub enum PairsError {
     /// Options that contradict each other.
     #[error("{0}")]
     Options(String),
-    /// Files without enough in them to make couples of either kind.
+    /// Files without enough in them to make pairs of either kind.
     #[error("{0}")]
     TooLittle(String),
-    /// The couples could not be written.
+    /// The pairs could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.

@@ -1,7 +1,7 @@
-//! The file of couples: a header, then `label`, `text1`, `text2` a row, packed if its name says so.
+//! The file of pairs: a header, then `label`, `text1`, `text2` a row, packed if its name says so.
 //!
 //! Rows gather in a file without a name, gone however the process ends, because their size is not
-//! known before the last. Only then does the user's file change, whole. Which couples stand in it
+//! known before the last. Only then does the user's file change, whole. Which pairs stand in it
 //! is not known here.
 
 use std::fs::File;
@@ -60,7 +60,7 @@ impl std::fmt::Display for Rows {
     }
 }
 
-/// A file of couples on its way.
+/// A file of pairs on its way.
 pub(super) struct Output {
     written: Rows,
     target: Target,
@@ -97,7 +97,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Adds a couple; its texts are words joined by single spaces.
+    /// Adds a pair; its texts are words joined by single spaces.
     pub(super) fn push(&mut self, label: Label, texts: [&str; 2]) -> Result<(), PairsError> {
         let (label, count) = match label {
             Label::Related => ("1\t", &mut self.written.related),

@@ -1,4 +1,4 @@
-//! Couples from running text: two chunks of one paragraph are related, two of two documents not.
+//! Pairs from running text: two chunks of one paragraph are related, two of two documents not.
 //!
 //! A sentence stands on a line; one empty line ends a paragraph, a second one the document, and so
 //! does the end of a file. The text goes by once and memory does not grow with it.
@@ -14,7 +14,7 @@ use crate::files::progress::Progress;
 use crate::pairs::PairsError;
 use crate::pairs::Rows;
 use crate::pairs::TEXT_BYTES;
-use crate::pairs::chunks::Cutting;
+use crate::pairs::chunks::ChunkRules;
 use crate::pairs::chunks::Lengths;
 use crate::pairs::chunks::Paragraph;
 use crate::pairs::output::Label;
@@ -36,7 +36,7 @@ pub struct TextOptions {
     pub couples: Option<u64>,
     /// Lengths of chunks in words.
     pub lengths: Lengths,
-    /// Words between the starts of related couples in a paragraph; without it, a couple starts
+    /// Words between the starts of related pairs in a paragraph; without it, a pair starts
     /// where the last one ends.
     pub stride: Option<usize>,
     /// Fixes every draw.
@@ -57,13 +57,13 @@ pub struct TextMade {
     pub documents: u64,
     /// Paragraphs read.
     pub paragraphs: u64,
-    /// Paragraphs that gave no related couple, most because they are too short.
+    /// Paragraphs that gave no related pair, most because they are too short.
     pub barren_paragraphs: u64,
     /// Words read.
     pub words_read: u64,
-    /// Couples whose drawn lengths went beyond their paragraph.
+    /// Pairs whose drawn lengths went beyond their paragraph.
     pub cut_off: u64,
-    /// Couples with a text of more bytes than anything reads.
+    /// Pairs with a text of more bytes than anything reads.
     pub too_long: u64,
 }
 
@@ -77,9 +77,9 @@ impl std::fmt::Display for TextMade {
             self.words_read
         )?;
         let left_out = [
-            (self.barren_paragraphs, "paragraphs gave no couple"),
-            (self.cut_off, "couples not made: their lengths went beyond the paragraph"),
-            (self.too_long, "couples not made: a text is longer than 8192 bytes"),
+            (self.barren_paragraphs, "paragraphs gave no pair"),
+            (self.cut_off, "pairs not made: their lengths went beyond the paragraph"),
+            (self.too_long, "pairs not made: a text is longer than 8192 bytes"),
         ];
         for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
             write!(f, "\n  {count} {what}")?;
@@ -91,12 +91,12 @@ impl std::fmt::Display for TextMade {
     }
 }
 
-/// Makes couples of running text and writes them.
+/// Makes pairs of running text and writes them.
 pub fn from_text(options: &TextOptions) -> Result<TextMade, PairsError> {
     let mut maker = Maker {
         related: options.couples.map_or(u64::MAX, |rows| rows / 2),
         rules: &options.normalisation,
-        cutting: Cutting { lengths: options.lengths, stride: options.stride },
+        cutting: ChunkRules { lengths: options.lengths, stride: options.stride },
         output: Output::create(&options.output, &options.files)?,
         random: Random::seeded(options.seed),
         paragraph: Paragraph::default(),
@@ -111,14 +111,14 @@ pub fn from_text(options: &TextOptions) -> Result<TextMade, PairsError> {
 }
 
 struct Maker<'o> {
-    /// Related couples wanted.
+    /// Related pairs wanted.
     related: u64,
     rules: &'o Normalisation,
-    cutting: Cutting,
+    cutting: ChunkRules,
     output: Output,
     random: Random,
     paragraph: Paragraph,
-    /// Related couples before this paragraph.
+    /// Related pairs before this paragraph.
     before: u64,
     pool: Pool,
     made: TextMade,
@@ -128,7 +128,7 @@ impl Maker<'_> {
     fn read(&mut self, path: &Path) -> Result<(), PairsError> {
         let mut input = Input::open(path)?;
         input.skip_byte_order_mark()?;
-        let progress = Progress::bytes("couples");
+        let progress = Progress::bytes("pairs");
         let mut tokens = Tokens::new();
         // Empty lines since the last that holds something.
         let mut empty = 2_u64;
@@ -153,7 +153,7 @@ impl Maker<'_> {
             text::tokenise(self.rules, line, &mut tokens);
             self.made.words_read += tokens.len() as u64;
             tokens.texts().for_each(|word| self.paragraph.push(word));
-            self.couples()?;
+            self.pairs()?;
             progress.follow(&input);
         }
         if empty == 0 {
@@ -167,10 +167,10 @@ impl Maker<'_> {
         self.output.written().related >= self.related
     }
 
-    /// Writes the related couples whose words are all there.
-    fn couples(&mut self) -> Result<(), PairsError> {
+    /// Writes the related pairs whose words are all there.
+    fn pairs(&mut self) -> Result<(), PairsError> {
         while !self.is_done() {
-            let Some(texts) = self.paragraph.couple(self.cutting, &mut self.random) else { break };
+            let Some(texts) = self.paragraph.pair(self.cutting, &mut self.random) else { break };
             if texts.iter().any(|text| text.len() > TEXT_BYTES) {
                 self.made.too_long += 1;
                 continue;
@@ -186,7 +186,7 @@ impl Maker<'_> {
         while self.paragraph.has_room(self.cutting) && !self.is_done() {
             self.made.cut_off += 1;
             self.paragraph.give_up(self.cutting);
-            self.couples()?;
+            self.pairs()?;
         }
         self.paragraph.clear();
         let related = self.output.written().related;
@@ -205,7 +205,7 @@ impl Maker<'_> {
         }
         if !self.pool.settle(&mut self.random, &mut self.output)? {
             return Err(PairsError::TooLittle(format!(
-                "expected couples from at least 2 of the {documents} documents, found {}: a \
+                "expected pairs from at least 2 of the {documents} documents, found {}: a \
                  paragraph must have {} words or more, in lengths of {}",
                 u8::from(self.output.written().related > 0),
                 self.cutting.lengths.fewest(),

@@ -1,10 +1,10 @@
-//! Chunks that wait for one of another document, so that non-related couples are made while the
+//! Chunks that wait for one of another document, so that non-related pairs are made while the
 //! text goes by, in memory that does not grow.
 //!
-//! Every related couple brings two chunks. One goes into a non-related couple at once, with a chunk
+//! Every related pair brings two chunks. One goes into a non-related pair at once, with a chunk
 //! drawn from those that wait, whose place the other takes. So a text stands, as far as documents
 //! allow, exactly once under either label, and no text gives its label away. Until enough
-//! wait, couples are owed; the debt is paid at the end by those that are left.
+//! wait, non-related pairs are only counted as owed; they are made at the end of those that are left.
 
 use crate::pairs::PairsError;
 use crate::pairs::output::Label;
@@ -28,10 +28,10 @@ pub(super) struct Pool {
     /// How many are of earlier documents.
     earlier: usize,
     document: u64,
-    /// Related couples of this document so far.
+    /// Related pairs of this document so far.
     seen: usize,
-    /// Non-related couples still to be made.
-    debt: u64,
+    /// Non-related pairs still to be made.
+    owed: u64,
     capacity: usize,
 }
 
@@ -41,10 +41,10 @@ impl Pool {
     }
 
     fn of(capacity: usize) -> Self {
-        Self { chunks: Vec::new(), earlier: 0, document: 0, seen: 0, debt: 0, capacity }
+        Self { chunks: Vec::new(), earlier: 0, document: 0, seen: 0, owed: 0, capacity }
     }
 
-    /// Takes in the chunks of a related couple and makes a non-related one, or owes it.
+    /// Takes in the chunks of a related pair and makes a non-related one, or owes it.
     pub(super) fn take(
         &mut self,
         texts: [&str; 2],
@@ -58,13 +58,13 @@ impl Pool {
         if own + 2 <= half && self.chunks.len() + 2 <= self.capacity {
             let document = self.document;
             self.chunks.extend(texts.map(|text| Chunk { document, text: text.to_owned() }));
-            self.debt += 1;
+            self.owed += 1;
             return Ok(());
         }
         let fresh = random.below(2);
         let mut place = self.earlier + random.below(self.seen);
         if self.earlier == 0 {
-            self.debt += 1;
+            self.owed += 1;
         } else {
             let drawn = random.below(self.earlier);
             output.push(Label::NonRelated, [texts[fresh], self.chunks[drawn].text.as_str()])?;
@@ -74,7 +74,7 @@ impl Pool {
                 place = self.earlier;
             }
         }
-        // Of a document with more than its share, every couple so far is as likely to wait.
+        // Of a document with more than its share, every pair so far is as likely to wait.
         if let Some(chunk) = self.chunks.get_mut(place) {
             chunk.document = self.document;
             chunk.text.clear();
@@ -90,7 +90,7 @@ impl Pool {
         self.seen = 0;
     }
 
-    /// Makes the couples that are owed. `false` where no two chunks are of different documents.
+    /// Makes the pairs that are owed. `false` where no two chunks are of different documents.
     pub(super) fn settle(
         mut self,
         random: &mut Random,
@@ -98,16 +98,16 @@ impl Pool {
     ) -> Result<bool, PairsError> {
         random.shuffle(&mut self.chunks);
         self.chunks.sort_by_key(|chunk| chunk.document);
-        let mut couple = |one: &Chunk, other: &Chunk| {
+        let mut write = |one: &Chunk, other: &Chunk| {
             output.push(Label::NonRelated, [one.text.as_str(), other.text.as_str()])
         };
         // Sorted, a chunk and the one half the pool further are of two documents, unless one has
         // more than half; so each is used once.
         let (lower, upper) = self.chunks.split_at(self.chunks.len() / 2);
         for (one, other) in lower.iter().zip(upper) {
-            if self.debt > 0 && one.document != other.document {
-                couple(one, other)?;
-                self.debt -= 1;
+            if self.owed > 0 && one.document != other.document {
+                write(one, other)?;
+                self.owed -= 1;
             }
         }
         let [first, .., last] = self.chunks.as_slice() else { return Ok(false) };
@@ -115,7 +115,7 @@ impl Pool {
             return Ok(false);
         }
         // Few documents, or one very long first: chunks are used again.
-        for _ in 0..self.debt {
+        for _ in 0..self.owed {
             let one = &self.chunks[random.below(self.chunks.len())];
             let from = self.chunks.partition_point(|chunk| chunk.document < one.document);
             let to = self.chunks.partition_point(|chunk| chunk.document <= one.document);
@@ -123,7 +123,7 @@ impl Pool {
             if other >= from {
                 other += to - from;
             }
-            couple(one, &self.chunks[other])?;
+            write(one, &self.chunks[other])?;
         }
         Ok(true)
     }
@@ -135,16 +135,16 @@ mod tests {
 
     use super::*;
 
-    /// The non-related couples made of documents that give so many related couples each, as the
-    /// names `document:couple:side` of their chunks; and what the documents left waiting.
+    /// The non-related pairs made of documents that give so many related pairs each, as the
+    /// names `document:pair:side` of their chunks; and what the documents left waiting.
     fn paid(capacity: usize, documents: &[usize]) -> (Vec<[String; 2]>, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("couples.tsv");
         let mut output = Output::create(&path, &[]).unwrap();
         let (mut pool, mut random) = (Pool::of(capacity), Random::seeded(5));
-        for (document, &couples) in documents.iter().enumerate() {
-            for couple in 0..couples {
-                let names = ["a", "b"].map(|side| format!("{document}:{couple}:{side}"));
+        for (document, &pairs) in documents.iter().enumerate() {
+            for pair in 0..pairs {
+                let names = ["a", "b"].map(|side| format!("{document}:{pair}:{side}"));
                 pool.take([&names[0], &names[1]], &mut random, &mut output).unwrap();
             }
             assert!(pool.chunks.len() <= capacity);
@@ -155,19 +155,19 @@ mod tests {
         output.finish().unwrap();
         let rows = std::fs::read_to_string(path).unwrap();
         let fields = |row: &str| -> Vec<String> { row.split('\t').map(str::to_owned).collect() };
-        let couples: Vec<[String; 2]> =
+        let pairs: Vec<[String; 2]> =
             rows.lines().skip(1).map(|row| fields(row)[1..].to_vec().try_into().unwrap()).collect();
         let related: usize = documents.iter().sum();
-        assert!(!settled || couples.len() == related, "{} for {related}", couples.len());
-        for [one, other] in &couples {
+        assert!(!settled || pairs.len() == related, "{} for {related}", pairs.len());
+        for [one, other] in &pairs {
             assert_ne!(one.split_once(':').unwrap().0, other.split_once(':').unwrap().0);
         }
-        (couples, waiting)
+        (pairs, waiting)
     }
 
-    fn uses(couples: &[[String; 2]]) -> BTreeMap<&str, usize> {
+    fn uses(pairs: &[[String; 2]]) -> BTreeMap<&str, usize> {
         let mut uses = BTreeMap::new();
-        couples.iter().flatten().for_each(|name| *uses.entry(name.as_str()).or_default() += 1);
+        pairs.iter().flatten().for_each(|name| *uses.entry(name.as_str()).or_default() += 1);
         uses
     }
 
@@ -176,12 +176,12 @@ mod tests {
         for documents in [vec![1, 1], vec![3, 2, 4], vec![7; 100], (0..30).collect()] {
             for capacity in [16, 64, 4096] {
                 // A document longer than half the pool is another test.
-                if documents.iter().any(|&couples| 4 * couples > capacity) {
+                if documents.iter().any(|&pairs| 4 * pairs > capacity) {
                     continue;
                 }
-                let (couples, _) = paid(capacity, &documents);
-                let uses = uses(&couples);
-                assert_eq!(uses.len(), 2 * couples.len(), "{documents:?} in {capacity}");
+                let (pairs, _) = paid(capacity, &documents);
+                let uses = uses(&pairs);
+                assert_eq!(uses.len(), 2 * pairs.len(), "{documents:?} in {capacity}");
                 assert!(uses.values().all(|&count| count == 1));
             }
         }
@@ -212,8 +212,8 @@ mod tests {
     #[test]
     fn of_a_long_document_chunks_from_everywhere_wait() {
         let (_, waiting) = paid(200, &[10_000]);
-        let couple = |name: &String| name.split(':').nth(1).unwrap().parse::<f64>().unwrap();
-        let mean = waiting.iter().map(couple).sum::<f64>() / waiting.len() as f64;
+        let pair = |name: &String| name.split(':').nth(1).unwrap().parse::<f64>().unwrap();
+        let mean = waiting.iter().map(pair).sum::<f64>() / waiting.len() as f64;
         // The mean of 100 numbers from 0 to 9,999 has a standard deviation of 289.
         assert_eq!(waiting.len(), 100);
         assert!((mean - 5000.0).abs() < 1000.0, "{mean}");

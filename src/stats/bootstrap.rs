@@ -3,12 +3,10 @@
 //! section 14.3).
 //!
 //! It knows resampled statistics and not what they measure. The correlations of STS evaluation have
-//! a faster road to the same formula in `resampled_pearson`, reached through
-//! [`Bootstrap::of_pearson`].
+//! a faster way to the same formula, [`Bootstrap::of_pearson`], in `resampled_pearson`.
 
 use super::distribution::quantile_of_sorted;
 use super::normal;
-use super::resampled_pearson;
 use crate::random::Random;
 
 /// How an interval is drawn. The same settings on the same numbers give the same bits.
@@ -85,29 +83,6 @@ impl Bootstrap {
             })
             .collect();
         bca_interval(estimate, &resamples, &jackknife, self.level)
-    }
-
-    /// The interval of Pearson's correlation between gold values and one method's scores. `None`
-    /// where [`pearson`](super::correlation::pearson) has no value, and as for
-    /// [`of_statistic`](Self::of_statistic).
-    ///
-    /// A resample without any correlation (one pair drawn throughout) counts as 0.
-    #[must_use]
-    pub fn of_pearson(&self, gold: &[f64], scores: &[f64]) -> Option<Interval> {
-        resampled_pearson::interval(self, gold, [scores], |[correlation]| correlation)
-    }
-
-    /// The interval of the first method's Pearson correlation with gold less the second's. Both are
-    /// taken from the same resamples, so what makes a draw easy or hard for both cancels out.
-    /// `None` as for [`of_pearson`](Self::of_pearson).
-    #[must_use]
-    pub fn of_pearson_difference(
-        &self,
-        gold: &[f64],
-        first: &[f64],
-        second: &[f64],
-    ) -> Option<Interval> {
-        resampled_pearson::interval(self, gold, [first, second], |[first, second]| first - second)
     }
 }
 
@@ -226,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_general_road_and_the_fast_one_draw_the_same_interval() {
+    fn the_general_way_and_the_fast_one_draw_the_same_interval() {
         let golden = golden::topic("bootstrap");
         let (gold, scores) = (golden::numbers(&golden["gold"]), golden::numbers(&golden["second"]));
         let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };

@@ -1,6 +1,6 @@
 //! How far apart two spreads are: the Jensen-Shannon divergence of their histograms, in bits.
 //!
-//! Evaluation reports it between the distances of related and of non-related couples (De Boom et
+//! Evaluation reports it between the distances of related and of non-related pairs (De Boom et
 //! al. 2016). The figure depends on the bins; here they are 100 equal ones over the joint range, to
 //! be said wherever the figure is shown.
 

@@ -2,7 +2,7 @@
 //! draws of a resample, nothing allocated on the way, and a jackknife that takes one pair's share
 //! out of the sums instead of summing again.
 //!
-//! It does not know the interval that is made of the resamples; that is `bootstrap`.
+//! How an interval is made of the resamples is known to `bootstrap`.
 
 use super::bootstrap::Bootstrap;
 use super::bootstrap::Interval;
@@ -10,9 +10,34 @@ use super::bootstrap::bca_interval;
 use super::correlation::standardised;
 use crate::random::Random;
 
+impl Bootstrap {
+    /// The interval of Pearson's correlation between gold values and one method's scores. `None`
+    /// where [`pearson`](super::correlation::pearson) has no value, and as for
+    /// [`of_statistic`](Self::of_statistic).
+    ///
+    /// A resample without any correlation (one pair drawn throughout) counts as 0.
+    #[must_use]
+    pub fn of_pearson(&self, gold: &[f64], scores: &[f64]) -> Option<Interval> {
+        interval(self, gold, [scores], |[correlation]| correlation)
+    }
+
+    /// The interval of the first method's Pearson correlation with gold less the second's. Both are
+    /// taken from the same resamples, so what makes a draw easy or hard for both cancels out.
+    /// `None` as for [`of_pearson`](Self::of_pearson).
+    #[must_use]
+    pub fn of_pearson_difference(
+        &self,
+        gold: &[f64],
+        first: &[f64],
+        second: &[f64],
+    ) -> Option<Interval> {
+        interval(self, gold, [first, second], |[first, second]| first - second)
+    }
+}
+
 /// The BCa interval of a statistic of the correlations of `METHODS` methods with the same gold
 /// values.
-pub(super) fn interval<const METHODS: usize>(
+fn interval<const METHODS: usize>(
     bootstrap: &Bootstrap,
     gold: &[f64],
     scores: [&[f64]; METHODS],

@@ -111,7 +111,7 @@ mod tests {
             golden::check_digits(found.p, &case["p"]);
             exact += usize::from(found.exact);
         }
-        assert!(exact > 0 && exact < cases.len(), "the cases take both roads");
+        assert!(exact > 0 && exact < cases.len(), "the cases take both ways");
     }
 
     #[test]

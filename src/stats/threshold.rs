@@ -9,7 +9,7 @@ use super::sweep::Sweep;
 
 /// What a threshold is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Aim {
+pub enum Criterion {
     /// The highest F1.
     F1,
     /// The highest accuracy, which is the lowest split error. It may be best to accept nothing:
@@ -24,11 +24,11 @@ pub enum Aim {
 /// `None` when the lengths differ, a score is not finite, either label is missing, or the wanted
 /// precision is never reached. Accepting everything is a threshold at the lowest score.
 #[must_use]
-pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Aim) -> Option<f64> {
+pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Criterion) -> Option<f64> {
     let sweep = Sweep::over(labels, scores)?;
     let mut best = match aim {
-        Aim::Accuracy => (sweep.negatives as f64, sweep.steps.first()?.score.next_up()),
-        Aim::F1 | Aim::Precision(_) => (f64::NEG_INFINITY, f64::NAN),
+        Criterion::Accuracy => (sweep.negatives as f64, sweep.steps.first()?.score.next_up()),
+        Criterion::F1 | Criterion::Precision(_) => (f64::NEG_INFINITY, f64::NAN),
     };
     for (place, step) in sweep.steps.iter().enumerate() {
         let worth = worth(&sweep, step, aim);
@@ -41,21 +41,21 @@ pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Aim) -> Option<f64> 
 
 /// A number that is larger the better the step serves the aim; minus infinity if it does not serve
 /// at all.
-fn worth(sweep: &Sweep, step: &Step, aim: Aim) -> f64 {
+fn worth(sweep: &Sweep, step: &Step, aim: Criterion) -> f64 {
     let found = step.true_positives as f64;
     let wrong = step.false_positives as f64;
     match aim {
         // Twice the positives found, over accepted and positive pairs together.
-        Aim::F1 => 2.0 * found / (found + wrong + sweep.positives as f64),
-        Aim::Accuracy => found + sweep.negatives as f64 - wrong,
-        Aim::Precision(wanted) if found > 0.0 && found / (found + wrong) >= wanted => found,
-        Aim::Precision(_) => f64::NEG_INFINITY,
+        Criterion::F1 => 2.0 * found / (found + wrong + sweep.positives as f64),
+        Criterion::Accuracy => found + sweep.negatives as f64 - wrong,
+        Criterion::Precision(wanted) if found > 0.0 && found / (found + wrong) >= wanted => found,
+        Criterion::Precision(_) => f64::NEG_INFINITY,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Aim;
+    use super::Criterion;
     use super::best_threshold;
     use crate::stats::classification::Confusion;
     use crate::stats::golden;
@@ -70,10 +70,10 @@ mod tests {
                 let threshold = best_threshold(&labels, &scores, aim)?;
                 Confusion::at(threshold, &labels, &scores)
             };
-            golden::check(at(Aim::F1).unwrap().f1(), &case["best_f1"]);
-            golden::check(at(Aim::Accuracy).unwrap().accuracy(), &case["best_accuracy"]);
+            golden::check(at(Criterion::F1).unwrap().f1(), &case["best_f1"]);
+            golden::check(at(Criterion::Accuracy).unwrap().accuracy(), &case["best_accuracy"]);
             // The script writes -1 where no threshold reaches the precision.
-            let recall = at(Aim::Precision(0.75)).map_or(-1.0, |found| found.recall());
+            let recall = at(Criterion::Precision(0.75)).map_or(-1.0, |found| found.recall());
             golden::check(recall, &case["best_recall_at_precision_075"]);
         }
     }
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn the_threshold_lies_midway() {
         let (labels, scores) = ([true, true, false, false], [0.9, 0.6, 0.4, 0.1]);
-        for aim in [Aim::F1, Aim::Accuracy, Aim::Precision(1.0)] {
+        for aim in [Criterion::F1, Criterion::Accuracy, Criterion::Precision(1.0)] {
             assert_eq!(best_threshold(&labels, &scores, aim), Some(0.5));
         }
         // Half of everything is positive, so this precision is had by accepting all.
         assert_eq!(
-            best_threshold(&labels, &scores, Aim::Precision(0.5)),
+            best_threshold(&labels, &scores, Criterion::Precision(0.5)),
             Some(0.4_f64.midpoint(0.6))
         );
     }
@@ -94,12 +94,12 @@ mod tests {
     #[test]
     fn useless_scores_have_a_threshold_or_say_so() {
         let (labels, scores) = ([false, false, true], [0.9, 0.6, 0.1]);
-        let none = best_threshold(&labels, &scores, Aim::Accuracy).unwrap();
+        let none = best_threshold(&labels, &scores, Criterion::Accuracy).unwrap();
         assert!(none > 0.9, "accepting nothing is wrong only once");
-        assert_eq!(best_threshold(&labels, &scores, Aim::F1), Some(0.1));
-        assert_eq!(best_threshold(&labels, &scores, Aim::Precision(0.5)), None);
-        assert_eq!(best_threshold(&labels, &scores, Aim::Precision(f64::NAN)), None);
-        assert_eq!(best_threshold(&[true], &[0.1], Aim::F1), None);
+        assert_eq!(best_threshold(&labels, &scores, Criterion::F1), Some(0.1));
+        assert_eq!(best_threshold(&labels, &scores, Criterion::Precision(0.5)), None);
+        assert_eq!(best_threshold(&labels, &scores, Criterion::Precision(f64::NAN)), None);
+        assert_eq!(best_threshold(&[true], &[0.1], Criterion::F1), None);
     }
 
     proptest! {
@@ -108,7 +108,7 @@ mod tests {
             pairs in prop::collection::vec((any::<bool>(), (-9..9).prop_map(f64::from)), 0..40),
         ) {
             let (labels, scores): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-            if let Some(best) = best_threshold(&labels, &scores, Aim::Accuracy) {
+            if let Some(best) = best_threshold(&labels, &scores, Criterion::Accuracy) {
                 let at = |threshold| Confusion::at(threshold, &labels, &scores).unwrap();
                 let error = |threshold| at(threshold).split_error();
                 prop_assert!(scores.iter().all(|&score| error(best) <= error(score)));

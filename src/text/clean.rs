@@ -14,7 +14,7 @@ use super::normalisation::Controls;
 use super::normalisation::Emoji;
 use super::normalisation::Entities;
 use super::normalisation::Normalisation;
-use super::tokens::position;
+use super::position::position;
 use unicode_normalization::IsNormalized;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;

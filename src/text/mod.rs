@@ -18,6 +18,7 @@ mod entities;
 mod length;
 mod normalisation;
 mod plain;
+mod position;
 mod presets;
 mod scan;
 mod spelling;

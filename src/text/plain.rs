@@ -3,9 +3,9 @@
 
 use super::classes::Byte;
 use super::classes::byte_class;
+use super::position::position;
 use super::scan::Scanner;
 use super::tokens::Kind;
-use super::tokens::position;
 use super::window::Window;
 
 impl Scanner<'_> {

@@ -2,6 +2,7 @@
 //! text. It knows where a token lies, not what it means.
 
 use super::clean::Clean;
+use super::position::position;
 use std::ops::Range;
 
 /// What a token was in the text.
@@ -118,9 +119,4 @@ impl Tokens {
         self.arena.push_str(text);
         self.push(from, span, kind);
     }
-}
-
-/// A byte position as it is stored. `tokenise` cuts its input so that every position fits.
-pub(super) fn position(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

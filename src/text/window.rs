@@ -180,7 +180,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Where no more can be told: behind the last word and the gap after it.
+    /// Where no more is known: behind the last word and the gap after it.
     pub(super) fn stopped(&self) -> usize {
         self.last + (self.gaps >> self.last).trailing_ones() as usize
     }

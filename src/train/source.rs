@@ -4,13 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::files::ReadError;
-use crate::model::provenance::TrainedOn;
+use crate::model::provenance::TrainingFile;
 use crate::train::TrainError;
 
 /// The name of a file without its folder, and the digest of its bytes.
-pub fn trained_on(path: &Path) -> Result<TrainedOn, TrainError> {
+pub fn trained_on(path: &Path) -> Result<TrainingFile, TrainError> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(TrainedOn { name, digest: digest(path)? })
+    Ok(TrainingFile { name, digest: digest(path)? })
 }
 
 fn digest(path: &Path) -> Result<String, TrainError> {

@@ -28,7 +28,7 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     small(ground, report).await
 }
 
-/// Requests of a thousand pairs, sixteen of which fill the house.
+/// Requests of a thousand pairs, sixteen of which take all units.
 async fn large(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let flags = ["--admission-units", "16000", "--lateness-tick-ms", "1"];
     let server = Rc::new(Server::start(&ground.launch.with(&flags)).await?);

@@ -34,8 +34,8 @@ pub(in crate::cli) struct RankerArgs {
     /// Share of the queries of --data that choose the best epoch
     #[arg(long, value_name = "SHARE", default_value_t = 0.15)]
     valid_share: f64,
-    /// Model file whose vectors are the start; they are trained along. A name before it is passed
-    /// over
+    /// Model file whose vectors training starts from and changes, as FILE or NAME=FILE; the name is
+    /// ignored
     #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
     model: PathBuf,
     /// Model file to write
@@ -44,20 +44,20 @@ pub(in crate::cli) struct RankerArgs {
     /// Write one HTML page with the course of loss and figures
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// How the post is read: apart from the query, through kernels made for each word of the query,
-    /// or with each word weighted by how alike it is to each word of the query
+    /// Encoder of the post: apart from the query, through kernels made for each word of the query, or
+    /// with each word weighted by its cosine to each word of the query
     #[arg(long, value_enum, default_value_t = Encoder::Patt)]
     encoder: Encoder,
-    /// Words that a kernel spans
+    /// Width of a kernel in words
     #[arg(long, value_name = "N", default_value = "2")]
     kernel: NonZeroUsize,
-    /// Kernels of a convolution
+    /// Number of kernels
     #[arg(long, value_name = "N", default_value = "250")]
     filters: NonZeroUsize,
-    /// Numbers of an encoded text
+    /// Dimensions of an encoded text
     #[arg(long, value_name = "N", default_value = "200")]
     hidden: NonZeroUsize,
-    /// Numbers of the layer over both texts
+    /// Units of the layer over both texts
     #[arg(long, value_name = "N", default_value = "100")]
     joint: NonZeroUsize,
     /// Dropout of that layer
@@ -95,10 +95,10 @@ pub(in crate::cli) struct RankerArgs {
     /// Factor of the learning rate after every --slow-every epochs
     #[arg(long, value_name = "FACTOR", default_value_t = 0.75)]
     slow_by: f64,
-    /// See --slow-by
+    /// Epochs between two applications of --slow-by
     #[arg(long, value_name = "EPOCHS", default_value = "5")]
     slow_every: NonZeroU32,
-    /// How often a token that the model does not list must occur to become a word
+    /// Minimum count of a token that the model does not list; such a token becomes a word
     #[arg(long, value_name = "N", default_value_t = 2)]
     min_count: u64,
     /// Random seed

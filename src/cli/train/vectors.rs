@@ -39,11 +39,11 @@ pub(in crate::cli) struct VectorsArgs {
     /// Write one HTML page with the course of the loss
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Objective
+    /// Training objective
     #[arg(long, value_enum, default_value_t = Objective::SiameseCbow)]
     objective: Objective,
-    /// Go on from the vectors of this model: its words keep their rules and gain by the text, new
-    /// words are added
+    /// Continue from the vectors of this model: its normalisation is kept, new words of the text are
+    /// added
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["normalisation", "dims"])]
     from: Option<PathBuf>,
     /// Rules that turn texts into words
@@ -64,35 +64,36 @@ pub(in crate::cli) struct VectorsArgs {
     /// for cbow 0.05, for skip-gram 0.025]
     #[arg(long)]
     rate: Option<f32>,
-    /// How rows are changed: plain descent, as in the paper, needs about eight times as many epochs;
-    /// word2vec knows nothing else [default: adagrad, for word2vec sgd]
+    /// Optimiser: sgd, as in the paper, needs about eight times as many epochs; word2vec has no other
+    /// [default: adagrad, for word2vec sgd]
     #[arg(long, value_enum)]
     optimiser: Option<Optimiser>,
     /// Examples of a batch of Siamese CBOW
     #[arg(long, value_name = "N", default_value = "100", value_parser = count::<usize>(1, 10_000))]
     batch: usize,
-    /// Random sentences beside the neighbours, or random words of word2vec [default: 2, for
+    /// Negative samples: random sentences, or random words of word2vec [default: 2, for
     /// word2vec 5]
     #[arg(long, value_name = "K", value_parser = count::<usize>(1, 1000))]
     negatives: Option<usize>,
     /// Where the random sentences are drawn from, for Siamese CBOW
     #[arg(long, value_enum, default_value_t = Others::Document)]
     others: Others,
-    /// Most words on each side of the middle, for word2vec
+    /// Maximum words on each side of the centre word, for word2vec
     #[arg(long, value_name = "N", default_value = "5", value_parser = count::<usize>(1, 1000))]
     window: usize,
-    /// Words that are a larger share of the text are left out now and then, for word2vec; 0 is never
+    /// Subsampling threshold of word2vec: words with a larger share of the text are left out at
+    /// random; 0 leaves none out
     #[arg(long, value_name = "SHARE", default_value_t = 1e-5)]
     sample: f64,
     /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads. The bits of Siamese CBOW do not depend on them; those of word2vec depend on how many
-    /// there are, and on nothing else
+    /// Threads. The result of Siamese CBOW does not depend on them; that of word2vec depends on their
+    /// number alone
     #[arg(long, value_name = "N", default_value = "1",
           value_parser = count::<usize>(1, MOST_THREADS))]
     threads: usize,
-    /// Threads do not wait for each other: faster with many, but no two runs give the same bits
+    /// Threads update without locks (Hogwild): faster with many, but no two runs give the same result
     #[arg(long)]
     hogwild: bool,
     #[command(flatten)]

@@ -41,7 +41,7 @@ const OF_TRAINING: [&str; 14] = [
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WeightsArgs {
-    /// Couples: label (1 related, 0 not), text, text a row, or a header naming label, text1,
+    /// Labelled pairs: label (1 related, 0 not), text, text a row, or a header with label, text1,
     /// text2; .gz and .zst are read directly
     #[arg(value_name = "PAIRS", required_unless_present = "import")]
     couples: Vec<PathBuf>,
@@ -85,10 +85,10 @@ pub(in crate::cli) struct WeightsArgs {
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = count::<usize>(1, MOST_EPOCHS))]
     epochs: usize,
-    /// Threads; they change no bit [default: all the machine has]
+    /// Threads; the result does not depend on them [default: all the machine has]
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
     threads: Option<usize>,
-    /// Couples to judge the weights by [default: a tenth of PAIRS, which is not trained on]
+    /// Labelled pairs to evaluate the weights on [default: a tenth of PAIRS, which is not trained on]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
     /// Also write the weights as JSON

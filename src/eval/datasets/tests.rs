@@ -1,4 +1,4 @@
-//! What the readers take, and that each fault is told with its file and line.
+//! What the readers take, and that each fault is reported with its file and line.
 
 use super::Source;
 use super::pairs;

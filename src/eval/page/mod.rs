@@ -6,12 +6,14 @@ use indicatif::HumanCount;
 
 use crate::eval::page::plots::Bar;
 use crate::eval::pairs::PairFile;
+use crate::eval::pairs::PairsFigures;
+use crate::eval::ranking::RankingFigures;
 use crate::eval::ranking::RankingFile;
-use crate::eval::report::Figures;
 use crate::eval::report::Report;
 use crate::eval::sts::StsFigures;
 use crate::eval::sts::Subtask;
 use crate::eval::summary;
+use crate::eval::summary::Tables;
 use crate::eval::table::Mark;
 use crate::eval::table::Table;
 use crate::page;
@@ -22,40 +24,59 @@ use crate::page::Page;
 use crate::page::Sign;
 use crate::page::frame::escaped;
 
-/// The report as a page.
-pub fn html(report: &Report) -> String {
-    let title = match &report.figures {
-        Figures::Sts(_) => "Semantic textual similarity",
-        Figures::Pairs(_) => "Related and unrelated pairs",
-        Figures::Ranking(_) => "Ranking",
-    };
-    let mut page = begun(title, report);
-    let tables = summary::tables(report);
-    match &report.figures {
-        Figures::Sts(figures) => sts(&mut page, figures, &tables, &report.baseline),
-        Figures::Pairs(figures) => {
-            for (file, table) in figures.files.iter().zip(&tables) {
-                pairs(&mut page, file, table);
-            }
-        }
-        Figures::Ranking(figures) => {
-            for (file, table) in figures.files.iter().zip(&tables) {
-                ranking(&mut page, file, table);
-            }
-            // The table of the combination stands after those of the files.
-            for table in tables.iter().skip(figures.files.len()) {
-                page.section(&table.title);
-                add(&mut page, table);
-                page.end_section();
-            }
+/// Figures that fill a page.
+pub trait Presented: Tables {
+    /// The page's title.
+    const TITLE: &'static str;
+
+    /// Adds the figures, whose tables are given, to a page.
+    fn fill(&self, page: &mut Page, tables: &[Table], baseline: &str);
+}
+
+impl Presented for StsFigures {
+    const TITLE: &'static str = "Semantic textual similarity";
+
+    fn fill(&self, page: &mut Page, tables: &[Table], baseline: &str) {
+        sts(page, self, tables, baseline);
+    }
+}
+
+impl Presented for PairsFigures {
+    const TITLE: &'static str = "Related and unrelated pairs";
+
+    fn fill(&self, page: &mut Page, tables: &[Table], _: &str) {
+        for (file, table) in self.files.iter().zip(tables) {
+            pairs(page, file, table);
         }
     }
+}
+
+impl Presented for RankingFigures {
+    const TITLE: &'static str = "Ranking";
+
+    fn fill(&self, page: &mut Page, tables: &[Table], _: &str) {
+        for (file, table) in self.files.iter().zip(tables) {
+            ranking(page, file, table);
+        }
+        // The table of the combination stands after those of the files.
+        for table in tables.iter().skip(self.files.len()) {
+            page.section(&table.title);
+            add(page, table);
+            page.end_section();
+        }
+    }
+}
+
+/// The report as a page.
+pub fn html<F: Presented>(report: &Report<F>) -> String {
+    let mut page = begun(report);
+    report.figures.fill(&mut page, &report.figures.tables(), &report.baseline);
     methods(&mut page, report);
     page.finish()
 }
 
 /// A page with the facts of a report.
-fn begun(title: &str, report: &Report) -> Page {
+fn begun<F: Presented>(report: &Report<F>) -> Page {
     let model = &report.model;
     let facts = [
         ("model", model.name.clone()),
@@ -65,7 +86,12 @@ fn begun(title: &str, report: &Report) -> Page {
         ("baseline", report.baseline.clone()),
         ("seed", report.seed.to_string()),
     ];
-    Page::new(&Head { kicker: "cognate eval", title, subject: &model.name, facts: &facts })
+    Page::new(&Head {
+        kicker: "cognate eval",
+        title: F::TITLE,
+        subject: &model.name,
+        facts: &facts,
+    })
 }
 
 /// Adds a table with its best figures and significant differences marked.
@@ -198,7 +224,7 @@ fn ranking(page: &mut Page, file: &RankingFile, table: &Table) {
     page.end_section();
 }
 
-fn methods(page: &mut Page, report: &Report) {
+fn methods<F>(page: &mut Page, report: &Report<F>) {
     page.section("Methods");
     page.put("<dl class=\"methods\">");
     for method in &report.methods {

@@ -18,7 +18,7 @@ use crate::stats::distribution::histogram;
 const WIDE: (f64, f64) = (480.0, 330.0);
 const MIDDLE: (f64, f64) = (330.0, 250.0);
 const SMALL: (f64, f64) = (250.0, 205.0);
-/// Most points of a curve or cloud: more would not be told apart.
+/// Most points of a curve or cloud: more could not be distinguished.
 const POINTS: usize = 800;
 /// Bins of a drawn histogram; the divergence has its own.
 const BINS: usize = 50;
@@ -129,7 +129,7 @@ pub(super) fn histograms(file: &PairFile, result: &PairResult) -> String {
 }
 
 /// The results drawn in colour: the baseline and the best of the others, each with its class. The
-/// rest are grey, because a dozen colours cannot be told apart.
+/// rest are grey, because a dozen colours cannot be distinguished.
 pub(super) fn coloured(file: &PairFile) -> Vec<(usize, &'static str)> {
     let mut order: Vec<usize> = (0..file.results.len()).collect();
     order.sort_by(|&a, &b| file.results[b].roc_auc.total_cmp(&file.results[a].roc_auc));

@@ -26,7 +26,7 @@ use crate::model::Frequency;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct OfModel {
+pub struct ModelQuery {
     /// The model's name; without one the first is used.
     #[param(value_type = Option<ModelName>)]
     model: Option<String>,
@@ -200,12 +200,12 @@ refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotRe
     get,
     path = "/methods",
     tag = "describe",
-    params(OfModel),
+    params(ModelQuery),
     responses((status = 200, description = "Every method", body = MethodList), MethodsRefusals),
 )]
 pub async fn methods(
     State(app): State<Arc<App>>,
-    of: Result<Query<OfModel>, QueryRejection>,
+    of: Result<Query<ModelQuery>, QueryRejection>,
 ) -> Result<Json<MethodList>, ApiError> {
     let Query(of) = of.map_err(|_| {
         ApiError::at(Code::InvalidField, "", "the query string may hold `model` and nothing else")

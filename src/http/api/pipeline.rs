@@ -30,7 +30,6 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool;
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::PART_NANOS;
 use crate::http::work::unsent::Answer;
 
 /// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
@@ -137,10 +136,9 @@ impl Plan {
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
-    /// Items that take about [`PART_NANOS`].
+    /// How many items make one part of the answer.
     pub fn per_part(&self) -> usize {
-        let each = (self.nanos / self.items.max(1) as u64).max(1);
-        usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
+        pool::items_per_part(self.items, self.nanos)
     }
 }
 
@@ -161,7 +159,7 @@ pub async fn answer<Q: Question + 'static>(
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
-    // work that a full house must not take on.
+    // work that an overloaded server must not take on.
     let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
     let body = body::read(request, &app.settings, |bytes| {
         app.admission.top_up(&mut permit, (bytes / BYTES_PER_ITEM).min(most))
@@ -216,7 +214,8 @@ fn parse_and_answer<Q: Question>(
 
 fn respond(app: &App, answered: Answered) -> Response {
     let Answered { json, counts, plan, took } = answered;
-    app.metrics.computed(plan.resolved.query.method, counts);
+    app.metrics.computed(plan.resolved.query.method);
+    app.metrics.read(counts);
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();
     *headers = HeaderMap::with_capacity(HEADERS);

@@ -46,7 +46,7 @@ impl Access {
         let presented = authorization.map(HeaderValue::as_bytes);
         let key = self.keys.check(presented).map_err(|_| {
             let challenge = HeaderValue::from_static("Bearer realm=\"cognate\"");
-            // Whether a key is missing or wrong is not told.
+            // The answer does not say whether a key is missing or wrong.
             ApiError::new(Code::Unauthorized, "a valid key is needed: Authorization: Bearer KEY")
                 .with_header(header::WWW_AUTHENTICATE, challenge)
         })?;

@@ -1,4 +1,4 @@
-//! How often each key may ask: so many requests a second, with bursts of as many. Which key a
+//! How often each key may ask: a number of requests a second, with bursts of as many. Which key a
 //! request has is not known here.
 
 use std::num::NonZeroU32;
@@ -30,8 +30,8 @@ impl<C: Clock + Clone> Bucket<C> {
         self.per_second
     }
 
-    /// Counts so many requests if they are within the quota now, or says how long until they are.
-    /// More at once than there are in a second are taken for as many.
+    /// Counts `requests` requests if they are within the quota now, or says how long until they are.
+    /// More at once than a second allows count as many as it allows.
     pub fn take(&self, requests: NonZeroU32) -> Result<(), Duration> {
         match self.limiter.check_n(requests.min(self.per_second)) {
             Ok(taken) => taken.map_err(|spent| spent.wait_time_from(self.clock.now())),
@@ -46,7 +46,7 @@ pub struct Quota<C: Clock = DefaultClock> {
 }
 
 impl Quota {
-    /// A quota for so many keys; without a rate there is none.
+    /// A quota for `keys` keys; without a rate there is none.
     pub fn new(keys: usize, per_second: Option<u32>) -> Self {
         Self::with_clock(keys, per_second, DefaultClock::default())
     }

@@ -208,7 +208,7 @@ pub struct ApiError {
     pub bottleneck: Option<Bottleneck>,
     /// One more header that the refusal owes.
     pub header: Option<Box<(HeaderName, HeaderValue)>>,
-    /// What the log is told beyond the detail; never sent.
+    /// What the log says beyond the detail; never sent.
     pub cause: Option<Arc<str>>,
 }
 

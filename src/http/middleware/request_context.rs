@@ -34,7 +34,7 @@ use tower::Service;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
-use crate::http::net::head::Faulty;
+use crate::http::net::head::FaultyHead;
 use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_id::Ids;
 use crate::http::observe::trace::Answered;
@@ -84,8 +84,8 @@ impl Service<Request> for RequestContextService {
 
     fn call(&mut self, mut request: Request) -> RequestContextFuture {
         let record = RequestRecord::of(&self.app, &request);
-        let answer = match request.extensions_mut().remove::<Faulty>() {
-            Some(Faulty(error)) => Either::Left(ready(Ok(Ok(error.into_response())))),
+        let answer = match request.extensions_mut().remove::<FaultyHead>() {
+            Some(FaultyHead(error)) => Either::Left(ready(Ok(Ok(error.into_response())))),
             // A route begins its work when it is polled, so no panic gets past the net here.
             None => Either::Right(AssertUnwindSafe(self.route.call(request)).catch_unwind()),
         };

@@ -36,7 +36,7 @@ use tokio::time::timeout;
 use tower::Service;
 
 use crate::http::net::head;
-use crate::http::net::head::Faulty;
+use crate::http::net::head::FaultyHead;
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::socket::Socket;
 use crate::http::net::state::ConnectionState;
@@ -101,7 +101,7 @@ impl ConnectionOptions {
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum ConnectionEnd {
     /// Nothing was left to do.
     Finished,
     /// It was dropped with something unfinished.
@@ -120,7 +120,7 @@ pub async fn serve_connection(
     router: Router,
     options: &ConnectionOptions,
     mut stop: Shutdown,
-) -> Ending {
+) -> ConnectionEnd {
     let state = Arc::new(ConnectionState::default());
     let stream = Arc::new(stream);
     let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout);
@@ -142,7 +142,7 @@ pub async fn serve_connection(
         ended = served.as_mut() => ended,
         // Nobody is left to read: dropping the request frees what computes its answer. A client that
         // only closed its own side is not gone.
-        _ = stream.ready(Interest::ERROR) => return Ending::Finished,
+        _ = stream.ready(Interest::ERROR) => return ConnectionEnd::Finished,
         () = stop.closing() => {
             state.close_when_quiet();
             loop {
@@ -151,8 +151,8 @@ pub async fn serve_connection(
                     biased;
                     ended = served.as_mut() => break ended,
                     () = stop.abandoned() => return match state.is_unfinished() {
-                        true => Ending::Dropped,
-                        false => Ending::Finished,
+                        true => ConnectionEnd::Dropped,
+                        false => ConnectionEnd::Finished,
                     },
                     () = sleep(LOOK) => {}
                 }
@@ -162,7 +162,7 @@ pub async fn serve_connection(
     if let Err(error) = ended {
         tracing::debug!(%peer, %error, "connection ended early");
     }
-    Ending::Finished
+    ConnectionEnd::Finished
 }
 
 struct RequestService {
@@ -184,7 +184,7 @@ impl RequestService {
         let pending = self.state.begin();
         let (stop, state) = (self.stop.clone(), self.state.clone());
         if let Err(fault) = head::check(&request) {
-            request.extensions_mut().insert(Faulty(fault));
+            request.extensions_mut().insert(FaultyHead(fault));
         }
         request.extensions_mut().insert(self.peer);
         let skip = may_be_skipped(request.headers()).then_some(self.body_timeout);

@@ -12,7 +12,7 @@ use crate::http::error::Code;
 
 /// A request extension: why the request is refused before anything looks at it.
 #[derive(Debug, Clone)]
-pub struct Faulty(pub ApiError);
+pub struct FaultyHead(pub ApiError);
 
 /// Refuses a head that other servers on the way could read differently.
 pub fn check<B>(request: &Request<B>) -> Result<(), ApiError> {

@@ -1,6 +1,6 @@
-//! Where connections come in: how many at once, what happens when there is no room for more, and
-//! how the door is closed without turning away anybody who is already inside. What is asked and
-//! answered is not known here.
+//! The accept loop: how many connections are open at once, what happens at the limit, and how the
+//! listener stops without resetting a connection that a client already has. Requests and answers
+//! are not known here.
 
 use std::io;
 use std::io::ErrorKind;
@@ -29,8 +29,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
+use crate::http::net::connection::ConnectionEnd;
 use crate::http::net::connection::ConnectionOptions;
-use crate::http::net::connection::Ending;
 use crate::http::net::connection::serve_connection;
 use crate::http::net::shutdown::Drained;
 use crate::http::net::shutdown::Shutdown;
@@ -203,7 +203,9 @@ impl Acceptor {
         let (router, stop) = (self.router.clone(), self.stop.clone());
         let dropped = self.dropped.clone();
         tokio::spawn(async move {
-            if serve_connection(stream, peer, router, &options, stop).await == Ending::Dropped {
+            if serve_connection(stream, peer, router, &options, stop).await
+                == ConnectionEnd::Dropped
+            {
                 dropped.fetch_add(1, Relaxed);
             }
             // The descriptor is free again from here on, not before.
@@ -212,8 +214,8 @@ impl Acceptor {
         });
     }
 
-    /// With no descriptor left, a few clients at a time still get in, for one request each: what
-    /// asks after the service's health must not take its silence for death.
+    /// With no descriptor left, a few clients at a time are still accepted, for one request each: a
+    /// health check that gets no answer would take the service for dead.
     fn serve_from_spare(
         &self,
         spare: &SpareDescriptors,
@@ -335,7 +337,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Descriptors held for the day on which there is none left.
+/// Descriptors held in reserve for when the process has none left.
 #[derive(Clone, Default)]
 struct SpareDescriptors(Arc<Mutex<Vec<UnixDatagram>>>);
 

@@ -186,11 +186,15 @@ impl Metrics {
         }
     }
 
-    /// Counts what an answer was made of.
-    pub fn computed(&self, method: Method, counts: Counts) {
+    /// Counts an answer that was computed.
+    pub fn computed(&self, method: Method) {
         if let Some(counter) = self.methods.get(method as usize) {
             counter.increment(1);
         }
+    }
+
+    /// Counts what was read for an answer.
+    pub fn read(&self, counts: Counts) {
         self.texts.increment(counts.texts);
         self.tokens.increment(counts.tokens);
         self.unknown_tokens.increment(counts.unknown);
@@ -274,7 +278,10 @@ fn describe(recorder: &PrometheusRecorder) {
         ("cognate_texts_total", "Texts read."),
         ("cognate_tokens_total", "Tokens read."),
         ("cognate_unknown_tokens_total", "Tokens that no word was found for."),
-        ("cognate_method_requests_total", "Answers computed, by method."),
+        (
+            "cognate_method_requests_total",
+            "Answers computed, by method; of a stream, chunks of lines.",
+        ),
         ("cognate_panics_total", "Requests that failed by a defect."),
         ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
         ("cognate_reloads_total", "Reloads of the models that worked."),

@@ -11,8 +11,8 @@ use rustix::process::getrlimit;
 /// Kept free for requests beside what a model takes.
 const RESERVE: u64 = 32 << 20;
 
-/// How many bytes are free, if that is too few for a model that takes so many bytes of addresses
-/// and so many of memory. Nothing if it fits, or if nothing is known to limit this process.
+/// How many bytes are free, if that is too few for a model that takes `addresses` bytes of address
+/// space and `resident` bytes of memory. Nothing if it fits, or if nothing is known to limit this process.
 pub fn lacking(addresses: u64, resident: u64) -> Option<u64> {
     let limits = [(free_addresses(), addresses), (free_in_group(), resident)];
     let short = |(free, need): (Option<u64>, u64)| {

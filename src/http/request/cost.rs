@@ -12,12 +12,12 @@ pub const MULTIPLICATIONS_PER_NANO: u64 = 32;
 /// Multiplications that take as long as writing a number as text: some 30 ns.
 pub const WRITING: u64 = 30 * MULTIPLICATIONS_PER_NANO;
 
-/// Nanoseconds that texts of so many bytes and so many multiplications take, roughly.
+/// Nanoseconds that texts of `bytes` bytes and `multiplications` multiplications take, roughly.
 pub fn estimate(bytes: usize, multiplications: u64) -> u64 {
     reading(bytes).saturating_add(multiplications) / MULTIPLICATIONS_PER_NANO
 }
 
-/// Multiplications that take as long as reading so many bytes of text.
+/// Multiplications that take as long as reading `bytes` bytes of text.
 pub fn reading(bytes: usize) -> u64 {
     (bytes as u64).saturating_mul(NANOS_PER_BYTE * MULTIPLICATIONS_PER_NANO)
 }

@@ -15,7 +15,7 @@ const OTHER_FILES: u64 = 64;
 const MODEL_NAME: usize = 64;
 
 /// What the checks ask of the machine; who starts the service answers.
-pub trait Surroundings {
+pub trait Environment {
     /// Files that the process may have open at once.
     fn open_files(&self) -> u64;
 
@@ -32,7 +32,7 @@ pub trait Surroundings {
 
 impl Loaded {
     /// Checks the settings against each other and the machine, and notes every problem.
-    pub fn check(&mut self, around: &dyn Surroundings) {
+    pub fn check(&mut self, around: &dyn Environment) {
         if self.unread {
             // Defaults in the place of what the file says would fail checks that it passes.
             return;
@@ -116,7 +116,7 @@ impl Loaded {
         }
     }
 
-    fn check_models(&mut self, settings: &Settings, around: &dyn Surroundings) {
+    fn check_models(&mut self, settings: &Settings, around: &dyn Environment) {
         let hex = |digest: &String| {
             digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
         };

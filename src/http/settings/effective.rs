@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::http::settings::LIST;
 use crate::http::settings::Loaded;
 use crate::http::settings::Origin;
-use crate::http::settings::rule::Written;
+use crate::http::settings::rule::RawValue;
 
 impl Loaded {
     /// Every setting, a line each, with where its value comes from. There are no secrets among
@@ -14,8 +14,8 @@ impl Loaded {
         let mut toml = String::new();
         for setting in LIST {
             let value = match setting.read(&self.settings) {
-                Written::One(text) => single(&text),
-                Written::Many(texts) => {
+                RawValue::One(text) => single(&text),
+                RawValue::Many(texts) => {
                     let texts: Vec<String> = texts.iter().map(|text| string(text)).collect();
                     format!("[{}]", texts.join(", "))
                 }

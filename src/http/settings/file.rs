@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 use toml::de::DeValue;
 
-use crate::http::settings::rule::Written;
+use crate::http::settings::rule::RawValue;
 use crate::http::settings::value::quoted;
 
 /// The table that can be given instead of `model`.
@@ -15,7 +15,7 @@ pub(super) const MODELS: &str = "models";
 pub(super) struct Entry {
     pub(super) key: String,
     pub(super) line: usize,
-    pub(super) written: Result<Written, String>,
+    pub(super) written: Result<RawValue, String>,
 }
 
 /// What a file says, in its order, and where it is no TOML: line and problem.
@@ -58,13 +58,13 @@ fn in_order<'t>(table: &'t DeTable<'_>) -> Vec<(usize, &'t str, &'t DeValue<'t>)
     rows
 }
 
-fn written(value: &DeValue<'_>) -> Result<Written, String> {
+fn written(value: &DeValue<'_>) -> Result<RawValue, String> {
     match value {
         DeValue::Array(values) => {
             { values.iter().map(Spanned::get_ref).map(single).collect::<Result<_, _>>() }
-                .map(Written::Many)
+                .map(RawValue::Many)
         }
-        value => single(value).map(Written::One),
+        value => single(value).map(RawValue::One),
     }
 }
 
@@ -81,7 +81,7 @@ fn single(value: &DeValue<'_>) -> Result<String, String> {
 }
 
 /// `[models]`: a name and a file a row.
-fn named(models: &DeTable<'_>) -> Result<Written, String> {
+fn named(models: &DeTable<'_>) -> Result<RawValue, String> {
     let rows = in_order(models).into_iter().map(|(_, name, value)| match value {
         DeValue::String(_) if name.contains(['=', '/']) => {
             Err(format!("{} is no name", quoted(name)))
@@ -89,14 +89,14 @@ fn named(models: &DeTable<'_>) -> Result<Written, String> {
         DeValue::String(path) => Ok(format!("{name}={path}")),
         other => Err(format!("{}: a {} is no file", quoted(name), other.type_str())),
     });
-    rows.collect::<Result<_, _>>().map(Written::Many)
+    rows.collect::<Result<_, _>>().map(RawValue::Many)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn only(text: &str) -> Result<Written, String> {
+    fn only(text: &str) -> Result<RawValue, String> {
         let Entries { mut entries, broken } = entries(text);
         assert!(broken.is_empty(), "{broken:?}");
         assert_eq!(entries.len(), 1);
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn values_of_every_kind_become_text() {
-        let one = |text: &str| Ok(Written::One(text.to_owned()));
+        let one = |text: &str| Ok(RawValue::One(text.to_owned()));
         assert_eq!(only("a = 8_192"), one("8192"));
         assert_eq!(only("a = 0x10"), one("16"));
         assert_eq!(only("a = -1"), one("-1"));
         assert_eq!(only("a = '8MiB'"), one("8MiB"));
         assert_eq!(only("a = true"), one("true"));
-        assert_eq!(only("a = []"), Ok(Written::Many(Vec::new())));
+        assert_eq!(only("a = []"), Ok(RawValue::Many(Vec::new())));
         for wrong in ["a = 1.5", "a = 1979-05-27", "a.b = 1", "a = [[1]]", "a = [{}]"] {
             assert!(only(wrong).is_err(), "{wrong}");
         }
@@ -121,7 +121,7 @@ mod tests {
     fn models_keep_their_order() {
         let expected = ["z=1.safetensors", "a=2.safetensors"].map(str::to_owned).to_vec();
         let read = only("[models]\nz = '1.safetensors'\na = '2.safetensors'\n");
-        assert_eq!(read, Ok(Written::Many(expected)));
+        assert_eq!(read, Ok(RawValue::Many(expected)));
         assert!(only("[models]\n'a=b' = 'c'").is_err());
         assert!(only("[models]\n'a/b' = 'c'").is_err());
         assert!(only("[models]\na = 3").is_err());

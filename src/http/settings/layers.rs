@@ -10,8 +10,8 @@ use crate::http::settings::LIST;
 use crate::http::settings::Setting;
 use crate::http::settings::Settings;
 use crate::http::settings::file;
+use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::VARIABLES;
-use crate::http::settings::rule::Written;
 use crate::http::settings::value::quoted;
 
 /// The variable that names the settings file, and so is no setting.
@@ -180,8 +180,8 @@ impl Loaded {
                     let text = value.to_str().ok_or_else(|| "is not UTF-8".to_owned());
                     let list = LIST[place].rule.is_list();
                     let written = text.map(|text| match list {
-                        true => Written::Many(text.split(',').map(str::to_owned).collect()),
-                        false => Written::One(text.to_owned()),
+                        true => RawValue::Many(text.split(',').map(str::to_owned).collect()),
+                        false => RawValue::One(text.to_owned()),
                     });
                     self.put(place, origin, written);
                 }
@@ -199,15 +199,15 @@ impl Loaded {
             return self.unknown(origin, &format!("--{flag}"), known);
         };
         let written = match values {
-            _ if LIST[place].rule.is_list() => Ok(Written::Many(values.to_vec())),
-            [value] => Ok(Written::One(value.clone())),
+            _ if LIST[place].rule.is_list() => Ok(RawValue::Many(values.to_vec())),
+            [value] => Ok(RawValue::One(value.clone())),
             values => Err(format!("is given {} times", values.len())),
         };
         self.put(place, origin, written);
     }
 
     /// Takes a value over, or notes what is wrong with it.
-    fn put(&mut self, place: usize, origin: Origin, written: Result<Written, String>) {
+    fn put(&mut self, place: usize, origin: Origin, written: Result<RawValue, String>) {
         let setting = &LIST[place];
         match written.and_then(|written| setting.write(&mut self.settings, &written)) {
             Ok(()) => self.origins[place] = origin,

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::http::settings::NamedModel;
+use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
-use crate::http::settings::rule::Setting;
+use crate::http::settings::rule::VARIABLES;
 use crate::http::settings::value::Value;
 use crate::model::Storage;
 use crate::model::Verify;
@@ -15,7 +16,7 @@ use crate::model::Verify;
 /// `key: type = default, rule;`.
 macro_rules! settings {
     ($($(#[doc = $help:literal])+ $key:ident: $kind:ty = $default:expr, $rule:expr;)+) => {
-        /// What `cognate serve` can be told.
+        /// The settings of `cognate serve`.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Settings {
             $($(#[doc = $help])+ pub $key: $kind,)+
@@ -137,4 +138,38 @@ settings! {
     otlp_endpoint: Option<String> = None, Rule::text("http://HOST:PORT").or("none");
     /// Milliseconds between two measurements of how late the runtime's timers are.
     lateness_tick_ms: u64 = 100, Rule::count(1, 10_000);
+}
+
+/// One setting.
+pub struct Setting {
+    /// Its key in the file; flag and variable are made from it.
+    pub key: &'static str,
+    /// What it is and what it prevents.
+    pub help: &'static str,
+    /// The form of its value.
+    pub rule: Rule,
+    pub(super) write: fn(&mut Settings, &RawValue, &Rule) -> Result<(), String>,
+    pub(super) read: fn(&Settings, &Rule) -> RawValue,
+}
+
+impl Setting {
+    /// Gives it a value, or says what is wrong with that.
+    pub fn write(&self, settings: &mut Settings, written: &RawValue) -> Result<(), String> {
+        (self.write)(settings, written, &self.rule)
+    }
+
+    /// Its value as it would be written.
+    pub fn read(&self, settings: &Settings) -> RawValue {
+        (self.read)(settings, &self.rule)
+    }
+
+    /// The flag, without its dashes.
+    pub fn flag(&self) -> String {
+        self.key.replace('_', "-")
+    }
+
+    /// The variable of the environment.
+    pub fn variable(&self) -> String {
+        format!("{VARIABLES}{}", self.key.to_uppercase())
+    }
 }

@@ -11,7 +11,7 @@ mod list;
 mod rule;
 mod value;
 
-pub use checks::Surroundings;
+pub use checks::Environment;
 pub use layers::FILE_VARIABLE;
 pub use layers::Layers;
 pub use layers::Loaded;
@@ -19,11 +19,11 @@ pub use layers::Origin;
 pub use layers::Problem;
 pub use layers::SettingsFile;
 pub use list::LIST;
+pub use list::Setting;
 pub use list::Settings;
+pub use rule::RawValue;
 pub use rule::Rule;
-pub use rule::Setting;
-pub use rule::Shape;
-pub use rule::Written;
+pub use rule::ValueShape;
 pub use value::NamedModel;
 
 use crate::engine::TextLimits;

@@ -1,10 +1,8 @@
-//! What is known of one setting beside its value: key, help, the form it is written in, its range.
-
-use crate::http::settings::Settings;
+//! The form that a value of a setting is written in, and its range.
 
 /// A value as it is written, in a file, a variable or a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum RawValue {
     /// One value.
     One(String),
     /// A list of values.
@@ -13,7 +11,7 @@ pub enum Written {
 
 /// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum ValueShape {
     /// A whole number of something, both ends of its range included.
     Count(u64, u64),
     /// A size in bytes, which may carry a unit, both ends of its range included.
@@ -32,7 +30,7 @@ pub enum Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// The form.
-    pub shape: Shape,
+    pub shape: ValueShape,
     /// The word for having none, where that is possible.
     pub unset: Option<&'static str>,
 }
@@ -40,32 +38,32 @@ pub struct Rule {
 impl Rule {
     /// A number within a range.
     pub const fn count(least: u64, most: u64) -> Self {
-        Self { shape: Shape::Count(least, most), unset: None }
+        Self { shape: ValueShape::Count(least, most), unset: None }
     }
 
     /// A size within a range.
     pub const fn bytes(least: u64, most: u64) -> Self {
-        Self { shape: Shape::Bytes(least, most), unset: None }
+        Self { shape: ValueShape::Bytes(least, most), unset: None }
     }
 
     /// One of some words.
     pub const fn choice(words: &'static [&'static str]) -> Self {
-        Self { shape: Shape::Choice(words), unset: None }
+        Self { shape: ValueShape::Choice(words), unset: None }
     }
 
     /// True or false.
     pub const fn switch() -> Self {
-        Self { shape: Shape::Switch, unset: None }
+        Self { shape: ValueShape::Switch, unset: None }
     }
 
     /// A text of a form.
     pub const fn text(form: &'static str) -> Self {
-        Self { shape: Shape::Text(form), unset: None }
+        Self { shape: ValueShape::Text(form), unset: None }
     }
 
     /// Texts of a form.
     pub const fn list(form: &'static str) -> Self {
-        Self { shape: Shape::List(form), unset: None }
+        Self { shape: ValueShape::List(form), unset: None }
     }
 
     /// The same, or none, written so.
@@ -75,17 +73,17 @@ impl Rule {
 
     /// Whether this is a list.
     pub fn is_list(&self) -> bool {
-        matches!(self.shape, Shape::List(_))
+        matches!(self.shape, ValueShape::List(_))
     }
 
     /// What values are allowed, in words; nothing if the form says it all.
     pub fn range(&self) -> Option<String> {
         match self.shape {
-            Shape::Count(least, most) => Some(format!("{least} to {most}")),
-            Shape::Bytes(least, most) => Some(format!("{} to {}", size(least), size(most))),
-            Shape::Choice(words) => Some(words.join(" or ")),
-            Shape::Switch => Some("true or false".to_owned()),
-            Shape::Text(_) | Shape::List(_) => None,
+            ValueShape::Count(least, most) => Some(format!("{least} to {most}")),
+            ValueShape::Bytes(least, most) => Some(format!("{} to {}", size(least), size(most))),
+            ValueShape::Choice(words) => Some(words.join(" or ")),
+            ValueShape::Switch => Some("true or false".to_owned()),
+            ValueShape::Text(_) | ValueShape::List(_) => None,
         }
     }
 }
@@ -97,40 +95,6 @@ pub(super) fn size(bytes: u64) -> String {
     match units.into_iter().find(fits) {
         Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
         None => bytes.to_string(),
-    }
-}
-
-/// One setting.
-pub struct Setting {
-    /// Its key in the file; flag and variable are made from it.
-    pub key: &'static str,
-    /// What it is and what it prevents.
-    pub help: &'static str,
-    /// The form of its value.
-    pub rule: Rule,
-    pub(super) write: fn(&mut Settings, &Written, &Rule) -> Result<(), String>,
-    pub(super) read: fn(&Settings, &Rule) -> Written,
-}
-
-impl Setting {
-    /// Gives it a value, or says what is wrong with that.
-    pub fn write(&self, settings: &mut Settings, written: &Written) -> Result<(), String> {
-        (self.write)(settings, written, &self.rule)
-    }
-
-    /// Its value as it would be written.
-    pub fn read(&self, settings: &Settings) -> Written {
-        (self.read)(settings, &self.rule)
-    }
-
-    /// The flag, without its dashes.
-    pub fn flag(&self) -> String {
-        self.key.replace('_', "-")
-    }
-
-    /// The variable of the environment.
-    pub fn variable(&self) -> String {
-        format!("{VARIABLES}{}", self.key.to_uppercase())
     }
 }
 

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
-use crate::http::settings::rule::Shape;
-use crate::http::settings::rule::Written;
+use crate::http::settings::rule::ValueShape;
 use crate::model::Storage;
 use crate::model::Verify;
 
@@ -55,10 +55,10 @@ fn split(text: &str) -> (Option<&str>, &str) {
 /// A type that a setting can have.
 pub(super) trait Value: Sized {
     /// Reads it, or says what is wrong.
-    fn parse(written: &Written, rule: &Rule) -> Result<Self, String>;
+    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String>;
 
     /// Writes it so that reading gives the same.
-    fn write(&self, rule: &Rule) -> Written;
+    fn write(&self, rule: &Rule) -> RawValue;
 }
 
 /// A text within a message: short, and without characters that could steer a terminal.
@@ -68,17 +68,17 @@ pub(super) fn quoted(text: &str) -> String {
     format!("`{}{more}`", short.escape_debug())
 }
 
-fn one(written: &Written) -> Result<&str, String> {
+fn one(written: &RawValue) -> Result<&str, String> {
     match written {
-        Written::One(text) => Ok(text.trim()),
-        Written::Many(_) => Err("takes one value, not a list".to_owned()),
+        RawValue::One(text) => Ok(text.trim()),
+        RawValue::Many(_) => Err("takes one value, not a list".to_owned()),
     }
 }
 
-fn many(written: &Written) -> &[String] {
+fn many(written: &RawValue) -> &[String] {
     match written {
-        Written::One(text) => std::slice::from_ref(text),
-        Written::Many(texts) => texts,
+        RawValue::One(text) => std::slice::from_ref(text),
+        RawValue::Many(texts) => texts,
     }
 }
 
@@ -106,10 +106,10 @@ fn bytes(text: &str) -> Option<u64> {
 
 fn number(text: &str, rule: &Rule) -> Result<u64, String> {
     let (read, least, most, form) = match rule.shape {
-        Shape::Bytes(least, most) => {
+        ValueShape::Bytes(least, most) => {
             (bytes(text), least, most, "a size in bytes, or with KiB, MiB or GiB")
         }
-        Shape::Count(least, most) => (whole(text), least, most, "a whole number"),
+        ValueShape::Count(least, most) => (whole(text), least, most, "a whole number"),
         _ => (whole(text), 0, u64::MAX, "a whole number"),
     };
     let range = rule.range().unwrap_or_default();
@@ -123,14 +123,14 @@ fn number(text: &str, rule: &Rule) -> Result<u64, String> {
 macro_rules! numbers {
     ($($kind:ty),+) => {$(
         impl Value for $kind {
-            fn parse(written: &Written, rule: &Rule) -> Result<Self, String> {
+            fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
                 let value = number(one(written)?, rule)?;
                 value.try_into().map_err(|_| format!("{value} does not fit this machine"))
             }
 
-            fn write(&self, rule: &Rule) -> Written {
-                Written::One(match rule.shape {
-                    Shape::Bytes(..) => crate::http::settings::rule::size(*self as u64),
+            fn write(&self, rule: &Rule) -> RawValue {
+                RawValue::One(match rule.shape {
+                    ValueShape::Bytes(..) => crate::http::settings::rule::size(*self as u64),
                     _ => self.to_string(),
                 })
             }
@@ -141,7 +141,7 @@ macro_rules! numbers {
 numbers!(usize, u32, u64);
 
 impl Value for bool {
-    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
         match one(written)? {
             "true" => Ok(true),
             "false" => Ok(false),
@@ -149,13 +149,13 @@ impl Value for bool {
         }
     }
 
-    fn write(&self, _: &Rule) -> Written {
-        Written::One(self.to_string())
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::One(self.to_string())
     }
 }
 
 impl Value for SocketAddr {
-    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
         let text = one(written)?;
         let wrong = || {
             format!(
@@ -166,93 +166,93 @@ impl Value for SocketAddr {
         text.parse().map_err(|_| wrong())
     }
 
-    fn write(&self, _: &Rule) -> Written {
-        Written::One(self.to_string())
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::One(self.to_string())
     }
 }
 
 impl Value for String {
-    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
         match one(written)? {
             "" => Err("is empty".to_owned()),
             text => Ok(text.to_owned()),
         }
     }
 
-    fn write(&self, _: &Rule) -> Written {
-        Written::One(self.clone())
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::One(self.clone())
     }
 }
 
 impl Value for PathBuf {
-    fn parse(written: &Written, rule: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
         String::parse(written, rule).map(Self::from)
     }
 
-    fn write(&self, _: &Rule) -> Written {
-        Written::One(self.to_string_lossy().into_owned())
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::One(self.to_string_lossy().into_owned())
     }
 }
 
 impl Value for Verify {
-    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
         one(written)?.parse()
     }
 
-    fn write(&self, _: &Rule) -> Written {
+    fn write(&self, _: &Rule) -> RawValue {
         let word = match self {
             Self::Full => "full",
             Self::Structure => "structure",
         };
-        Written::One(word.to_owned())
+        RawValue::One(word.to_owned())
     }
 }
 
 impl Value for Storage {
-    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
         one(written)?.parse()
     }
 
-    fn write(&self, _: &Rule) -> Written {
+    fn write(&self, _: &Rule) -> RawValue {
         let word = match self {
             Self::Map => "map",
             Self::Copy => "copy",
             Self::Auto => "auto",
         };
-        Written::One(word.to_owned())
+        RawValue::One(word.to_owned())
     }
 }
 
 impl<T: Value> Value for Option<T> {
-    fn parse(written: &Written, rule: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
         match written {
-            Written::One(text) if text.trim().is_empty() => Ok(None),
-            Written::One(text) if Some(text.trim()) == rule.unset => Ok(None),
+            RawValue::One(text) if text.trim().is_empty() => Ok(None),
+            RawValue::One(text) if Some(text.trim()) == rule.unset => Ok(None),
             written => T::parse(written, rule).map(Some),
         }
     }
 
-    fn write(&self, rule: &Rule) -> Written {
+    fn write(&self, rule: &Rule) -> RawValue {
         match self {
             Some(value) => value.write(rule),
-            None => Written::One(rule.unset.unwrap_or_default().to_owned()),
+            None => RawValue::One(rule.unset.unwrap_or_default().to_owned()),
         }
     }
 }
 
 impl Value for Vec<String> {
-    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
         let given = many(written).iter().map(|text| text.trim().to_owned());
         Ok(given.filter(|text| !text.is_empty()).collect())
     }
 
-    fn write(&self, _: &Rule) -> Written {
-        Written::Many(self.clone())
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::Many(self.clone())
     }
 }
 
 impl Value for Vec<NamedModel> {
-    fn parse(written: &Written, _: &Rule) -> Result<Self, String> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
         let models = many(written).iter().enumerate().map(|(place, text)| {
             if place > 0 && split(text).0.is_none() {
                 let (text, name) = (quoted(text.trim()), NamedModel::UNNAMED);
@@ -267,9 +267,9 @@ impl Value for Vec<NamedModel> {
         Ok(models)
     }
 
-    fn write(&self, _: &Rule) -> Written {
+    fn write(&self, _: &Rule) -> RawValue {
         let texts = self.iter().map(|model| format!("{}={}", model.name, model.path.display()));
-        Written::Many(texts.collect())
+        RawValue::Many(texts.collect())
     }
 }
 

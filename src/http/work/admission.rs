@@ -1,8 +1,8 @@
 //! Admission by work: one weighted semaphore over all requests that compute.
 //!
-//! A request is let in for one unit before its body is read, and pays for the rest once its items
-//! are counted, so that large batches cannot slip by. Nobody waits: what does not fit is refused
-//! now, which costs next to nothing and tells a load balancer to try the next replica.
+//! A request takes one unit before its body is read, and the rest once its items are counted, so
+//! that a large batch is weighed as one. Nobody waits: a request for which too few units are free is
+//! refused at once, which costs next to nothing and tells a load balancer to try the next replica.
 
 use std::sync::Arc;
 
@@ -18,25 +18,25 @@ pub struct Admission {
     all: usize,
 }
 
-/// Units that were taken; dropping them makes room.
+/// Units that were taken; dropping it gives them back.
 #[derive(Debug)]
 pub struct Permit(OwnedSemaphorePermit);
 
 impl Admission {
-    /// Room for so many units.
+    /// A semaphore of `units` units.
     pub fn new(units: usize) -> Self {
         let all = units.min(Semaphore::MAX_PERMITS);
         Self { units: Arc::new(Semaphore::new(all)), all }
     }
 
-    /// Lets a request in before anything is known of it.
+    /// Admits a request by one unit, before anything is known of it.
     pub fn admit(&self) -> Result<Permit, ApiError> {
         self.charge(1).map(Permit)
     }
 
-    /// Charges for a request's items; one unit is paid already.
+    /// Takes the units of a request's items, less those that it has.
     pub fn top_up(&self, permit: &mut Permit, items: usize) -> Result<(), ApiError> {
-        // What is larger than the house gets all of it, rather than never being let in.
+        // A request of more units than there are takes all of them, rather than never being admitted.
         let more = items.min(self.all).saturating_sub(permit.0.num_permits());
         if more > 0 {
             permit.0.merge(self.charge(more)?);

@@ -1,4 +1,4 @@
-//! Room for work: how much is taken on at once, the threads that compute, and the memory of answers
+//! Limits of work: how much is taken on at once, the threads that compute, and the memory of answers
 //! that are not sent yet.
 
 pub mod admission;

@@ -32,13 +32,20 @@ use crate::http::observe::metrics::Metrics;
 pub const INLINE_NANOS: u64 = 100_000;
 
 /// Estimated nanoseconds of one part of a large answer.
-pub const PART_NANOS: u64 = 1_000_000;
+const PART_NANOS: u64 = 1_000_000;
+
+/// How many of `items` that are estimated at `nanos` nanoseconds in all make one part of a large
+/// answer; at least one.
+pub fn items_per_part(items: usize, nanos: u64) -> usize {
+    let each = (nanos / items.max(1) as u64).max(1);
+    usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
+}
 
 /// A computation's conditions.
 pub struct JobContext {
     begun: Instant,
     deadline: Instant,
-    /// Set when nobody waits for the answer any more; what is answered at once cannot be told.
+    /// Set when the client is gone; `None` for work on the thread that read the request.
     cancelled: Option<Arc<AtomicBool>>,
     /// Whether parts may go to other threads.
     spread: bool,
@@ -52,7 +59,7 @@ impl JobContext {
 
     /// Whether the answer is still wanted and in time.
     pub fn check(&self) -> Result<(), ApiError> {
-        if self.cancelled.as_ref().is_some_and(|told| told.load(Ordering::Relaxed)) {
+        if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
         }
         if Instant::now() > self.deadline {
@@ -69,7 +76,7 @@ impl JobContext {
 
     /// Asks a question of `items` in parts of `per_part` and puts the answers together. What is
     /// answered does not depend on how the parts are cut or where they are computed; of several
-    /// faults the first in the order of the question is told.
+    /// faults the first in the order of the question is returned.
     pub fn in_parts<A: Parts + Default + Send>(
         &self,
         items: usize,
@@ -197,7 +204,7 @@ impl JobCounts {
 }
 
 impl Pool {
-    /// So many threads and so many places to wait before them.
+    /// `threads` threads, and `queue` places for jobs that wait for one.
     pub fn new(threads: usize, queue: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)

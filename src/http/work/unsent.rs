@@ -88,7 +88,7 @@ impl Unsent {
     }
 }
 
-/// What an allocation of so many bytes is charged with.
+/// What an allocation of `bytes` bytes is charged with.
 fn charged(bytes: usize) -> usize {
     if bytes > FREE_BYTES { bytes } else { 0 }
 }

@@ -21,7 +21,7 @@ pub struct KMeans {
     pub clusters: usize,
     /// Determines the start.
     pub seed: u64,
-    /// The search stops after so many updates, or when no row changes cluster.
+    /// The search stops after this many updates, or when no row changes cluster.
     pub max_iterations: usize,
     /// Threads to work on; at least one works.
     pub threads: usize,

@@ -15,7 +15,7 @@ pub(super) fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
     &row.as_chunks().0[..chunks]
 }
 
-/// Writes a tile into a matrix of so many rows and columns, as much of it as lies inside.
+/// Writes a tile into a matrix of `height` rows and `width` columns, as much of it as lies inside.
 #[inline(always)]
 pub(super) fn put(
     tile: &Tile,

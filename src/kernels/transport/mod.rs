@@ -42,7 +42,7 @@ const PIVOTS_PER_PAIR: usize = 4;
 
 /// What a plan moves between two words.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Moved {
+pub struct Flow {
     /// The word of the supply.
     pub from: usize,
     /// The word of the demand.
@@ -96,10 +96,10 @@ impl Transport {
 
     /// A plan that attains [`Transport::cost`], with inputs and panics as there; any of them where
     /// several do, so that the order of words and sides may choose. Empty when a side has no mass.
-    pub fn plan(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Vec<Moved> {
+    pub fn plan(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Vec<Flow> {
         if self.solve(supply, demand, cost).is_some() {
             let total = (self.rows.total * self.columns.total) as f64;
-            let cells = self.tree.cells().map(|(row, column, flow)| Moved {
+            let cells = self.tree.cells().map(|(row, column, flow)| Flow {
                 from: self.rows.words[row] as usize,
                 to: self.columns.words[column] as usize,
                 share: ((flow + SPREAD / 2) / SPREAD) as f64 / total,
@@ -109,7 +109,7 @@ impl Transport {
         // Nothing costs anything: every word may serve all others alike.
         let (rows, columns) = (&self.rows, &self.columns);
         let cells = rows.shares().flat_map(|(from, given)| {
-            columns.shares().map(move |(to, taken)| Moved { from, to, share: given * taken })
+            columns.shares().map(move |(to, taken)| Flow { from, to, share: given * taken })
         });
         cells.collect()
     }

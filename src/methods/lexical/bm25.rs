@@ -6,7 +6,7 @@
 //! the model does not tell in how many documents a word stands, idf is the model's own, which is
 //! made of occurrences; where it does not tell how long documents are, length plays no part (as
 //! `b = 0`). A model packed with `--corpus` tells both, one packed with `--counts` neither. What the
-//! collection is, is told in `collection.rs`.
+//! collection is, is said in `collection.rs`.
 
 use crate::methods::Against;
 use crate::methods::Compare;
@@ -24,7 +24,7 @@ use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::Model;
 use crate::model::Phrase;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "bm25",
     kind: Kind::Ranker,

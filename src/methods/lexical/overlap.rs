@@ -86,7 +86,7 @@ impl Against for Prepared<'_> {
 pub mod set {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "jaccard",
         kind: Kind::Similarity,
@@ -109,7 +109,7 @@ pub mod set {
 pub mod bag {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "jaccard-bag",
         summary: "Shared tokens over all tokens, each counted as often as it occurs.",

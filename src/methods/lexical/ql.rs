@@ -4,7 +4,7 @@
 //! `Σ_q ln((tf(q, P) + μ p(q|C)) / (|P| + μ))` with `μ = 2500`; a query's token that stands twice
 //! counts twice. Scores are logarithms: none is above 0, and how far below depends on the query, so
 //! they order the candidates of one query and say nothing across queries. What the collection is,
-//! and what a token without a count counts as, is told in `collection.rs`.
+//! and what a token without a count counts as, is said in `collection.rs`.
 
 use crate::methods::Against;
 use crate::methods::Compare;
@@ -24,7 +24,7 @@ use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::Model;
 use crate::model::Phrase;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "ql",
     kind: Kind::Ranker,

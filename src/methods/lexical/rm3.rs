@@ -10,7 +10,7 @@
 //!
 //! Scores depend on the whole list, so a part of it has others; they do not depend on its order:
 //! equally likely posts are taken by what they consist of. What the collection is, and what a token
-//! without a count counts as, is told in `collection.rs`.
+//! without a count counts as, is said in `collection.rs`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::Model;
 use crate::model::Phrase;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "rm3",
     kind: Kind::Ranker,

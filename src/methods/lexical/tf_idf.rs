@@ -18,7 +18,7 @@ use crate::model::Model;
 use crate::model::Phrase;
 use crate::model::Vocabulary;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "tf-idf",
     kind: Kind::Similarity,

@@ -14,7 +14,7 @@ use crate::methods::Scorer;
 use crate::model::Model;
 use crate::model::Phrase;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "avg-cos",
     kind: Kind::Similarity,

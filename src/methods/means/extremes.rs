@@ -105,7 +105,7 @@ pub mod max {
     use crate::methods::Reads;
     use crate::model::Model;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "max-cos",
         kind: Kind::Similarity,
@@ -130,7 +130,7 @@ pub mod min_max {
     use crate::methods::Loaded;
     use crate::model::Model;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "min-max",
         summary: "Largest and smallest number of each dimension over the words, side by side, \

@@ -13,7 +13,7 @@ use crate::methods::common::counted;
 use crate::methods::means::weighted_sum;
 use crate::model::Model;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "idf-mean",
     kind: Kind::Similarity,

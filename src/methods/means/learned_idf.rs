@@ -24,9 +24,9 @@ use crate::methods::unavailable;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::Phrase;
-use crate::model::provenance::Trained;
+use crate::model::provenance::TrainingRecord;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "learned-idf",
     kind: Kind::Similarity,
@@ -59,7 +59,7 @@ pub struct WeightSet {
     pub measure: Measure,
     /// How it was trained, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trained: Option<Trained>,
+    pub trained: Option<TrainingRecord>,
 }
 
 /// The name of the tensor of a set.

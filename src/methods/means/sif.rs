@@ -47,7 +47,7 @@ fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
 pub mod weighted {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "sif",
         kind: Kind::Similarity,
@@ -74,7 +74,7 @@ pub mod pca {
     use crate::methods::Embed;
     use crate::methods::unavailable;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "sif-pca",
         cost: COST,

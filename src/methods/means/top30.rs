@@ -41,7 +41,7 @@ fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
 pub mod mean {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "mean-top30",
         kind: Kind::Similarity,
@@ -66,7 +66,7 @@ pub mod mean {
 pub mod max {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "max-top30",
         summary: "Largest number of each dimension over the 30 % of words with the highest idf, \
@@ -85,7 +85,7 @@ pub mod max {
 pub mod min_max {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "min-max-top30",
         summary: "Largest and smallest number of each dimension over the 30 % of words with the \

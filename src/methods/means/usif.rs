@@ -30,7 +30,7 @@ use crate::methods::unavailable;
 use crate::model::Model;
 use crate::model::Phrase;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "usif",
     kind: Kind::Similarity,

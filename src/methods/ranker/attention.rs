@@ -5,7 +5,7 @@
 //! a word of the post weighs as much as the share of the kernels whose best answer, above 0, came
 //! from a window that holds it; of equal windows the first counts. A window holds several words, and
 //! kernels without such an answer belong to none, so weights do not add up to 1. What later layers
-//! make of an answer is not told.
+//! make of an answer is not reported.
 
 use crate::kernels::simd;
 use crate::methods::ranker::memory::Memory;
@@ -13,7 +13,7 @@ use crate::methods::ranker::network::Network;
 use crate::methods::ranker::section::Encoder;
 use crate::model::Phrase;
 
-/// Words of the post that are told for each word of the query.
+/// Words of the post that are reported for each word of the query.
 pub const MOST_ATTENDED: usize = 16;
 
 /// What a word of the query was read from.

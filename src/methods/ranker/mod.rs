@@ -68,7 +68,7 @@ const JOINT: u64 = 100;
 const TAPS: u64 = 2 * FILTERS;
 /// Of a window of two words: each number is read, weighted, added and compared.
 const A_WINDOW: u64 = 4 * TAPS;
-/// Of so many words one is not found among those kept or met.
+/// One word in this many is found neither among those kept nor among those met.
 const RARE: u64 = 8;
 
 struct Ranker {
@@ -174,7 +174,7 @@ const fn cost(candidate: Formula) -> Cost {
 pub mod bicnn {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "bicnn",
         kind: Kind::Ranker,
@@ -198,7 +198,7 @@ pub mod bicnn {
 pub mod qatt {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "qatt",
         cost: cost(|n, m, d| readings(n, m) + words(m, d, 1) + crossed(n, m, d)),
@@ -217,7 +217,7 @@ pub mod qatt {
 pub mod patt {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "patt",
         cost: cost(|n, m, d| readings(n, m) + words(m, d, 2)),
@@ -236,7 +236,7 @@ pub mod patt {
 pub mod ranker_ql {
     use super::*;
 
-    /// What is to be known of it.
+    /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {
         name: "ranker-ql",
         cost: cost(|n, m, d| (qatt::INFO.cost.pair)(n, m, d) + (ql::COST.pair)(n, m, d)),

@@ -46,7 +46,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// A network for a vocabulary of so many words.
+    /// A network for a vocabulary of `words` words.
     pub(super) fn new(mut weights: Weights, words: usize) -> Self {
         let mut kernels = std::mem::take(&mut weights.general.kernels);
         if weights.shape.encoder == Encoder::Patt {
@@ -56,7 +56,7 @@ impl Network {
         Self { weights, kernels, kept }
     }
 
-    /// The same network that keeps the first so many words.
+    /// The same network, which keeps the numbers of the first `words` words.
     #[cfg(test)]
     pub(super) fn keeping(self, words: usize) -> Self {
         Self { kept: Kept::of_first(words), ..self }

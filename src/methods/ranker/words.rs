@@ -24,13 +24,13 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Room for as many of the words as may be kept with so many numbers each.
+    /// Place for as many of the words as may be kept with `numbers` numbers each.
     pub(super) fn new(words: usize, numbers: usize) -> Self {
         let most = KEPT_BYTES / (numbers * size_of::<f32>()).max(1);
         Self::of_first(words.min(most))
     }
 
-    /// Room for the first so many words.
+    /// Place for the first `words` words.
     pub(super) fn of_first(words: usize) -> Self {
         Self { words: (0..words).map(|_| OnceLock::new()).collect() }
     }
@@ -58,7 +58,7 @@ pub(super) struct Met {
 }
 
 impl Met {
-    /// Forgets everything, and takes words of so many numbers each from now on.
+    /// Forgets everything, and takes words of `each` numbers from now on.
     pub(super) fn begin(&mut self, each: usize) {
         self.places.clear();
         self.numbers.clear();

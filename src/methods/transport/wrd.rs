@@ -13,7 +13,7 @@ use crate::methods::transport::mover;
 use crate::methods::transport::mover::Mover;
 use crate::model::Model;
 
-/// What is to be known of it.
+/// The method's name, summary, source and cost.
 pub const INFO: Info = Info {
     name: "wrd",
     kind: Kind::Similarity,

@@ -24,9 +24,9 @@ use super::Place;
 use super::ReadError;
 use super::Subword;
 use super::VectorReader;
-use super::format;
 use super::positioned::Scan;
 use super::positioned::Source;
+use super::source;
 use crate::model::subword::NGrams;
 
 const MAGIC: i32 = 793_712_314;
@@ -46,7 +46,7 @@ pub const INFO: Info = Info {
 };
 
 /// Opens a model.
-pub(super) fn open(source: &format::Source) -> Opened {
+pub(super) fn open(source: &source::Source) -> Opened {
     Ok(Box::new(FastTextReader::open(&source.path, source.budget)?))
 }
 
@@ -303,7 +303,7 @@ fn skip_dictionary_head(scan: &mut Scan, budget: Budget) -> Result<Entries, Read
 const QUANTISED: &str = "a quantised or pruned fastText model (.ftz): pack the full .bin model that it was made from, \
      or its vectors as text";
 
-/// Walks over the dictionary once, so that a fault in it is told before hours of packing.
+/// Walks over the dictionary once, so that a fault in it is reported before hours of packing.
 fn check_dictionary(scan: &mut Scan, entries: Entries, budget: Budget) -> Result<(), ReadError> {
     let mut word = Vec::new();
     for index in 0..entries.words + entries.labels {

@@ -30,9 +30,9 @@ use super::Place;
 use super::ReadError;
 use super::Subword;
 use super::VectorReader;
-use super::format;
 use super::positioned::Scan;
 use super::positioned::Source;
+use super::source;
 use crate::model::subword::NGrams;
 use chunks::Chunks;
 use chunks::MAGIC;
@@ -45,7 +45,7 @@ pub const INFO: Info =
     Info { name: "finalfusion", mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC)) };
 
 /// Opens a file.
-pub(super) fn open(source: &format::Source) -> Opened {
+pub(super) fn open(source: &source::Source) -> Opened {
     Ok(Box::new(FinalfusionReader::open(&source.path, source.budget)?))
 }
 

@@ -1,9 +1,8 @@
-//! Which format a file is in, and the one place where it is opened.
+//! Which format a file is in, and the one place where it is opened by it.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::Budget;
@@ -14,14 +13,12 @@ use super::Mark;
 use super::Opened;
 use super::Place;
 use super::ReadError;
-use super::glove_text::GloveTextReader;
 use super::header::HEADER_BYTES;
 use super::header::is_header;
 use super::input::Input;
-use super::model2vec;
+pub use super::source::Source;
 use super::text_rows::count_numbers;
 use super::text_rows::line_bytes;
-use super::word2vec_text::Word2VecTextReader;
 
 impl Format {
     /// The name on the command line.
@@ -55,79 +52,12 @@ fn known() -> String {
     Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Word vectors to read: where they are and what is known about them.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// The file, or for model2vec the folder.
-    pub path: PathBuf,
-    /// The format; found out from the file if not given.
-    pub format: Option<Format>,
-    /// The words of a matrix, one a line; looked for beside it if not given.
-    pub vocabulary: Option<PathBuf>,
-    /// The matrix of a safetensors file that holds several.
-    pub tensor: Option<String>,
-    /// What is read at most.
-    pub budget: Budget,
-}
-
-impl Source {
-    /// A source of which only the path is known.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        Self { path, format: None, vocabulary: None, tensor: None, budget: Budget::DEFAULT }
-    }
-
-    /// Every file that may be read for it, of whatever format it is.
-    pub fn files(&self) -> Vec<PathBuf> {
-        let mut files = vec![self.path.clone()];
-        match &self.vocabulary {
-            Some(vocabulary) => files.push(vocabulary.clone()),
-            None => files.extend(self.vocabularies()),
-        }
-        files.extend(model2vec::FILES.map(|name| self.path.join(name)));
-        files
-    }
-
-    /// Where the words of a matrix are looked for, in this order.
-    fn vocabularies(&self) -> [PathBuf; 2] {
-        [self.path.with_extension("vocab.txt"), self.path.with_file_name("vocab.txt")]
-    }
-
-    /// The words that belong to a matrix.
-    pub(super) fn words(&self) -> Result<Input, ReadError> {
-        if let Some(vocabulary) = &self.vocabulary {
-            return Input::open(vocabulary);
-        }
-        let places = self.vocabularies();
-        match places.iter().find(|path| path.exists()) {
-            Some(path) => Input::open(path),
-            None => {
-                let [own, shared] = places.each_ref().map(|path| path.display());
-                let problem = format!(
-                    "a matrix without words: neither {own} nor {shared} exists; name the vocabulary"
-                );
-                Err(ReadError::Unsupported { path: self.path.clone(), problem })
-            }
-        }
-    }
-}
-
 /// Opens word vectors of any format.
 pub fn open(source: &Source) -> Opened {
     match source.format {
         Some(format) => format.open(source),
         None => detect(&source.path)?.open(source),
     }
-}
-
-/// Opens text with or without header, whichever of the two names it came under.
-pub fn text(mut input: Input, budget: Budget) -> Opened {
-    input.skip_byte_order_mark()?;
-    let with_header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
-    Ok(match with_header {
-        true => Box::new(Word2VecTextReader::new(input, budget)?),
-        false => Box::new(GloveTextReader::new(input, budget)?),
-    })
 }
 
 /// Finds out the format of a file or folder.

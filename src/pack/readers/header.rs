@@ -35,7 +35,7 @@ fn numbers(line: &[u8]) -> Option<[&str; 2]> {
 }
 
 impl Header {
-    /// Takes the header line. `row_bytes` gives the fewest bytes a row of so many dimensions can
+    /// Takes the header line. `row_bytes` gives the fewest bytes a row of that many dimensions can
     /// take, `None` if that is beyond counting.
     pub(super) fn read(
         input: &mut Input,
@@ -78,7 +78,7 @@ impl Header {
 }
 
 impl Budget {
-    /// `rows` if so many are taken.
+    /// `rows` if that many are accepted.
     pub(super) fn admit_rows(self, rows: u64, input: &Input) -> Result<u64, ReadError> {
         if rows <= self.words {
             return Ok(rows);
@@ -87,7 +87,7 @@ impl Budget {
         Err(input.unsupported(problem))
     }
 
-    /// `dims` if rows of that length are taken.
+    /// `dims` if rows of that length are accepted.
     pub(super) fn admit_dims(self, dims: u64, input: &Input) -> Result<usize, ReadError> {
         match usize::try_from(dims) {
             Ok(dims) if dims <= self.dims => Ok(dims),

@@ -1,6 +1,6 @@
 //! A matrix of numbers in one file, its words in another: row by row, side by side.
 //!
-//! Where in the file the matrix lies and what its numbers are is told by the header of the format
+//! Where in the file the matrix lies and what its numbers are is said by the header of the format
 //! ([`npy`](super::npy), [`safetensors`](super::safetensors)); the bytes after it are the same.
 
 use half::bf16;

@@ -41,7 +41,11 @@ pub mod model2vec;
 pub mod npy;
 pub mod positioned;
 pub mod safetensors;
+mod source;
+pub mod text;
 mod text_rows;
+mod text_with_header;
+mod text_without_header;
 pub mod word2vec_bin;
 pub mod word2vec_text;
 
@@ -51,7 +55,7 @@ pub use crate::files::input;
 pub use crate::model::unlisted::SubwordRule as Subword;
 
 use crate::model::format::Limits;
-use crate::pack::readers::format::Source;
+use crate::pack::readers::source::Source;
 
 formats! {
     Word2VecText => word2vec_text,
@@ -69,17 +73,17 @@ formats! {
 pub struct Info {
     /// The name on the command line.
     pub name: &'static str,
-    /// How its files are told from those of other formats.
+    /// How its files are recognised.
     pub mark: Mark,
 }
 
-/// How files of a format are told from others.
+/// How files of a format are recognised.
 #[derive(Debug)]
 pub enum Mark {
     /// By their first [`FIRST_BYTES`] bytes, or fewer where the file ends, and its size, which is
     /// not known of a compressed file.
     Bytes(fn(&[u8], Option<u64>) -> bool),
-    /// By their first lines, asked only where no format is told by its bytes.
+    /// By their first lines, asked only where no format is recognised by its bytes.
     Lines(fn(&Lines) -> bool),
     /// They are folders.
     Folder,

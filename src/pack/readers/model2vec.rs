@@ -26,13 +26,10 @@ pub use folder::Model2VecReader;
 use super::Info;
 use super::Mark;
 use super::Opened;
-use super::format::Source;
+use super::source::Source;
 
 /// How it is called and recognised.
 pub const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
-
-/// What is read of a folder: settings, words, rows.
-pub(super) const FILES: [&str; 3] = ["config.json", "tokenizer.json", "model.safetensors"];
 
 /// Opens a folder.
 #[cfg(feature = "model2vec")]

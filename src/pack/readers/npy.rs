@@ -9,12 +9,12 @@ use super::Mark;
 use super::Opened;
 use super::Place;
 use super::ReadError;
-use super::format::Source;
 use super::input::Input;
 use super::input::shown;
 use super::matrix::MatrixReader;
 use super::matrix::Number;
 use super::matrix::Shape;
+use super::source::Source;
 
 /// The first bytes of every such file.
 const MAGIC: &[u8] = b"\x93NUMPY";

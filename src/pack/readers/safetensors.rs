@@ -22,12 +22,12 @@ use super::Mark;
 use super::Opened;
 use super::Place;
 use super::ReadError;
-use super::format::Source;
 use super::input::Input;
 use super::input::shown;
 use super::matrix::MatrixReader;
 use super::matrix::Number;
 use super::matrix::Shape;
+use super::source::Source;
 
 /// Longest header read, the same as the format's own bound.
 const HEADER_BYTES: u64 = 100_000_000;

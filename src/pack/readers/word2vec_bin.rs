@@ -12,9 +12,9 @@ use super::Opened;
 use super::Place;
 use super::ReadError;
 use super::VectorReader;
-use super::format::Source;
 use super::header::Header;
 use super::input::Input;
+use super::source::Source;
 
 /// Bytes of a number.
 const NUMBER_BYTES: u64 = 4;

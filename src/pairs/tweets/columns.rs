@@ -69,7 +69,7 @@ pub(super) struct Row<'r> {
 
 impl Columns {
     /// Hands every row of a file to `take`, with `None` for one that is not meant. What `take` says
-    /// is wrong is told with file and line.
+    /// is wrong is reported with file and line.
     pub(super) fn each(
         &self,
         path: &Path,

@@ -1,15 +1,15 @@
-//! Couples from tweets: two that share hashtags, or an event, within minutes are related; two that
+//! Pairs from tweets: two that share hashtags, or an event, within minutes are related; two that
 //! share none are not.
 //!
 //! The rules are those of De Boom et al. (2016, section 4.2): #breaking, #update and #news do not
 //! count; either tweet has at least five words besides hashtags, names and addresses; the Jaccard
 //! similarity of their hashtags is 0.5 or more (0 for non-related ones), that of their words below
 //! 0.5. Where the paper is silent: a leading `RT` belongs to no text, so a retweet is a repeat; a
-//! tweet without a hashtag is in no couple, because nobody knows what it is about.
+//! tweet without a hashtag is in no pair, because nobody knows what it is about.
 
 pub(super) mod columns;
-mod coupling;
 mod instant;
+mod pairing;
 mod store;
 
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::pairs::PairsError;
 use crate::pairs::Rows;
 use crate::pairs::output::Label;
 use crate::pairs::output::Output;
-use crate::pairs::tweets::coupling::Coupling;
+use crate::pairs::tweets::pairing::Pairing;
 use crate::pairs::tweets::store::Key;
 use crate::pairs::tweets::store::Outcome;
 use crate::pairs::tweets::store::Reader;
@@ -70,22 +70,22 @@ pub struct TweetsMade {
     pub without_key: u64,
     /// Tweets that say what one before said, as normalised.
     pub repeated: u64,
-    /// Tweets that couples were drawn from.
+    /// Tweets that pairs were drawn from.
     pub kept: u64,
-    /// Related couples that found no non-related ones beside them, and were not written.
+    /// Related pairs that found no non-related ones beside them, and were not written.
     pub unmatched: u64,
-    /// Two tweets that were looked at and make no related couple.
-    pub related_rejected: Rejected,
-    /// Two tweets that were looked at and make no non-related couple.
-    pub non_related_rejected: Rejected,
+    /// Two tweets that were looked at and make no related pair.
+    pub related_rejected: Rejections,
+    /// Two tweets that were looked at and make no non-related pair.
+    pub non_related_rejected: Rejections,
 }
 
-/// Why two tweets that were drawn make no couple; the first reason that holds.
+/// Why two tweets that were drawn make no pair; the first reason that holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Rejected {
+pub struct Rejections {
     /// One stands under the label as often as it may.
     pub used_up: u64,
-    /// They are a couple already.
+    /// They are a pair already.
     pub repeated: u64,
     /// They share too few hashtags to be related, or any to be non-related.
     pub hashtags: u64,
@@ -103,7 +103,7 @@ impl std::fmt::Display for TweetsMade {
     }
 }
 
-/// What was read, and why there are not more couples.
+/// What was read, and why there are not more pairs.
 struct Reading<'m>(&'m TweetsMade);
 
 impl std::fmt::Display for Reading<'_> {
@@ -120,12 +120,12 @@ impl std::fmt::Display for Reading<'_> {
             (related.words, "draws of related tweets rejected: half the words are the same"),
             (related.hashtags, "draws of related tweets rejected: too few hashtags are the same"),
             (related.used_up, "draws of related tweets rejected: one is used up"),
-            (related.repeated, "draws of related tweets rejected: a couple already"),
+            (related.repeated, "draws of related tweets rejected: a pair already"),
             (other.words, "draws of other tweets rejected: half the words are the same"),
             (other.hashtags, "draws of other tweets rejected: they share a hashtag or event"),
             (other.used_up, "draws of other tweets rejected: one is used up"),
-            (other.repeated, "draws of other tweets rejected: a couple already"),
-            (made.unmatched, "related couples left out for want of non-related ones"),
+            (other.repeated, "draws of other tweets rejected: a pair already"),
+            (made.unmatched, "related pairs left out for want of non-related ones"),
         ];
         for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
             write!(f, "\n  {count} {what}")?;
@@ -134,7 +134,7 @@ impl std::fmt::Display for Reading<'_> {
     }
 }
 
-/// Makes couples of tweets and writes them.
+/// Makes pairs of tweets and writes them.
 pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     let mut output = Output::create(&options.output, &options.files)?;
     let key = if options.columns.event.is_some() { Key::Event } else { Key::Hashtags };
@@ -145,11 +145,11 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
     let milliseconds = i64::from(options.minutes) * 60_000;
     let mut random = Random::seeded(options.seed);
-    let mut coupling = Coupling::new(&tweets, key, milliseconds, options.per_tweet);
-    let related = coupling.related(wanted, &mut random);
-    let non_related = coupling.non_related(&related, &mut random);
-    made.related_rejected = coupling.related_rejected;
-    made.non_related_rejected = coupling.non_related_rejected;
+    let mut pairing = Pairing::new(&tweets, key, milliseconds, options.per_tweet);
+    let related = pairing.related(wanted, &mut random);
+    let non_related = pairing.non_related(&related, &mut random);
+    made.related_rejected = pairing.related_rejected;
+    made.non_related_rejected = pairing.non_related_rejected;
     made.unmatched = (related.len() - non_related.len()) as u64;
 
     let mut texts = [String::new(), String::new()];
@@ -165,14 +165,14 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     }
     if output.written().rows == 0 {
         let related = made.unmatched;
-        let found = format!("found {related} related couples and no non-related one");
+        let found = format!("found {related} related pairs and no non-related one");
         return Err(PairsError::TooLittle(format!("{found}\n{}", Reading(&made))));
     }
     made.written = output.finish()?;
     Ok(made)
 }
 
-/// Reads the tweets that couples are drawn from.
+/// Reads the tweets that pairs are drawn from.
 fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweets, PairsError> {
     let mut reader = Reader::new(key, &options.normalisation);
     let mut tweets = Tweets::default();

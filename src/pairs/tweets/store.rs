@@ -1,6 +1,6 @@
 //! Tweets in memory: normalised, each with its distinct words, its hashtags and where these stand.
 //!
-//! Everything lies in a few growing arrays, about 200 bytes a tweet. Which two tweets make a couple
+//! Everything lies in a few growing arrays, about 200 bytes a tweet. Which two tweets make a pair
 //! is not known here.
 
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ struct Ends {
     places: usize,
 }
 
-/// Tweets that may be part of couples.
+/// Tweets that may be part of pairs.
 #[derive(Debug, Default)]
 pub(super) struct Tweets {
     text: String,
@@ -144,7 +144,7 @@ impl Names {
     }
 }
 
-/// What reading tweets needs and coupling them does not.
+/// What reading tweets needs and pairing them does not.
 pub(super) struct Reader<'o> {
     key: Key,
     rules: &'o Normalisation,
@@ -183,7 +183,7 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Adds a tweet if it may be part of couples.
+    /// Adds a tweet if it may be part of pairs.
     pub(super) fn read(&mut self, row: &Row<'_>, tweets: &mut Tweets) -> Result<Outcome, String> {
         if self.find(&row.text)? < FEWEST_WORDS {
             return Ok(Outcome::TooShort);

@@ -181,7 +181,7 @@ proptest! {
 
     #[test]
     fn so_they_are_under_any_rules(mut rules in some_rules(), input in any_text()) {
-        // The one exception, told in the documentation of `Normalisation`.
+        // The one exception, named in the documentation of `Normalisation`.
         if rules.accents == Accents::Strip && rules.contractions == Contractions::Split {
             rules.contractions = Contractions::Keep;
         }

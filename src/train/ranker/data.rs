@@ -14,7 +14,7 @@ use crate::files::topics;
 use crate::files::topics::Topic;
 use crate::model::Model;
 use crate::model::Phrase;
-use crate::model::provenance::TrainedOn;
+use crate::model::provenance::TrainingFile;
 use crate::train::TrainError;
 use crate::train::ranker::RankerOptions;
 use crate::train::sampling;
@@ -80,7 +80,7 @@ pub struct Data {
     /// Queries that judge, with their candidates.
     pub judges: Vec<(Topic, Vec<Example>)>,
     /// The files of both.
-    pub files: [Vec<TrainedOn>; 2],
+    pub files: [Vec<TrainingFile>; 2],
 }
 
 impl Data {
@@ -123,7 +123,7 @@ impl Data {
 }
 
 /// Every topic of some files; a name may stand in several.
-fn read(paths: &[PathBuf]) -> Result<(Vec<Topic>, Vec<TrainedOn>), TrainError> {
+fn read(paths: &[PathBuf]) -> Result<(Vec<Topic>, Vec<TrainingFile>), TrainError> {
     let (mut found, mut files) = (Vec::new(), Vec::new());
     for path in paths {
         files.push(trained_on(path)?);

@@ -31,7 +31,7 @@ use serde::Serialize;
 use crate::methods::ranker::Shape;
 use crate::model::Model;
 use crate::model::OpenOptions;
-use crate::model::provenance::TrainedOn;
+use crate::model::provenance::TrainingFile;
 use crate::model::writer::Written;
 use crate::random::Random;
 use crate::train::TrainError;
@@ -128,7 +128,7 @@ impl RankerOptions {
 struct Identity<'i> {
     version: &'static str,
     model: &'i str,
-    files: &'i [Vec<TrainedOn>; 2],
+    files: &'i [Vec<TrainingFile>; 2],
     valid_share: u64,
     encoder: Encoder,
     sizes: [usize; 5],

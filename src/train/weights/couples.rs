@@ -9,17 +9,17 @@ use crate::files::pairs::Pairs;
 use crate::files::rows::Rows;
 use crate::model::Model;
 use crate::model::Phrase;
-use crate::model::provenance::TrainedOn;
+use crate::model::provenance::TrainingFile;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
 use crate::train::source::trained_on;
+use crate::train::weights::FOLDS;
+use crate::train::weights::HALF;
 use crate::train::weights::HELD_OUT;
 use crate::train::weights::Kappa;
 use crate::train::weights::ORDER_OF_COUPLES;
 use crate::train::weights::WeightsOptions;
-use crate::train::weights::descent::HALF;
 use crate::train::weights::loss::Loss;
-use crate::train::weights::search::FOLDS;
 
 /// Two texts and whether they belong together.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub(super) struct Parted {
     /// How many had a text without a known word.
     pub(super) left_out: usize,
     /// The files trained on, and those judged by where they are others.
-    pub(super) files: [Vec<TrainedOn>; 2],
+    pub(super) files: [Vec<TrainingFile>; 2],
 }
 
 impl Parted {
@@ -106,7 +106,7 @@ impl Parted {
 struct Couples {
     usable: Vec<Couple>,
     left_out: usize,
-    files: Vec<TrainedOn>,
+    files: Vec<TrainingFile>,
 }
 
 impl Couples {

@@ -7,14 +7,13 @@
 use crate::files::progress::Progress;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
+use crate::train::weights::HALF;
 use crate::train::weights::ORDER_OF_BATCHES;
 use crate::train::weights::distance::FIRST_WEIGHT;
 use crate::train::weights::forms::Forms;
 use crate::train::weights::objective::Objective;
 use crate::train::weights::objective::Workbench;
 
-/// Couples of either label in a minibatch.
-pub(super) const HALF: usize = 50;
 /// The learning rate, and what it is lowered to.
 const RATES: [f64; 2] = [0.01, 0.001];
 /// A loss falls if it falls by more than this share of itself.

@@ -14,7 +14,7 @@ use crate::methods::Measure;
 use crate::methods::means::learned_idf;
 use crate::model::Model;
 use crate::model::OpenOptions;
-use crate::model::provenance::Trained;
+use crate::model::provenance::TrainingRecord;
 use crate::model::writer::Written;
 use crate::train::TrainError;
 use crate::train::outputs;
@@ -38,7 +38,7 @@ struct Exchanged {
     max_length: usize,
     weights: Vec<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    trained: Option<Trained>,
+    trained: Option<TrainingRecord>,
 }
 
 /// Writes a set as JSON.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::methods::Measure;
 use crate::methods::means::learned_idf;
 use crate::model::Model;
-use crate::model::provenance::TrainedOn;
+use crate::model::provenance::TrainingFile;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
 use crate::train::weights::Kappa;
@@ -27,8 +27,8 @@ struct Identity<'i> {
     kappa: Option<u64>,
     seed: u64,
     epochs: usize,
-    couples: &'i [TrainedOn],
-    validation: &'i [TrainedOn],
+    couples: &'i [TrainingFile],
+    validation: &'i [TrainingFile],
     /// What the model says of itself and its tables, but for learned weights: they are what is
     /// written, maybe into the same file.
     model: Vec<(&'i str, &'i str)>,
@@ -38,7 +38,7 @@ struct Identity<'i> {
 pub(super) fn checkpoint(
     options: &WeightsOptions,
     model: &Model,
-    [couples, validation]: &[Vec<TrainedOn>; 2],
+    [couples, validation]: &[Vec<TrainingFile>; 2],
 ) -> Result<Checkpoint, TrainError> {
     let own = |key: &str| {
         let learned = format!("section.{}", learned_idf::SECTION);

@@ -62,6 +62,10 @@ const ORDER_OF_COUPLES: u64 = 2;
 /// Orders of couples: to hold some out, and to search for κ with some.
 const HELD_OUT: u64 = 0;
 const SEARCHED: u64 = 1;
+/// Couples of either label in a minibatch.
+const HALF: usize = 50;
+/// Parts that each couple is in one of.
+const FOLDS: usize = 5;
 
 /// How steep the median loss is, κ, in multiples of one over the median distance.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::provenance::Parting;
+use crate::model::provenance::Separation;
 use crate::model::writer::Written;
 use crate::train::weights::NamedSet;
 use crate::train::weights::Tried;
@@ -82,7 +82,7 @@ pub struct Side {
     /// The distance that best parts the couples trained on.
     pub threshold: f64,
     /// What the distances are worth.
-    pub parting: Parting,
+    pub parting: Separation,
 }
 
 impl std::fmt::Display for Trained {
@@ -123,7 +123,7 @@ impl std::fmt::Display for Trained {
         writeln!(f, "  {forms:.1} s for forms, {search:.1} s for κ, {training:.1} s for epochs")?;
         writeln!(f, "            split error   JS divergence")?;
         for (name, side) in [("before", &judged.before), ("after", &judged.after)] {
-            let Parting { split_error, js_divergence } = side.parting;
+            let Separation { split_error, js_divergence } = side.parting;
             writeln!(f, "  {name:6}    {:9.2} %   {js_divergence:13.4}", 100.0 * split_error)?;
         }
         let shown = |weights: &[f32]| -> String {

@@ -1,9 +1,9 @@
 //! How well distances part related couples from others (De Boom et al. 2016, section 5).
 
-use crate::model::provenance::Parting;
+use crate::model::provenance::Separation;
 use crate::stats::classification::Confusion;
 use crate::stats::divergence::jensen_shannon;
-use crate::stats::threshold::Aim;
+use crate::stats::threshold::Criterion;
 use crate::stats::threshold::best_threshold;
 
 /// The distances of some couples.
@@ -16,7 +16,8 @@ pub(super) struct Measured {
 impl Measured {
     /// The distance that parts these couples best: related ones are at most as far.
     pub(super) fn threshold(&self) -> Option<f64> {
-        best_threshold(&self.related, &self.likeness(), Aim::Accuracy).map(|likeness| -likeness)
+        best_threshold(&self.related, &self.likeness(), Criterion::Accuracy)
+            .map(|likeness| -likeness)
     }
 
     /// The share of these couples on the wrong side of a distance.
@@ -26,10 +27,10 @@ impl Measured {
     }
 
     /// What a threshold found elsewhere, and the distances by themselves, make of these couples.
-    pub(super) fn parting(&self, threshold: f64) -> Option<Parting> {
+    pub(super) fn parting(&self, threshold: f64) -> Option<Separation> {
         let split_error = self.split_error(threshold)?;
         let js_divergence = jensen_shannon(&self.of(true), &self.of(false))?;
-        Some(Parting { split_error, js_divergence })
+        Some(Separation { split_error, js_divergence })
     }
 
     /// The distances of one label.

@@ -2,7 +2,7 @@
 //! the distances of couples not trained on.
 
 use crate::model::Model;
-use crate::model::provenance::Parting;
+use crate::model::provenance::Separation;
 use crate::page::Cell;
 use crate::page::Head;
 use crate::page::Page;
@@ -94,7 +94,7 @@ fn judged(page: &mut Page, course: &Course) {
     page.section("Couples not trained on");
     let sides = [("before", &judged.before), ("after", &judged.after)];
     let figures = sides.map(|(name, side)| {
-        let Parting { split_error, js_divergence } = side.parting;
+        let Separation { split_error, js_divergence } = side.parting;
         (name, [format!("{:.2} %", 100.0 * split_error), format!("{js_divergence:.4}")])
     });
     let rows = figures

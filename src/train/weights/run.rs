@@ -149,9 +149,9 @@ impl Run<'_> {
         ruler: &Ruler,
         slope: Slope,
         (state, judged): (&State, &Judged),
-    ) -> provenance::Trained {
+    ) -> provenance::TrainingRecord {
         let options = self.options;
-        provenance::Trained {
+        provenance::TrainingRecord {
             loss: options.loss.name().to_owned(),
             kappa: match slope {
                 Slope::Median { kappa } => Some(kappa),

@@ -15,6 +15,7 @@ use crate::files::progress::Progress;
 use crate::methods::Measure;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
+use crate::train::weights::FOLDS;
 use crate::train::weights::ORDER_OF_COUPLES;
 use crate::train::weights::SEARCHED;
 use crate::train::weights::descent::Descent;
@@ -27,8 +28,6 @@ use crate::train::weights::loss::Slope;
 use crate::train::weights::objective::Objective;
 use crate::train::weights::parting::Measured;
 
-/// Parts that each couple is in one of.
-pub(super) const FOLDS: usize = 5;
 /// Most couples that take part.
 const COUPLES: usize = 20_000;
 /// The smallest and the largest power of two ever tried.

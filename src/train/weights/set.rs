@@ -12,7 +12,7 @@ use crate::methods::means::learned_idf;
 use crate::methods::means::learned_idf::WeightSet;
 use crate::model::Model;
 use crate::model::format::Dtype;
-use crate::model::provenance::Trained;
+use crate::model::provenance::TrainingRecord;
 use crate::model::update::Update;
 use crate::model::writer::Draft;
 use crate::model::writer::Source;
@@ -44,7 +44,7 @@ pub struct NamedSet {
     /// The weights, that of the highest idf first.
     pub weights: Vec<f32>,
     /// How it was trained, where that is known.
-    pub trained: Option<Trained>,
+    pub trained: Option<TrainingRecord>,
 }
 
 /// Refuses a name that could not be typed or listed.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
+use super::FOLDS;
 use super::couples::Couple;
 use super::distance::Ruler;
 use super::forms::Forms;
@@ -13,7 +14,6 @@ use super::forms::KEPT_BYTES;
 use super::loss::Slope;
 use super::objective::Objective;
 use super::objective::Workbench;
-use super::search::FOLDS;
 use super::*;
 use crate::methods::Scorer;
 use crate::model::Unknown;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Arg;
-use cognate::http::settings::{LIST, Shape};
+use cognate::http::settings::{LIST, ValueShape};
 use cognate::model::format::Dtype;
 
 use crate::support;
@@ -132,7 +132,7 @@ fn flags_with_numbers() -> Vec<(String, String)> {
     let mut found = Vec::new();
     walk(&cognate::cli::command(), "", &mut found);
     // Settings are all texts to the command line; their own list tells their kinds.
-    let numbers = |shape| matches!(shape, Shape::Count(..) | Shape::Bytes(..));
+    let numbers = |shape| matches!(shape, ValueShape::Count(..) | ValueShape::Bytes(..));
     let settings = LIST.iter().filter(|setting| numbers(setting.rule.shape));
     found.extend(settings.map(|setting| ("serve".to_owned(), setting.flag())));
     found

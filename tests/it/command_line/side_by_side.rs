@@ -9,7 +9,7 @@ use cognate::model::disk;
 use cognate::model::format::Dtype;
 use cognate::model::{Frequency, Model};
 use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, Flawed, Policy};
+use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
 use cognate::pack::readers::Budget;
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
@@ -31,8 +31,8 @@ fn packing(folder: &Path, output: &str) -> PackOptions {
         output: folder.join(output),
         dtype: Dtype::F32,
         policy: Policy {
-            duplicates: Flawed::Drop,
-            non_finite: Flawed::Refuse,
+            duplicates: FlawedRows::Drop,
+            non_finite: FlawedRows::Refuse,
             utf8: BadUtf8::Skip,
             lower: false,
             words: u64::MAX,

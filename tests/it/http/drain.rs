@@ -239,8 +239,10 @@ async fn between_the_order_and_the_closed_door_requests_are_answered_but_nobody_
     };
     assert!(ready().await.starts_with("http/1.1 200"));
     process.signal("INT");
-    sleep(Duration::from_millis(300)).await;
-    assert!(ready().await.starts_with("http/1.1 503"), "ready although it stops");
+    let told = Instant::now();
+    while !ready().await.starts_with("http/1.1 503") {
+        assert!(told.elapsed() < Duration::from_secs(1), "ready although it stops");
+    }
     let mut stream = TcpStream::connect(process.address).await.unwrap();
     stream.write_all(questions()[1].as_bytes()).await.unwrap();
     let (head, _) = answer(&mut stream).await.unwrap();
@@ -248,20 +250,34 @@ async fn between_the_order_and_the_closed_door_requests_are_answered_but_nobody_
     assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 0, "{}", process.log());
 }
 
-/// A request whose body never comes.
-async fn unfinished(address: SocketAddr) -> TcpStream {
-    let mut stream = TcpStream::connect(address).await.unwrap();
+/// Requests whose bodies never come, as many as are asked for, when the service waits for all of them.
+async fn unfinished(address: SocketAddr, count: usize) -> Vec<TcpStream> {
     let head = "POST /similarity HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
                 content-length: 100\r\n\r\n{";
-    stream.write_all(head.as_bytes()).await.unwrap();
-    sleep(Duration::from_millis(200)).await;
-    stream
+    let mut unfinished = Vec::new();
+    for _ in 0..count {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        unfinished.push(stream);
+    }
+    // Each holds a unit while its body is waited for.
+    let held = format!("cognate_admission_units_in_use {count}\n");
+    let begun = Instant::now();
+    let mut operator = TcpStream::connect(address).await.unwrap();
+    loop {
+        operator.write_all(b"GET /metrics HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+        let (_, page) = answer(&mut operator).await.unwrap();
+        if String::from_utf8_lossy(&page).contains(&held) {
+            return unfinished;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(8), "a request did not arrive");
+    }
 }
 
 #[tokio::test]
 async fn what_is_not_finished_in_time_is_dropped_and_said() {
     let mut process = Process::start(&at_once(1));
-    let _stuck = (unfinished(process.address).await, unfinished(process.address).await);
+    let _stuck = unfinished(process.address, 2).await;
     process.signal("TERM");
     assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 1);
     assert!(process.log().contains("2 connections were dropped"), "{}", process.log());
@@ -270,14 +286,14 @@ async fn what_is_not_finished_in_time_is_dropped_and_said() {
 #[tokio::test]
 async fn a_second_order_ends_it_at_once() {
     let mut process = Process::start(&["--shutdown-delay-s".to_owned(), "60".to_owned()]);
-    let _stuck = unfinished(process.address).await;
+    let _stuck = unfinished(process.address, 1).await;
     process.signal("TERM");
-    sleep(Duration::from_millis(300)).await;
+    process.until_log("the first order", |log| log.contains("\"stopping\""));
     let told = Instant::now();
     process.signal("TERM");
     assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 1);
     assert!(told.elapsed() < Duration::from_secs(3), "{:?}", told.elapsed());
-    assert!(process.log().contains("told twice to stop; 1 "), "{}", process.log());
+    assert!(process.log().contains("a second signal to stop; 1 "), "{}", process.log());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::time::Duration;
 use std::time::Instant;
 use std::time::SystemTime;
 
-use cognate::model::Look;
+use cognate::model::FileState;
 use cognate::model::Model;
 use cognate::model::OpenOptions;
 use cognate::model::Storage;
@@ -149,7 +149,7 @@ fn touch(path: &Path, seconds: u64) {
 fn a_model_knows_whether_its_file_has_the_bytes_it_was_opened_with() {
     let (folder, path, bytes) = written();
     let (mapped, copied) = (open(&path, Storage::Map), open(&path, Storage::Copy));
-    assert_eq!((mapped.look_again(), mapped.untouched()), (Look::Same, true));
+    assert_eq!((mapped.look_again(), mapped.untouched()), (FileState::Same, true));
     let file = File::options().write(true).open(&path).unwrap();
     let write = |byte: u8, at: usize, seconds: u64| {
         file.write_all_at(&[byte], at as u64).unwrap();
@@ -160,16 +160,20 @@ fn a_model_knows_whether_its_file_has_the_bytes_it_was_opened_with() {
     for (turn, at) in (1..).zip([bytes.len() - 1, 100, padding]) {
         write(bytes[at] ^ 1, at, turn * 10);
         assert!(!mapped.untouched() && !mapped.damaged(), "nobody looked yet");
-        assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Damaged, true), "{at}");
-        assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Same, true));
+        assert_eq!((mapped.look_again(), mapped.damaged()), (FileState::Damaged, true), "{at}");
+        assert_eq!((mapped.look_again(), mapped.damaged()), (FileState::Same, true));
         write(bytes[at], at, turn * 10 + 1);
-        assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Sound, false), "{at}");
+        assert_eq!((mapped.look_again(), mapped.damaged()), (FileState::Sound, false), "{at}");
     }
     touch(&path, 1000);
-    assert_eq!((mapped.look_again(), mapped.look_again()), (Look::Sound, Look::Same));
+    assert_eq!((mapped.look_again(), mapped.look_again()), (FileState::Sound, FileState::Same));
     file.set_len(bytes.len() as u64 - 1).unwrap();
-    assert_eq!((mapped.look_again(), mapped.damaged()), (Look::Damaged, true));
-    assert_eq!((copied.look_again(), copied.damaged()), (Look::Same, false), "nothing to fear");
+    assert_eq!((mapped.look_again(), mapped.damaged()), (FileState::Damaged, true));
+    assert_eq!(
+        (copied.look_again(), copied.damaged()),
+        (FileState::Same, false),
+        "nothing to fear"
+    );
     drop(folder);
 }
 
@@ -186,7 +190,7 @@ fn what_is_done_to_names_and_modes_of_a_file_is_not_done_to_its_bytes() {
     let other = folder.path().join("other");
     std::fs::write(&other, &bytes).unwrap();
     std::fs::rename(&other, &path).unwrap();
-    assert!(mapped.untouched() && mapped.look_again() == Look::Same);
+    assert!(mapped.untouched() && mapped.look_again() == FileState::Same);
 }
 
 #[test]

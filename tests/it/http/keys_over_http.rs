@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use cognate::http::Peer;
 use cognate::http::auth::keys::{Scope, line};
+use cognate::http::observe::metrics::Snapshot;
 use cognate::model::format::Dtype;
 
 use crate::support::app::TestApp;
@@ -202,7 +203,11 @@ async fn a_stream_that_waits_for_its_quota_hears_that_the_service_stops() {
     request.headers_mut().insert("content-type", "application/x-ndjson".parse().unwrap());
     *request.body_mut() = Body::from("[\"quake\",\"city\"]\n".repeat(1000));
     let ending = async {
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        // Once both texts of the first five lines are counted, the stream waits for its quota: on this
+        // one thread it does not yield in between.
+        while !app.app.metrics.render(&Snapshot::default()).contains("cognate_texts_total 10\n") {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
         app.app.streams.end();
     };
     let (answer, ()) = tokio::join!(app.send(request), ending);

@@ -5,8 +5,11 @@ use std::time::Duration;
 use std::time::Instant;
 
 use axum::body::Body;
+use axum::body::Bytes;
 use axum::http::Request;
+use futures_util::stream;
 use serde_json::json;
+use tower::ServiceExt;
 
 use crate::support::app::TestApp;
 
@@ -79,6 +82,48 @@ async fn answers_are_counted_by_what_was_read() {
     ] {
         assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
     }
+}
+
+/// Of a stream, each chunk of lines that got a score is an answer of its method, and nothing else is.
+#[tokio::test]
+async fn a_stream_counts_the_chunks_that_were_scored() {
+    const SOUND: &str = "[\"quake\",\"city\"]\n";
+    let counted = async |app: &TestApp| {
+        let page = app.get("/metrics").await.text();
+        let count = page.lines().find_map(|line| {
+            line.strip_prefix("cognate_method_requests_total{method=\"avg-cos\"} ")
+        });
+        count.unwrap().parse::<usize>().unwrap()
+    };
+    let lines = |body: Body| {
+        let request = Request::post("/similarity?method=avg-cos");
+        request.header("content-type", "application/x-ndjson").body(body).unwrap()
+    };
+    let app = TestApp::new();
+    app.send(lines(Body::from("{\n".repeat(300)))).await;
+    assert_eq!(counted(&app).await, 0, "no line is a pair");
+    app.send(lines(Body::from(SOUND.repeat(300)))).await;
+    assert_eq!(counted(&app).await, 2, "300 lines are two chunks");
+
+    // The stream itself holds the only unit.
+    let full = TestApp::with(|settings| {
+        settings.admission_units = 1;
+        settings.compute_deadline_ms = 20;
+    });
+    let refused = full.send(lines(Body::from(SOUND))).await.text();
+    assert!(refused.contains("\"overloaded\""), "{refused}");
+    assert_eq!(counted(&full).await, 0, "every line was refused");
+
+    // A client that goes away before its answer is there.
+    let (sender, receiver) = tokio::sync::oneshot::channel::<Bytes>();
+    let late = stream::once(async { Ok::<_, std::io::Error>(receiver.await.unwrap()) });
+    let response = app.app.router().oneshot(lines(Body::from_stream(late))).await.unwrap();
+    drop(response);
+    sender.send(Bytes::from(SOUND)).unwrap();
+    while app.app.streams.in_use().0 > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(counted(&app).await, 3, "the chunk was scored, though nobody read its scores");
 }
 
 /// Work that finds no place to wait was admitted before: it counts as shed by the queue alone.

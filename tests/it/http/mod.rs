@@ -1,4 +1,4 @@
-//! The service: what it answers, refuses, survives and tells.
+//! The service: what it answers, refuses, survives and reports.
 
 mod catalogue;
 mod connections;
@@ -12,6 +12,7 @@ mod healthcheck;
 mod in_place_damage;
 mod keys;
 mod keys_over_http;
+mod limits;
 mod metrics_page;
 mod openapi;
 mod pages;

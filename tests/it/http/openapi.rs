@@ -1,8 +1,13 @@
 //! The committed document is the one that the code makes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use cognate::http::Settings;
+use axum::body::Body;
+use axum::http::Request;
+use cognate::http::auth::keys::{Scope, line};
+use cognate::http::error::Code;
+use cognate::http::{Settings, document};
 use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
@@ -110,4 +115,49 @@ fn no_reference_is_left_hanging() {
     }
     let document = cognate::http::document();
     look(&document, &document);
+}
+
+/// The document lists every status and code, and what a route lists is what tests of it met: each
+/// refusal that `TestApp` receives is looked for there.
+#[test]
+fn the_document_lists_every_route_status_and_code() {
+    let document = document();
+    let mut listed = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (verb, operation) in item.as_object().unwrap() {
+            let responses = operation["responses"].as_object().unwrap();
+            assert!(responses.contains_key("200"), "{verb} {path}");
+            for (status, response) in responses.iter().filter(|(status, _)| *status != "200") {
+                let problem = &response["content"]["application/problem+json"]["schema"]["$ref"];
+                assert_eq!(problem, "#/components/schemas/Problem", "{verb} {path} {status}");
+                for name in response["description"].as_str().unwrap().split(", ") {
+                    let code = Code::ALL.iter().find(|code| format!("`{}`", code.name()) == name);
+                    let code = code.unwrap_or_else(|| panic!("{verb} {path}: {name}"));
+                    assert_eq!(code.status().as_str(), status, "{verb} {path}: {name}");
+                    listed.insert(code.name());
+                }
+            }
+        }
+    }
+    // These two belong to no route.
+    listed.extend([Code::NotFound, Code::MethodNotAllowed].map(Code::name));
+    let missing: Vec<_> = Code::ALL.iter().filter(|code| !listed.contains(code.name())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// A route that asks for a key says so, and no other does.
+#[tokio::test]
+async fn the_document_says_where_a_key_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    std::fs::write(&keys, line("shop", Scope::Admin, "the-key").unwrap()).unwrap();
+    let app = TestApp::with(|settings| settings.keys_file = Some(keys));
+    for (path, item) in document()["paths"].as_object().unwrap() {
+        for (verb, operation) in item.as_object().unwrap() {
+            let request = Request::builder().method(verb.to_uppercase().as_str()).uri(path);
+            let answer = app.send(request.body(Body::empty()).unwrap()).await;
+            let asked = answer.status == 401;
+            assert_eq!(operation.get("security").is_some(), asked, "{verb} {path}");
+        }
+    }
 }

@@ -1,21 +1,12 @@
 //! The table of refusals, a row a test or a line of one: what comes in, which status and code go
-//! out. Rows about connections themselves are in `connections`.
+//! out. Limits are in `limits`, rows about connections themselves in `connections`.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::time::Duration;
-
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::Request;
-use cognate::http::auth::keys::{Scope, line};
-use cognate::http::error::Code;
-use cognate::http::{App, Settings, document};
-use cognate::model::Model;
-use futures_util::stream;
+use cognate::http::{App, Settings};
 use serde_json::{Value, json};
 
-use crate::support;
-use crate::support::app::{TestApp, post};
+use crate::support::app::TestApp;
 
 /// Bodies of `/similarity` and what they are refused with, and where.
 #[tokio::test]
@@ -82,52 +73,6 @@ async fn bodies_are_refused_by_name_and_place() {
 }
 
 #[tokio::test]
-async fn limits_say_what_they_are_and_what_was_found() {
-    let app = TestApp::with(|settings| {
-        settings.max_pairs = 2;
-        settings.tokens_per_text = 3;
-        settings.tokens_total = 10;
-    });
-    let many = json!({"pairs": [["a", "b"], ["a", "b"], ["a", "b"]]}).to_string();
-    let problem = app.post("/similarity", many).await.refusal(422, "too_many_items");
-    assert_eq!(
-        (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
-        (&json!(2), &json!(3))
-    );
-    let long = json!({"a": "the new city of quakes", "b": "town"}).to_string();
-    let problem = app.post("/similarity", long).await.refusal(422, "too_many_tokens");
-    assert_eq!(
-        (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
-        (&json!(3), &json!(5))
-    );
-    let four =
-        json!({"pairs": [["the new city", "the new town"], ["the new city", "the new town"]]});
-    let problem =
-        app.post("/similarity", four.to_string()).await.refusal(422, "too_many_tokens_total");
-    assert_eq!(
-        (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
-        (&json!(10), &json!(12))
-    );
-}
-
-#[tokio::test]
-async fn a_text_that_is_cut_is_listed() {
-    let app = TestApp::with(|settings| settings.tokens_per_text = 3);
-    let body =
-        json!({"pairs": [["quake", "city"], ["the new city of quakes", "town"]], "truncate": true});
-    let answer = app.ask("/similarity", body).await;
-    assert_eq!(answer["truncated"], json!([1]));
-    let cut = app.ask("/similarity", json!({"a": "the new city", "b": "town"})).await;
-    assert_eq!(answer["scores"][1], cut["scores"][0]);
-    let body = json!({"a": "quake", "b": "the new city of quakes", "truncate": true});
-    let explained = app.ask("/explain", body).await;
-    assert_eq!(
-        (&explained["a"]["truncated"], &explained["b"]["truncated"]),
-        (&json!(null), &json!(true))
-    );
-}
-
-#[tokio::test]
 async fn all_faulty_texts_are_named_at_most_sixteen() {
     let app = TestApp::new();
     let pairs: Vec<Value> =
@@ -148,54 +93,6 @@ async fn methods_that_cannot_do_it_are_refused() {
     let learned = json!({"a": "quake", "b": "city", "method": "learned-idf"}).to_string();
     let problem = bare.post("/similarity", learned).await.refusal(422, "method_unavailable");
     assert!(problem["detail"].as_str().unwrap().contains("cognate train"), "{problem}");
-}
-
-#[tokio::test]
-async fn answers_and_work_beyond_any_deadline_are_refused_at_once() {
-    let app = TestApp::with(|settings| settings.response_bytes = 1 << 10);
-    let texts = json!({"texts": vec!["quake"; 100], "method": "avg-cos"}).to_string();
-    app.post("/embed", texts).await.refusal(422, "response_too_large");
-    let many = |text: &str| vec![json!(text); 200];
-    let words = "quake city town new york ".repeat(10);
-    for (path, body) in [
-        ("/similarity", json!({"pairs": vec![json!(["quake", "city"]); 200]})),
-        ("/rank", json!({"query": "quake", "candidates": many("city")})),
-        ("/rank", json!({"query": "quake", "candidates": [words.repeat(5)], "return_text": true})),
-        ("/explain", json!({"a": words, "b": words})),
-    ] {
-        let problem = app.post(path, body.to_string()).await.refusal(422, "response_too_large");
-        assert!(problem["detail"].as_str().unwrap().contains("response_bytes"), "{problem}");
-    }
-    let best = json!({"query": "quake", "candidates": many("city"), "top_k": 5});
-    assert_eq!(app.post("/rank", best.to_string()).await.status, 200, "only the best are told");
-    // Vectors of many dimensions, so that a short body is work enough for a deadline that reading it
-    // cannot miss.
-    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
-    let model = Model::open(&default, &support::structure()).unwrap();
-    let app = TestApp::of(model, |settings| {
-        settings.compute_deadline_ms = 20;
-        settings.compute_threads = Some(1);
-    });
-    let long = "quake city ".repeat(280);
-    let pairs = json!({"pairs": vec![json!([long, long]); 20], "method": "dynamax"}).to_string();
-    let problem = app.post("/similarity", pairs).await.refusal(422, "too_much_work");
-    assert!(problem["detail"].as_str().unwrap().contains("largest batch"), "{problem}");
-}
-
-#[tokio::test]
-async fn a_deadline_is_kept_and_nothing_runs_on() {
-    let app = TestApp::with(|settings| {
-        settings.compute_deadline_ms = 5;
-        settings.compute_threads = Some(1);
-    });
-    // Words that are not listed take longer than words are weighed by.
-    let words = "zqxv ".repeat(400);
-    let pairs = json!({"pairs": vec![json!([words, words]); 100], "method": "avg-cos"}).to_string();
-    let problem = app.post("/similarity", pairs).await.refusal(503, "deadline_exceeded");
-    assert_eq!(problem["retry_after_s"], 1);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(app.app.compute.counts(), (0, 0));
-    assert_eq!(app.app.admission.in_use(), 0);
 }
 
 #[tokio::test]
@@ -239,55 +136,6 @@ async fn heads_are_refused_before_bodies_are_read() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused_by_its_head_or_where_it_passes_it() {
-    let app = TestApp::with(|settings| settings.body_bytes = 1000);
-    let mut declared = post("/embed", "{}");
-    declared.headers_mut().insert("content-length", "1001".parse().unwrap());
-    let answer = app.send(declared).await;
-    let problem = answer.refusal(413, "body_too_large");
-    assert_eq!(answer.header("connection"), "close");
-    assert!(problem["detail"].as_str().unwrap().contains("body_bytes"), "{problem}");
-    let pieces = (0..20).map(|_| Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 100])));
-    let streamed = post("/embed", Body::from_stream(stream::iter(pieces)));
-    app.send(streamed).await.refusal(413, "body_too_large");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_arrive_is_not_waited_for() {
-    let app = TestApp::new();
-    let never = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
-    let started = tokio::time::Instant::now();
-    let answer = app.post("/rank", never).await;
-    answer.refusal(408, "request_timeout");
-    assert_eq!(answer.header("connection"), "close");
-    assert_eq!(started.elapsed().as_secs(), 5);
-    assert_eq!(app.app.admission.in_use(), 0);
-}
-
-#[tokio::test]
-async fn a_full_house_refuses_at_once() {
-    let app = TestApp::with(|settings| settings.admission_units = 5);
-    let held = app.app.admission.admit().unwrap();
-    let five = json!({"pairs": vec![json!(["quake", "city"]); 5]}).to_string();
-    let answer = app.post("/similarity", five.clone()).await;
-    let problem = answer.refusal(503, "overloaded");
-    assert!([1, 2].contains(&problem["retry_after_s"].as_u64().unwrap()));
-    drop(held);
-    assert_eq!(app.post("/similarity", five.clone()).await.status, 200);
-    let mut long = post("/similarity", five);
-    long.headers_mut().insert("content-length", "100000".parse().unwrap());
-    let held = (0..5).map(|_| app.app.admission.admit().unwrap()).collect::<Vec<_>>();
-    app.send(long).await.refusal(503, "overloaded");
-    drop(held);
-    let page = app.get("/metrics").await.text();
-    assert!(page.contains("cognate_shed_total{reason=\"admission\"} 2\n"), "{page}");
-    for path in ["/health", "/ready", "/metrics"] {
-        let _full = (0..5).map(|_| app.app.admission.admit().unwrap()).collect::<Vec<_>>();
-        assert_eq!(app.get(path).await.status, 200, "{path}");
-    }
-}
-
-#[tokio::test]
 async fn paths_and_verbs() {
     let app = TestApp::new();
     app.get("/nowhere").await.refusal(404, "not_found");
@@ -325,51 +173,6 @@ async fn before_the_models_are_there_and_before_the_end() {
     assert_eq!(app.post("/similarity", r#"{"a":"a","b":"b"}"#).await.status, 200);
 }
 
-/// The document lists every status and code, and what a route lists is what tests of it met: each
-/// refusal that `TestApp` receives is looked for there.
-#[test]
-fn the_document_lists_every_route_status_and_code() {
-    let document = document();
-    let mut listed = BTreeSet::new();
-    for (path, item) in document["paths"].as_object().unwrap() {
-        for (verb, operation) in item.as_object().unwrap() {
-            let responses = operation["responses"].as_object().unwrap();
-            assert!(responses.contains_key("200"), "{verb} {path}");
-            for (status, response) in responses.iter().filter(|(status, _)| *status != "200") {
-                let problem = &response["content"]["application/problem+json"]["schema"]["$ref"];
-                assert_eq!(problem, "#/components/schemas/Problem", "{verb} {path} {status}");
-                for name in response["description"].as_str().unwrap().split(", ") {
-                    let code = Code::ALL.iter().find(|code| format!("`{}`", code.name()) == name);
-                    let code = code.unwrap_or_else(|| panic!("{verb} {path}: {name}"));
-                    assert_eq!(code.status().as_str(), status, "{verb} {path}: {name}");
-                    listed.insert(code.name());
-                }
-            }
-        }
-    }
-    // These two belong to no route.
-    listed.extend([Code::NotFound, Code::MethodNotAllowed].map(Code::name));
-    let missing: Vec<_> = Code::ALL.iter().filter(|code| !listed.contains(code.name())).collect();
-    assert!(missing.is_empty(), "{missing:?}");
-}
-
-/// A route that asks for a key says so, and no other does.
-#[tokio::test]
-async fn the_document_says_where_a_key_is_asked_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let keys = folder.path().join("keys");
-    std::fs::write(&keys, line("shop", Scope::Admin, "the-key").unwrap()).unwrap();
-    let app = TestApp::with(|settings| settings.keys_file = Some(keys));
-    for (path, item) in document()["paths"].as_object().unwrap() {
-        for (verb, operation) in item.as_object().unwrap() {
-            let request = Request::builder().method(verb.to_uppercase().as_str()).uri(path);
-            let answer = app.send(request.body(Body::empty()).unwrap()).await;
-            let asked = answer.status == 401;
-            assert_eq!(operation.get("security").is_some(), asked, "{verb} {path}");
-        }
-    }
-}
-
 #[tokio::test]
 async fn pointers_lead_to_the_text_at_fault_however_it_is_given() {
     let app = TestApp::new();
@@ -389,16 +192,6 @@ async fn pointers_lead_to_the_text_at_fault_however_it_is_given() {
     assert!(problem["detail"].as_str().unwrap().ends_with("expected a number"), "{problem}");
     let huge = r#"{"query":"q","candidates":["a"],"top_k":18446744073709551616}"#;
     app.post("/rank", huge).await.refusal(422, "out_of_range");
-}
-
-#[tokio::test]
-async fn a_threshold_comes_back_as_it_was_given() {
-    let app = TestApp::new();
-    let asked = json!({"a": "quake", "b": "quake", "threshold": 0.1});
-    assert_eq!(app.ask("/similarity", asked).await["threshold"], json!(0.1));
-    let score = app.ask("/similarity", json!({"a": "the quake", "b": "city"})).await;
-    let same = json!({"a": "the quake", "b": "city", "threshold": score["scores"][0]});
-    assert_eq!(app.ask("/similarity", same).await["related"], json!([true]), "{score}");
 }
 
 #[tokio::test]

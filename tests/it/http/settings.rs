@@ -6,7 +6,7 @@ use std::path::Path;
 use cognate::http::NamedModel;
 use cognate::http::Settings;
 use cognate::http::settings::{
-    LIST, Layers, Loaded, Origin, Setting, SettingsFile, Shape, Surroundings, Written,
+    Environment, LIST, Layers, Loaded, Origin, RawValue, Setting, SettingsFile, ValueShape,
 };
 
 /// A machine on which all is well, but for what a test spoils.
@@ -15,7 +15,7 @@ struct Fine {
     wrong: bool,
 }
 
-impl Surroundings for Fine {
+impl Environment for Fine {
     fn open_files(&self) -> u64 {
         self.open_files
     }
@@ -36,20 +36,24 @@ impl Surroundings for Fine {
 const FINE: Fine = Fine { open_files: 1 << 20, wrong: false };
 
 /// A value that is allowed and is not the default.
-fn sample(setting: &Setting) -> Written {
-    let one = |text: &str| Written::One(text.to_owned());
+fn sample(setting: &Setting) -> RawValue {
+    let one = |text: &str| RawValue::One(text.to_owned());
     match (setting.rule.shape, setting.key) {
-        (Shape::Count(_, most) | Shape::Bytes(_, most), _) => one(&(most - 1).to_string()),
-        (Shape::Choice(words), _) => one(words.iter().rev().find(|&&word| word != "auto").unwrap()),
-        (Shape::Switch, _) => one("true"),
+        (ValueShape::Count(_, most) | ValueShape::Bytes(_, most), _) => {
+            one(&(most - 1).to_string())
+        }
+        (ValueShape::Choice(words), _) => {
+            one(words.iter().rev().find(|&&word| word != "auto").unwrap())
+        }
+        (ValueShape::Switch, _) => one("true"),
         (_, "listen") => one("[::1]:9090"),
         (_, "admin_listen") => one("127.0.0.1:9091"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
         (_, "otlp_endpoint") => one("http://127.0.0.1:4318"),
         (_, "log") => one("warn,cognate=debug"),
-        (_, "model") => Written::Many(vec!["b=m/b=1.bin".to_owned(), "a=m/é.bin".to_owned()]),
-        (_, "cors_origins") => Written::Many(vec!["https://a.example".to_owned()]),
+        (_, "model") => RawValue::Many(vec!["b=m/b=1.bin".to_owned(), "a=m/é.bin".to_owned()]),
+        (_, "cors_origins") => RawValue::Many(vec!["https://a.example".to_owned()]),
         (_, key) => panic!("{key} has no sample"),
     }
 }
@@ -105,8 +109,8 @@ fn every_setting_can_be_given_in_every_layer() {
         setting.write(&mut expected, &sample(setting)).unwrap();
         assert_ne!(expected, Settings::default(), "{}", setting.key);
         let (values, toml) = match sample(setting) {
-            Written::One(text) => (vec![text.clone()], format!("{text:?}")),
-            Written::Many(texts) => (texts.clone(), format!("{texts:?}")),
+            RawValue::One(text) => (vec![text.clone()], format!("{text:?}")),
+            RawValue::Many(texts) => (texts.clone(), format!("{texts:?}")),
         };
         let layers = [
             Layers { file: file(&format!("{} = {toml}", setting.key)), ..Layers::default() },
@@ -128,7 +132,8 @@ fn every_setting_can_be_given_in_every_layer() {
 fn numbers_are_held_to_both_ends_of_their_range() {
     let mut numbers = 0;
     for setting in LIST {
-        let (Shape::Count(least, most) | Shape::Bytes(least, most)) = setting.rule.shape else {
+        let (ValueShape::Count(least, most) | ValueShape::Bytes(least, most)) = setting.rule.shape
+        else {
             continue;
         };
         numbers += 1;
@@ -293,7 +298,7 @@ fn what_the_machine_says_is_told_with_the_rest() {
 /// Holds each model to be bad that comes with a digest or with another.
 struct Alone;
 
-impl Surroundings for Alone {
+impl Environment for Alone {
     fn open_files(&self) -> u64 {
         u64::MAX
     }

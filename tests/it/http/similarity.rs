@@ -66,3 +66,13 @@ async fn related_is_at_or_above_the_threshold() {
     let answer = app.ask("/similarity", json!({"a": "quake", "b": "city"})).await;
     assert!(answer.get("related").is_none() && answer.get("threshold").is_none());
 }
+
+#[tokio::test]
+async fn a_threshold_comes_back_as_it_was_given() {
+    let app = TestApp::new();
+    let asked = json!({"a": "quake", "b": "quake", "threshold": 0.1});
+    assert_eq!(app.ask("/similarity", asked).await["threshold"], json!(0.1));
+    let score = app.ask("/similarity", json!({"a": "the quake", "b": "city"})).await;
+    let same = json!({"a": "the quake", "b": "city", "threshold": score["scores"][0]});
+    assert_eq!(app.ask("/similarity", same).await["related"], json!([true]), "{score}");
+}

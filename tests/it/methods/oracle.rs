@@ -13,7 +13,7 @@ use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
 use cognate::model::Frequency;
 use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, Flawed, Policy};
+use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
 use cognate::pack::{PackOptions, UnknownChoice, pack};
@@ -55,8 +55,8 @@ fn glove(folder: &Path, vectors: &Path, counts: &Path) -> Engine {
         output: folder.join("glove.safetensors"),
         dtype: cognate::model::format::Dtype::F32,
         policy: Policy {
-            duplicates: Flawed::Refuse,
-            non_finite: Flawed::Refuse,
+            duplicates: FlawedRows::Refuse,
+            non_finite: FlawedRows::Refuse,
             utf8: BadUtf8::Strict,
             lower: false,
             words: u64::MAX,

@@ -15,7 +15,7 @@ use cognate::pack::PackOptions;
 use cognate::pack::UnknownChoice;
 use cognate::pack::counts::Documents;
 use cognate::pack::intake::BadUtf8;
-use cognate::pack::intake::Flawed;
+use cognate::pack::intake::FlawedRows;
 use cognate::pack::intake::Policy;
 use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
@@ -35,8 +35,8 @@ fn packed(source: Source, dtype: Dtype, unknown: UnknownChoice) -> Engine {
         output: output.clone(),
         dtype,
         policy: Policy {
-            duplicates: Flawed::Drop,
-            non_finite: Flawed::Refuse,
+            duplicates: FlawedRows::Drop,
+            non_finite: FlawedRows::Refuse,
             utf8: BadUtf8::Skip,
             lower: false,
             words: u64::MAX,

@@ -14,7 +14,7 @@ use cognate::pack::Packed;
 use cognate::pack::UnknownChoice;
 use cognate::pack::counts::Documents;
 use cognate::pack::intake::BadUtf8;
-use cognate::pack::intake::Flawed;
+use cognate::pack::intake::FlawedRows;
 use cognate::pack::intake::Policy;
 use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
@@ -30,8 +30,8 @@ fn options(source: Source, folder: &Path, normalisation: &str) -> PackOptions {
         output: folder.join("m.safetensors"),
         dtype: Dtype::F32,
         policy: Policy {
-            duplicates: Flawed::Refuse,
-            non_finite: Flawed::Refuse,
+            duplicates: FlawedRows::Refuse,
+            non_finite: FlawedRows::Refuse,
             utf8: BadUtf8::Strict,
             lower: false,
             words: u64::MAX,

@@ -108,7 +108,7 @@ fn related_chunks_stand_two_words_apart_and_others_in_two_documents() {
                 let [document, paragraph, last] = *one.last().unwrap();
                 assert_eq!(other[0], [document, paragraph, last + 3], "{texts:?}");
                 for place in one.iter().chain(&other) {
-                    assert!(held.insert(*place), "no word stands in two related couples");
+                    assert!(held.insert(*place), "no word stands in two related pairs");
                 }
             } else {
                 assert_ne!(one[0][0], other[0][0], "{texts:?}");
@@ -121,7 +121,7 @@ fn related_chunks_stand_two_words_apart_and_others_in_two_documents() {
         assert_eq!((&report["documents"], &report["paragraphs"]), (&12.into(), &48.into()));
         assert_eq!(report["words_read"], 9 * 400 + 3 * 164);
         if length == "20" {
-            // Of 100 words two couples of 42, of 41 none.
+            // Of 100 words two pairs of 42, of 41 none.
             assert_eq!((related, &report["barren_paragraphs"]), (72, &12.into()));
             assert_eq!(report["words"], 144 * 40);
         } else {
@@ -169,7 +169,7 @@ fn a_limit_is_kept_exactly_and_one_too_high_is_told() {
 }
 
 #[test]
-fn a_stride_makes_couples_overlap() {
+fn a_stride_makes_pairs_overlap() {
     let folder = folder_with(&[("a.txt", &documents(0..3, 100))]);
     let (rows, _) = made(folder.path(), &["a.txt", "--length", "20", "--stride", "3"]);
     let starts: BTreeSet<[usize; 3]> = rows
@@ -179,7 +179,7 @@ fn a_stride_makes_couples_overlap() {
         .collect();
     let expected = (0..3).flat_map(|document| {
         (0..4).flat_map(move |paragraph| {
-            // The last couple starts at word 57, and ends with the paragraph's word 98.
+            // The last pair starts at word 57, and ends with the paragraph's word 98.
             (0..=57).step_by(3).map(move |word| [document, paragraph, word])
         })
     });
@@ -187,7 +187,7 @@ fn a_stride_makes_couples_overlap() {
 }
 
 #[test]
-fn what_cannot_be_coupled_is_refused_and_leaves_the_file_as_it_was() {
+fn what_gives_no_pairs_is_refused_and_leaves_the_file_as_it_was() {
     let folder = folder_with(&[
         ("two.txt", &documents(0..2, 100)),
         ("one.txt", &documents(0..1, 100)),

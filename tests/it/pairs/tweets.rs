@@ -1,4 +1,4 @@
-//! `cognate pairs tweets`: each rule with a couple just inside it and one just outside.
+//! `cognate pairs tweets`: each rule with a pair just inside it and one just outside.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -168,11 +168,11 @@ fn a_tweet_stands_under_a_label_as_often_as_it_may() {
     for most in [1, 3, 8] {
         let (made, rows) = made(&tweets, |options| options.per_tweet = most);
         let mut uses: BTreeMap<(bool, &str), u32> = BTreeMap::new();
-        let mut couples = std::collections::BTreeSet::new();
+        let mut pairs = std::collections::BTreeSet::new();
         for (related, texts) in &rows {
             let firsts = texts.each_ref().map(|text| text.split(' ').next().unwrap());
             firsts.iter().for_each(|first| *uses.entry((*related, first)).or_default() += 1);
-            assert!(couples.insert([firsts[0].min(firsts[1]), firsts[0].max(firsts[1])]));
+            assert!(pairs.insert([firsts[0].min(firsts[1]), firsts[0].max(firsts[1])]));
         }
         assert_eq!(*uses.values().max().unwrap(), most);
         // A few are left over when all others are used up.
@@ -321,7 +321,7 @@ fn bad_rows_are_named_with_file_and_line() {
     let none = b"time\ttext\n1\ta\n";
     std::fs::write(folder.join("t.tsv"), none).unwrap();
     let arguments = ["tweets", "t.tsv", "-o", "out.tsv"];
-    refused(folder, &arguments, 1, &["found 0 related couples", "1 tweets", "fewer than 5 words"]);
+    refused(folder, &arguments, 1, &["found 0 related pairs", "1 tweets", "fewer than 5 words"]);
     refused(folder, &[&arguments[..], &["--where", "good"]].concat(), 2, &["--where", "`=`"]);
     refused(folder, &[&arguments[..], &["--per-tweet", "0"]].concat(), 2, &["--per-tweet"]);
 }

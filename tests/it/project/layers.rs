@@ -1,10 +1,10 @@
-//! The house rule of imports: each room uses only rooms below it.
+//! The rule of imports: each module uses only modules below it.
 
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// A room and the rooms it may use. A file's room is the first path component under `src`.
+/// A module and the modules it may use. A file's module is the first path component under `src`.
 const MAY_USE: [(&str, &[&str]); 18] = [
     ("text", &[]),
     ("random", &[]),
@@ -35,7 +35,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("main", &["cli"]),
 ];
 
-/// The rooms of `http` and those of them that each may use.
+/// The modules of `http` and those of them that each may use.
 const MAY_USE_IN_HTTP: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("observe", &["error"]),
@@ -57,7 +57,7 @@ const MAY_USE_IN_HTTP: [(&str, &[&str]); 15] = [
     ("serve", &["settings", "net", "app"]),
 ];
 
-/// Rooms that may hold `unsafe`, and nothing else may.
+/// Modules that may hold `unsafe`, and nothing else may.
 const UNSAFE: [&str; 3] = ["kernels/simd/", "model/mapped.rs", "model/sigbus.rs"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -85,44 +85,44 @@ fn each_source(mut look: impl FnMut(&str, &str)) {
 #[test]
 fn imports_point_one_way() {
     each_source(|name, source| {
-        let room = name.split(['/', '.']).next().unwrap();
-        if room == "lib" {
+        let module = name.split(['/', '.']).next().unwrap();
+        if module == "lib" {
             return;
         }
-        let rule = MAY_USE.iter().find(|(known, _)| *known == room);
-        let (_, allowed) = rule.unwrap_or_else(|| panic!("{name}: a room that no rule names"));
+        let rule = MAY_USE.iter().find(|(known, _)| *known == module);
+        let (_, allowed) = rule.unwrap_or_else(|| panic!("{name}: a module that no rule names"));
         for (number, line) in source.lines().enumerate() {
             let code = line.split("//").next().unwrap_or("");
             assert!(!code.contains("crate::{"), "{name}:{}: one import a line", number + 1);
             for used in code.split("crate::").skip(1) {
                 let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
-                let fine = used == room || allowed.contains(&used) || used.is_empty();
-                assert!(fine, "{name}:{}: `{room}` may not use `{used}`", number + 1);
+                let fine = used == module || allowed.contains(&used) || used.is_empty();
+                assert!(fine, "{name}:{}: `{module}` may not use `{used}`", number + 1);
             }
         }
     });
 }
 
 #[test]
-fn rooms_of_the_service_use_only_those_below_them() {
+fn modules_of_the_service_use_only_those_below_them() {
     let mut seen = 0;
     each_source(|name, source| {
         let Some(inside) = name.strip_prefix("http/").filter(|inside| *inside != "mod.rs") else {
             return;
         };
-        let room = inside.split(['/', '.']).next().unwrap();
-        let rule = MAY_USE_IN_HTTP.iter().position(|(known, _)| *known == room);
-        let rule = rule.unwrap_or_else(|| panic!("{name}: a room that no rule names"));
+        let module = inside.split(['/', '.']).next().unwrap();
+        let rule = MAY_USE_IN_HTTP.iter().position(|(known, _)| *known == module);
+        let rule = rule.unwrap_or_else(|| panic!("{name}: a module that no rule names"));
         let (_, allowed) = MAY_USE_IN_HTTP[rule];
         let below = |used: &&str| MAY_USE_IN_HTTP[..rule].iter().any(|(known, _)| known == used);
-        assert!(allowed.iter().all(below), "`{room}` is allowed what stands above it");
+        assert!(allowed.iter().all(below), "`{module}` is allowed what stands above it");
         for (number, line) in source.lines().enumerate() {
             let code = line.split("//").next().unwrap_or("");
             for used in code.split("crate::http::").skip(1) {
                 let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
                 seen += 1;
-                let fine = used == room || allowed.contains(&used);
-                assert!(fine, "{name}:{}: `{room}` may not use `{used}`", number + 1);
+                let fine = used == module || allowed.contains(&used);
+                assert!(fine, "{name}:{}: `{module}` may not use `{used}`", number + 1);
             }
         }
     });
@@ -131,7 +131,7 @@ fn rooms_of_the_service_use_only_those_below_them() {
 
 /// Who wants the library without the service must not meet its crates.
 #[test]
-fn the_crates_of_the_service_stay_in_its_room() {
+fn the_crates_of_the_service_stay_in_its_module() {
     each_source(|name, source| {
         if name.starts_with("http/") {
             return;
@@ -148,9 +148,9 @@ fn the_crates_of_the_service_stay_in_its_room() {
 }
 
 #[test]
-fn unsafe_stays_in_its_rooms() {
+fn unsafe_stays_in_its_modules() {
     each_source(|name, source| {
-        if !UNSAFE.iter().any(|room| name.starts_with(room)) {
+        if !UNSAFE.iter().any(|module| name.starts_with(module)) {
             assert!(!source.contains("allow(unsafe_code)"), "{name} lets itself be unsafe");
         }
     });

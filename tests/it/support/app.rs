@@ -1,6 +1,7 @@
 //! The service in this process: requests go to the router itself, without sockets.
 
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -82,6 +83,16 @@ impl TestApp {
         let answer = self.post(path, body.to_string()).await;
         assert_eq!(answer.status, StatusCode::OK, "{path} {body}: {}", answer.text());
         answer.json()
+    }
+
+    /// Waits until no job computes and no request holds units, for at most `most`.
+    pub async fn until_idle(&self, most: Duration) {
+        let begun = Instant::now();
+        while self.app.compute.counts() != (0, 0) || self.app.admission.in_use() > 0 {
+            let (jobs, units) = (self.app.compute.counts(), self.app.admission.in_use());
+            assert!(begun.elapsed() < most, "jobs {jobs:?} and {units} units after {most:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Gets a path.

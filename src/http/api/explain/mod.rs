@@ -1,5 +1,6 @@
 //! `POST /explain`: why two texts scored as they did.
 
+mod attention;
 mod response;
 mod sentence;
 

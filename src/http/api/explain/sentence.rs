@@ -1,12 +1,12 @@
-//! The gist of an explanation, in a sentence or two.
+//! The summary of an explanation, in a sentence or two.
 
 use crate::engine::Explanation;
-use crate::http::api::explain::response::WordAttention;
+use crate::http::api::explain::attention::WordAttention;
 
-/// Words of a query that the gist tells of.
-const MOST_TOLD: usize = 3;
+/// Words of a query that the summary names.
+const MOST_NAMED: usize = 3;
 
-/// The gist of an explanation.
+/// The summary of an explanation.
 pub fn of(
     method: &str,
     explained: &Explanation,
@@ -25,7 +25,7 @@ pub fn of(
     }
     let score = explained.score;
     if let Some(words) = attention {
-        let read = words.iter().filter_map(seen).take(MOST_TOLD).collect::<String>();
+        let read = words.iter().filter_map(seen).take(MOST_NAMED).collect::<String>();
         return format!(
             "{method} gives the post a chance of {:.2}, a score of {score:.2}.{read}{ignored}",
             score.exp()

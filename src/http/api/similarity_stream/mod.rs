@@ -28,7 +28,6 @@ use tokio::time::Instant;
 use tokio::time::sleep;
 use tokio::time::timeout_at;
 
-use crate::engine::Counts;
 use crate::engine::Measure;
 use crate::http::api::pipeline;
 use crate::http::api::similarity_stream::line::fail;
@@ -227,17 +226,22 @@ impl Stream {
             }
             answered = true;
             let lines = Arc::new(batch.lines);
-            let (mut done, mut counts) = (0, Counts::default());
+            let (mut done, mut is_counted) = (0, false);
             while let Some(line) = lines.get(done) {
                 if place.is_ended() {
                     return Err(End::Stopping(line.number));
                 }
                 let scores = self.score_on_pool(&lines, done).await;
                 done += scores.lines;
-                counts.add(scores.counts);
+                // Before the answer is sent, which the client may not stay for. However many jobs a
+                // chunk takes, it is one answer.
+                if scores.scored > 0 && !is_counted {
+                    is_counted = true;
+                    self.app.metrics.computed(self.resolved.query.method);
+                }
+                self.app.metrics.read(scores.counts);
                 self.send(answers, scores.answer).await?;
             }
-            self.app.metrics.computed(self.resolved.query.method, counts);
         }
     }
 
@@ -300,7 +304,7 @@ impl Stream {
         for line in lines.get(first..end).unwrap_or_default() {
             fail(&mut answer, line.number, &refused);
         }
-        Scores { answer, lines: end - first, counts: Counts::default() }
+        Scores { answer, lines: end - first, ..Scores::default() }
     }
 }
 
@@ -310,7 +314,7 @@ fn stopping(line: u64) -> (u64, Code, &'static str) {
     (line, Code::Draining, detail)
 }
 
-/// Waits until the caller's quota has room for so many lines, each of which counts as a request.
+/// Waits until the caller's quota has room for `lines` lines, each of which counts as a request.
 async fn pay(bucket: &Bucket, lines: usize, answers: &mpsc::Sender<Bytes>) -> Result<(), End> {
     let lines = u32::try_from(lines).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     while let Err(wait) = bucket.take(lines) {

@@ -11,14 +11,17 @@ use crate::http::error::ApiError;
 use crate::http::request::cost::estimate;
 use crate::http::request::fields::Text;
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::PART_NANOS;
+use crate::http::work::pool::items_per_part;
 
 /// The answers to some lines.
+#[derive(Default)]
 pub(super) struct Scores {
     /// A line each.
     pub(super) answer: Vec<u8>,
     /// How many.
     pub(super) lines: usize,
+    /// Those among them that have a score.
+    pub(super) scored: usize,
     /// What was read for them.
     pub(super) counts: Counts,
 }
@@ -35,32 +38,29 @@ impl Stream {
             let multiplications = self.resolved.multiplications(a.as_ref(), b.as_ref());
             estimate(a.as_ref().len() + b.as_ref().len(), multiplications)
         });
-        let each = estimates.sum::<u64>() / lines.len().max(1) as u64;
-        let per_part = usize::try_from(PART_NANOS / each.max(1)).unwrap_or(usize::MAX).max(1);
+        let per_part = items_per_part(lines.len(), estimates.sum());
         let answer = Vec::with_capacity(lines.len() * 24);
-        let mut scores = Scores { answer, lines: 0, counts: Counts::default() };
+        let mut scores = Scores { answer, ..Scores::default() };
         for (lines, parsed) in lines.chunks(per_part).zip(parsed.chunks(per_part)) {
             if scores.lines > 0 && work.is_half_over() {
                 break;
             }
-            scores.counts.add(self.score_part(lines, parsed, work, &mut scores.answer)?);
-            scores.lines += lines.len();
+            self.score_part(lines, parsed, work, &mut scores)?;
         }
         Ok(scores)
     }
 
-    /// Writes the answers to some lines that were parsed, and says what was read for them.
+    /// Adds the answers to some lines that were parsed.
     fn score_part(
         &self,
         lines: &[Line],
         parsed: &[Parsed<'_>],
         work: &JobContext,
-        answer: &mut Vec<u8>,
-    ) -> Result<Counts, ApiError> {
+        scores: &mut Scores,
+    ) -> Result<(), ApiError> {
         let engine = &self.resolved.model.engine;
         let pairs: Vec<(&Text<'_>, &Text<'_>)> =
             parsed.iter().filter_map(|pair| pair.as_ref().ok()).map(|(a, b)| (a, b)).collect();
-        let mut counts = Counts::default();
         // Mostly all pairs are sound; one that is not spoils the batch, which is then scored singly.
         let together = engine.similarity(&pairs, &self.resolved.query).ok();
         let mut place = 0;
@@ -68,7 +68,7 @@ impl Stream {
             let (a, b) = match pair {
                 Ok(pair) => pair,
                 Err(error) => {
-                    fail(answer, line.number, error);
+                    fail(&mut scores.answer, line.number, error);
                     continue;
                 }
             };
@@ -82,7 +82,7 @@ impl Stream {
                 None => {
                     work.check()?;
                     engine.similarity(&[(a, b)], &self.resolved.query).map(|one| {
-                        counts.add(one.counts);
+                        scores.counts.add(one.counts);
                         Scored {
                             score: one.scores.first().copied().unwrap_or(0.0),
                             unscored: !one.unscored.is_empty(),
@@ -96,12 +96,16 @@ impl Stream {
             match scored {
                 Ok(mut scored) => {
                     scored.related = self.cutoff.map(|cutoff| cutoff.is_reached_by(scored.score));
-                    scored.write(answer);
+                    scored.write(&mut scores.answer);
+                    scores.scored += 1;
                 }
-                Err(error) => fail(answer, line.number, &ApiError::from(error).of_one_pair()),
+                Err(error) => {
+                    fail(&mut scores.answer, line.number, &ApiError::from(error).of_one_pair());
+                }
             }
         }
-        counts.add(together.map_or(Counts::default(), |all| all.counts));
-        Ok(counts)
+        scores.counts.add(together.map_or(Counts::default(), |all| all.counts));
+        scores.lines += lines.len();
+        Ok(())
     }
 }

@@ -32,28 +32,28 @@ use tokio::time::timeout;
 const MOST: Duration = Duration::from_secs(1);
 /// Largest answer; good ones are empty.
 const ANSWER_BYTES: usize = 64 << 10;
-/// How long nothing more is told of a collector that is down.
-const TOLD_EVERY: Duration = Duration::from_secs(60);
+/// Least time between two log lines on a collector that is down.
+const LOG_EVERY: Duration = Duration::from_secs(60);
 
 /// Posts batches.
 #[derive(Debug, Default)]
 pub(super) struct Collector(Mutex<Lost>);
 
-/// What did not arrive since that was last told.
+/// What did not arrive since the last log line.
 #[derive(Debug, Default)]
 struct Lost {
     batches: u64,
-    told: Option<Instant>,
+    logged: Option<Instant>,
 }
 
 impl Lost {
-    /// Counts one more; gives how many to tell of, if it is time to.
+    /// Counts one more; gives how many there are for a log line, if it is time for one.
     fn another(&mut self) -> Option<u64> {
         self.batches = self.batches.saturating_add(1);
-        if self.told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
+        if self.logged.is_some_and(|logged| logged.elapsed() < LOG_EVERY) {
             return None;
         }
-        self.told = Some(Instant::now());
+        self.logged = Some(Instant::now());
         Some(std::mem::take(&mut self.batches))
     }
 }
@@ -119,7 +119,7 @@ mod tests {
         let mut lost = Lost::default();
         assert_eq!(lost.another(), Some(1));
         assert_eq!((lost.another(), lost.another()), (None, None));
-        lost.told = Instant::now().checked_sub(TOLD_EVERY);
+        lost.logged = Instant::now().checked_sub(LOG_EVERY);
         assert_eq!((lost.another(), lost.another()), (Some(3), None));
     }
 }

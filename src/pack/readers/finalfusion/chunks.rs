@@ -1,7 +1,7 @@
 //! The chunks of a finalfusion file: which there are, where their words and numbers begin, and
 //! whether lengths, shapes and counts agree with one another and with the size of the file.
 //!
-//! Reads no vectors: what it found is what the stream next door relies on.
+//! Reads no vectors: what it found is what `FinalfusionReader` relies on.
 
 use crate::model::subword::NGrams;
 use crate::pack::readers::Budget;

@@ -13,10 +13,10 @@ use crate::pack::readers::Place;
 use crate::pack::readers::ReadError;
 use crate::pack::readers::Subword;
 use crate::pack::readers::VectorReader;
-use crate::pack::readers::model2vec::FILES;
 use crate::pack::readers::model2vec::tensors::Header;
 use crate::pack::readers::model2vec::tensors::Tensor;
 use crate::pack::readers::positioned::Source;
+use crate::pack::readers::source::MODEL2VEC_FILES;
 
 const MOST_CONFIG_BYTES: u64 = 1 << 20;
 /// The largest in use has half a million entries in 20 MB.
@@ -44,7 +44,7 @@ pub struct Model2VecReader {
 impl Model2VecReader {
     /// Opens a folder and checks all of it but the numbers in its tensors.
     pub fn open(folder: &Path, budget: Budget) -> Result<Self, ReadError> {
-        let [config, tokenizer, tensors] = FILES.map(|name| folder.join(name));
+        let [config, tokenizer, tensors] = MODEL2VEC_FILES.map(|name| folder.join(name));
         let config = Source::open(&config)?;
         let tokenizer = Source::open(&tokenizer)?;
         let tensors = Source::open(&tensors)?;

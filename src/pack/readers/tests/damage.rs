@@ -12,20 +12,20 @@ use super::all;
 use super::bytes;
 use crate::pack::readers::Budget;
 use crate::pack::readers::format::recognise;
-use crate::pack::readers::format::text;
-use crate::pack::readers::glove_text::GloveTextReader;
 use crate::pack::readers::matrix::MatrixReader;
 use crate::pack::readers::npy;
 use crate::pack::readers::safetensors;
+use crate::pack::readers::text;
+use crate::pack::readers::text::GloveTextReader;
+use crate::pack::readers::text::Word2VecTextReader;
 use crate::pack::readers::word2vec_bin::Word2VecBinReader;
-use crate::pack::readers::word2vec_text::Word2VecTextReader;
 
 /// Every reader over the same bytes, whichever they were meant for. Only that this returns counts.
 fn read_all_ways(file: &[u8]) {
     let budget = Budget { words: 100, dims: 64, word_bytes: 32 };
     let words = || bytes("the\nof\n");
     let _ = recognise(&mut bytes(file));
-    let _ = all(text(bytes(file), budget));
+    let _ = all(text::open(bytes(file), budget));
     let _ = all(Word2VecTextReader::new(bytes(file), budget));
     let _ = all(GloveTextReader::new(bytes(file), budget));
     let _ = all(Word2VecBinReader::new(bytes(file), budget));

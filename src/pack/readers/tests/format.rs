@@ -11,7 +11,7 @@ use crate::pack::readers::format::open;
 use crate::pack::readers::format::recognise;
 use crate::pack::readers::input::Input;
 
-fn told(name: &str, bytes: &[u8]) -> Result<Format, ReadError> {
+fn recognised(name: &str, bytes: &[u8]) -> Result<Format, ReadError> {
     recognise(&mut Input::from_bytes(name, bytes.to_vec()).unwrap())
 }
 
@@ -35,13 +35,13 @@ fn formats_are_told_by_their_first_bytes() {
         ("x.glove", b"the one\n", Format::Glove),
         ("x", &long, Format::Safetensors),
     ] {
-        assert_eq!(told(name, bytes).unwrap(), format, "{name}: {}", bytes.escape_ascii());
+        assert_eq!(recognised(name, bytes).unwrap(), format, "{name}: {}", bytes.escape_ascii());
     }
 }
 
 #[test]
 fn what_is_not_read_says_what_it_is() {
-    let refusal = |name: &str, bytes: &[u8]| told(name, bytes).unwrap_err().to_string();
+    let refusal = |name: &str, bytes: &[u8]| recognised(name, bytes).unwrap_err().to_string();
     says(&refusal("x.npz", b"PK\x03\x04"), &["zip", "unpack"]);
     says(&refusal("x.model", b"\x80\x04\x95"), &["pickle", "save_word2vec_format"]);
     says(&refusal("x", b""), &["empty"]);

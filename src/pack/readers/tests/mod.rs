@@ -1,4 +1,4 @@
-//! What the readers promise, told through small files made on the spot.
+//! What the readers promise, shown by small files made on the spot.
 //!
 //! The cases are those that broke other importers; `shared` reads real files where they are at hand.
 

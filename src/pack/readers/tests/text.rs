@@ -9,9 +9,9 @@ use crate::pack::readers::Budget;
 use crate::pack::readers::Place;
 use crate::pack::readers::ReadError;
 use crate::pack::readers::VectorReader;
-use crate::pack::readers::format::text;
-use crate::pack::readers::glove_text::GloveTextReader;
-use crate::pack::readers::word2vec_text::Word2VecTextReader;
+use crate::pack::readers::text;
+use crate::pack::readers::text::GloveTextReader;
+use crate::pack::readers::text::Word2VecTextReader;
 
 fn word2vec(file: impl AsRef<[u8]>) -> Result<Word2VecTextReader, ReadError> {
     Word2VecTextReader::new(bytes(file), Budget::DEFAULT)
@@ -23,7 +23,7 @@ fn glove(file: impl AsRef<[u8]>) -> Result<GloveTextReader, ReadError> {
 
 /// Both names of the format lead to the reader that fits the first line.
 fn either(file: &str) -> Result<Box<dyn VectorReader>, ReadError> {
-    text(bytes(file), Budget::DEFAULT)
+    text::open(bytes(file), Budget::DEFAULT)
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn absurd_headers_are_refused_before_anything_is_read() {
 #[test]
 fn the_budget_holds_for_rows_dimensions_words_and_lines() {
     let budget = Budget { words: 2, dims: 3, word_bytes: 4 };
-    let read = |file: &str| fault(text(bytes(file), budget));
+    let read = |file: &str| fault(text::open(bytes(file), budget));
     says(&read("3 1\na 1\nb 1\nc 1\n"), &["3 rows", "at most 2"]);
     says(&read("a 1\nb 1\nc 1\n"), &["3 rows", "at most 2"]);
     says(&read("1 4\na 1 2 3 4\n"), &["4 numbers", "at most 3"]);

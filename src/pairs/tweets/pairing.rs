@@ -1,8 +1,8 @@
-//! Which two tweets make a couple.
+//! Which two tweets make a pair.
 //!
-//! Related couples are drawn in rounds: in each, every tweet in turn draws one partner, and all
+//! Related pairs are drawn in rounds: in each, every tweet in turn draws one partner, and all
 //! that share a hashtag with it within its minutes are as likely. So a burst of thousands gives no
-//! tweet more than its round, and a limit is spread over all. Non-related couples are drawn from
+//! tweet more than its round, and a limit is spread over all. Non-related pairs are drawn from
 //! the tweets of the related ones, each as often as it stands there, so that no text gives its label
 //! away; only those left over at the end take partners from all tweets.
 
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::files::progress::Progress;
-use crate::pairs::Rejected;
+use crate::pairs::Rejections;
 use crate::pairs::tweets::store::Key;
 use crate::pairs::tweets::store::Tweets;
 use crate::random::Random;
@@ -19,19 +19,19 @@ use crate::random::Random;
 const DRAWS: usize = 64;
 
 /// Tweets, what was drawn of them, and why not more.
-pub(super) struct Coupling<'t> {
+pub(super) struct Pairing<'t> {
     tweets: &'t Tweets,
     key: Key,
     milliseconds: i64,
     per_tweet: u32,
     /// Tweets under what they are about, each such group by time.
     groups: Vec<(u32, u32)>,
-    couples: HashSet<[u32; 2]>,
-    pub(super) related_rejected: Rejected,
-    pub(super) non_related_rejected: Rejected,
+    pairs: HashSet<[u32; 2]>,
+    pub(super) related_rejected: Rejections,
+    pub(super) non_related_rejected: Rejections,
 }
 
-impl<'t> Coupling<'t> {
+impl<'t> Pairing<'t> {
     pub(super) fn new(tweets: &'t Tweets, key: Key, milliseconds: i64, per_tweet: u32) -> Self {
         let mut groups: Vec<(u32, u32)> = (0..tweets.len() as u32)
             .flat_map(|tweet| tweets.keys(key, tweet).iter().map(move |&key| (key, tweet)))
@@ -43,18 +43,18 @@ impl<'t> Coupling<'t> {
             milliseconds,
             per_tweet,
             groups,
-            couples: HashSet::new(),
-            related_rejected: Rejected::default(),
-            non_related_rejected: Rejected::default(),
+            pairs: HashSet::new(),
+            related_rejected: Rejections::default(),
+            non_related_rejected: Rejections::default(),
         }
     }
 
-    /// At most so many related couples, in the order in which they were drawn.
+    /// At most `wanted` related pairs, in the order in which they were drawn.
     pub(super) fn related(&mut self, wanted: usize, random: &mut Random) -> Vec<[u32; 2]> {
         let mut uses = vec![0; self.tweets.len()];
         let mut drawn = Vec::new();
         let mut turns: Vec<u32> = (0..self.tweets.len() as u32).collect();
-        let progress = Progress::count("couples");
+        let progress = Progress::count("pairs");
         for round in 0..self.per_tweet {
             if turns.is_empty() {
                 break;
@@ -76,7 +76,7 @@ impl<'t> Coupling<'t> {
         drawn
     }
 
-    /// As many non-related couples, or fewer where tweets do not give them.
+    /// As many non-related pairs, or fewer where tweets do not give them.
     pub(super) fn non_related(
         &mut self,
         related: &[[u32; 2]],
@@ -92,7 +92,7 @@ impl<'t> Coupling<'t> {
                 left.push(tweet);
                 continue;
             };
-            drawn.push(self.couple(tweet, open.swap_remove(place), &mut uses));
+            drawn.push(self.pair(tweet, open.swap_remove(place), &mut uses));
         }
         for tweet in left {
             if drawn.len() == related.len() {
@@ -100,15 +100,15 @@ impl<'t> Coupling<'t> {
             }
             let mut others = draws(self.tweets.len(), random).into_iter();
             let other = others.find(|&other| self.apart(tweet, other as u32, &uses));
-            drawn.extend(other.map(|other| self.couple(tweet, other as u32, &mut uses)));
+            drawn.extend(other.map(|other| self.pair(tweet, other as u32, &mut uses)));
         }
         drawn
     }
 
-    fn couple(&mut self, one: u32, other: u32, uses: &mut [u32]) -> [u32; 2] {
+    fn pair(&mut self, one: u32, other: u32, uses: &mut [u32]) -> [u32; 2] {
         uses[one as usize] += 1;
         uses[other as usize] += 1;
-        self.couples.insert(ordered(one, other));
+        self.pairs.insert(ordered(one, other));
         [one, other]
     }
 
@@ -126,7 +126,7 @@ impl<'t> Coupling<'t> {
             let (key, other) = self.groups[window.start + place];
             self.belong(tweet, other, key, uses).then_some(other)
         })?;
-        self.couples.insert(ordered(tweet, partner));
+        self.pairs.insert(ordered(tweet, partner));
         Some(partner)
     }
 
@@ -152,7 +152,7 @@ impl<'t> Coupling<'t> {
         let rejected = &mut self.related_rejected;
         let reason = if uses[other as usize] >= self.per_tweet {
             &mut rejected.used_up
-        } else if self.couples.contains(&ordered(one, other)) {
+        } else if self.pairs.contains(&ordered(one, other)) {
             &mut rejected.repeated
         } else if 2 * shared < first.len() + second.len() - shared {
             &mut rejected.hashtags
@@ -177,7 +177,7 @@ impl<'t> Coupling<'t> {
         let rejected = &mut self.non_related_rejected;
         let reason = if [one, other].iter().any(|&tweet| uses[tweet as usize] >= self.per_tweet) {
             &mut rejected.used_up
-        } else if self.couples.contains(&ordered(one, other)) {
+        } else if self.pairs.contains(&ordered(one, other)) {
             &mut rejected.repeated
         } else if meet(keys) || meet(tags) {
             &mut rejected.hashtags
