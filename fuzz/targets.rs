@@ -280,7 +280,10 @@ fn check_phrase(phrase: &mut Phrase<'_>, text: &str) {
     for word in phrase.words() {
         of_token[word.token as usize] += 1;
         assert_eq!(phrase.row(word).len(), dims, "{word:?}");
-        assert_eq!(word.id.is_none(), matches!(word.found, Found::Hash | Found::NGrams));
+        assert_eq!(
+            word.id.is_none(),
+            matches!(word.found, Found::Hash | Found::NGrams | Found::Pieces)
+        );
         let mut row = vec![0.0; dims];
         phrase.row(word).copy_to(&mut row);
         assert!(word.found != Found::Hash || row.iter().all(|value| value.is_finite()), "{row:?}");

@@ -92,6 +92,11 @@ impl Engine {
             against.score(std::slice::from_ref(&other), &mut score, scratch);
             finite(score[0], info)?;
             shares = against.shares(&other, scratch);
+            if let Some(shares) = &mut shares
+                && one.same_bag(&other)
+            {
+                share_alike(shares, score[0]);
+            }
             attention = against.attention(&other, scratch);
             against.give_back(scratch);
         } else {
@@ -121,6 +126,18 @@ impl Engine {
             true => Ok(explanation),
             false => Err(QueryError::NonFinite { method: info.name }),
         }
+    }
+}
+
+/// Texts of the same words score 1 by rule, even where their words' vectors cancel out or have no
+/// length. What their shares lack of the score then belongs to all words alike.
+fn share_alike(shares: &mut Shares, score: f32) {
+    const ROUNDING: f32 = 1e-4;
+    let lacking = score - shares.one.iter().chain(&shares.other).sum::<f32>();
+    let words = shares.one.len() + shares.other.len();
+    if lacking.abs() > ROUNDING && words > 0 {
+        let each = lacking / words as f32;
+        shares.one.iter_mut().chain(&mut shares.other).for_each(|share| *share += each);
     }
 }
 

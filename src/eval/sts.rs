@@ -63,7 +63,7 @@ pub enum View {
 pub struct StsFigures {
     /// What correlations were taken over.
     pub view: View,
-    /// One a file.
+    /// One a file, or in [`View::Mteb`] one a year.
     pub subtasks: Vec<Subtask>,
     /// One a year, 2012 to 2016 by the beginnings of file names.
     pub years: Vec<Year>,
@@ -75,7 +75,7 @@ impl Figures for StsFigures {
     const TASK: &'static str = "sts";
 }
 
-/// Figures of a file.
+/// Figures of a file, or in [`View::Mteb`] of a year.
 #[derive(Debug, Clone, Serialize)]
 pub struct Subtask {
     /// The file's name.

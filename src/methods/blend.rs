@@ -1,5 +1,5 @@
 //! Blends of two views that err differently: the mean of all words, and the best partner of each
-//! (our own; the best scores on every set of vectors tried).
+//! (our own).
 //!
 //! `w · avg-cos + (1 − w) · s`, where `s` is a measure of fuzzy sets: `dynamax-weighted` with
 //! `w = 0.5` in [`dynamax`], `coverage` with `w = 0.3` in [`coverage`], unless the settings of the

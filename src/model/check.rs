@@ -153,7 +153,9 @@ fn bounded(tensor: &Tensor, bytes: &[u8], scales: &[u8], dims: usize) -> Result<
     let rows = Vectors::new(tensor.dtype, bytes, scales, dims).unwrap_or(Vectors::empty(dims));
     // What half precision can hold is never too long.
     let ids = if tensor.dtype == Dtype::F16 { 0..0 } else { 0..rows.len() as u32 };
-    let long = |id: &u32| rows.row(*id).is_some_and(|row| vector::norm(row) > LONGEST);
+    // Zeros times a scale whose square is infinite have no length at all.
+    let too_long = |norm: f32| norm.is_nan() || norm > LONGEST;
+    let long = |id: &u32| rows.row(*id).is_some_and(|row| too_long(vector::norm(row)));
     match ids.into_iter().find(long) {
         Some(row) => Err(FormatError::Length { name: tensor.name.clone(), row: row.into() }),
         None => Ok(()),
@@ -199,7 +201,7 @@ fn finite(tensor: &Tensor, bytes: &[u8]) -> Result<(), FormatError> {
     let (expected, position) = match tensor.dtype {
         Dtype::F32 => {
             let values = numbers::<f32>(bytes).unwrap_or(&[]);
-            if tensor.name == "scales" {
+            if matches!(tensor.name.as_str(), "scales" | "section.pieces.scales") {
                 let bad = |scale: &f32| !(scale.is_finite() && *scale > 0.0);
                 ("a finite number above 0", values.iter().position(bad))
             } else {

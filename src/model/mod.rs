@@ -157,15 +157,11 @@ impl Model {
     fn read(path: &Path, mapping: Mapping, options: &OpenOptions) -> Result<Self, FormatError> {
         let header = Header::read(mapping.as_slice(), &options.limits)?;
         let places = Places::of(&header);
-        let populated = mapping.populate(match options.verify {
+        let first = match options.verify {
             Verify::Full => 0..mapping.as_slice().len(),
             Verify::Structure => places.vocabulary(),
-        });
-        populated.map_err(|error| FormatError::Extent {
-            name: "file".to_owned(),
-            expected: "to be readable to its end".to_owned(),
-            got: error.to_string(),
-        })?;
+        };
+        populate(&mapping, first)?;
         let corpus = Corpus {
             tokens: header.number("tokens")?,
             documents: header.number("documents")?,
@@ -194,6 +190,12 @@ impl Model {
             }
         }
         Ok(model)
+    }
+
+    /// Brings part of the file into memory, so that what the disk cannot give is an error here and
+    /// not a fault later.
+    fn populate(&self, range: &Range<usize>) -> Result<(), FormatError> {
+        populate(&self.mapping, range.clone())
     }
 
     fn slice(&self, range: &Range<usize>) -> &[u8] {
@@ -317,6 +319,14 @@ impl Model {
     pub fn untouched(&self) -> bool {
         self.mapping.untouched()
     }
+}
+
+fn populate(mapping: &Mapping, range: Range<usize>) -> Result<(), FormatError> {
+    mapping.populate(range).map_err(|error| FormatError::Extent {
+        name: "file".to_owned(),
+        expected: "to be readable to its end".to_owned(),
+        got: error.to_string(),
+    })
 }
 
 fn json<T: serde::de::DeserializeOwned>(header: &Header, key: &str) -> Result<T, FormatError> {

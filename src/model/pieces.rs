@@ -2,8 +2,9 @@
 //!
 //! The section `pieces` is a second, smaller table of strings with rows. A token is cut into the
 //! longest pieces that the table has, from the left; a piece that does not begin the token bears the
-//! mark `##`. Where no piece begins with the next character, that character is passed over. The
-//! word's vector is the sum of the pieces' rows, brought to the length that the rule says.
+//! mark `##`. Where no piece begins with the next character, that character is passed over; if that
+//! happens to half of the characters or more, the token has no pieces. The word's vector is the sum of
+//! the pieces' rows, brought to the length that the rule says.
 //!
 //! | tensor | type and shape | what |
 //! |---|---|---|
@@ -25,10 +26,12 @@ use crate::model::check;
 use crate::model::format;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
+use crate::model::format::Tensor;
 use crate::model::mapped::numbers;
 use crate::model::profile::Shape;
 use crate::model::profile::accept;
 use crate::model::subword;
+use crate::model::subword::PieceLengths;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
@@ -39,8 +42,8 @@ pub const PIECES_SECTION: &str = "pieces";
 /// What a piece that does not begin a word begins with.
 pub const MARK: &str = "##";
 
-/// Below this length a sum of rows has no direction.
-const SHORTEST: f32 = 1e-6;
+/// A sum of rows has no direction if it is shorter than this share of what was added.
+const SHORTEST_SHARE: f32 = 1e-5;
 
 /// The settings of the section.
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,8 +66,7 @@ pub(crate) struct PieceTable {
     dtype: Dtype,
     rows: Range<usize>,
     scales: Range<usize>,
-    /// Bytes of the longest piece without its mark.
-    longest: usize,
+    lengths: PieceLengths,
 }
 
 impl PieceTable {
@@ -92,12 +94,29 @@ impl PieceTable {
         accept(bytes, &[Dtype::U8], Shape::AnyList)?;
         accept(offsets, &[Dtype::U64], Shape::List(count.saturating_add(1)))?;
         accept(index, &[Dtype::U32], Shape::Index(count))?;
-        match scales {
-            Some(scales) => accept(scales, &[Dtype::F32], Shape::List(count))?,
-            None if rows.dtype == Dtype::I8 => return Err(missing("scales")),
-            None => {}
+        match (scales, rows.dtype) {
+            (Some(scales), Dtype::I8) => accept(scales, &[Dtype::F32], Shape::List(count))?,
+            (None, Dtype::I8) => return Err(missing("scales")),
+            (Some(scales), _) => return Err(only_bytes_have_scales(scales)),
+            (None, _) => {}
         }
-        let mut table = Self {
+        for tensor in [bytes, offsets, index] {
+            model.populate(&tensor.range)?;
+        }
+        let read = |range| model.slice(range);
+        let strings = Vocabulary::new(
+            read(&bytes.range),
+            numbers(read(&offsets.range)).unwrap_or(&[]),
+            numbers(read(&index.range)).unwrap_or(&[]),
+            settings.max_probe,
+        );
+        check::words(PIECES_SECTION, &strings)?;
+        let lengths = PieceLengths::of(strings.words(), MARK).ok_or_else(|| {
+            let longest = strings.words().enumerate().max_by_key(|(_, piece)| piece.len());
+            let word = longest.map_or(0, |(place, _)| place as u64);
+            FormatError::Vocabulary { table: PIECES_SECTION, word, problem: "it is too long" }
+        })?;
+        Ok(Self {
             bytes: bytes.range.clone(),
             offsets: offsets.range.clone(),
             index: index.range.clone(),
@@ -105,13 +124,8 @@ impl PieceTable {
             dtype: rows.dtype,
             rows: rows.range.clone(),
             scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
-            longest: 0,
-        };
-        let strings = table.strings(model);
-        check::words(PIECES_SECTION, &strings)?;
-        let bare = |piece: &str| piece.strip_prefix(MARK).unwrap_or(piece).len();
-        table.longest = strings.words().map(bare).max().unwrap_or(0);
-        Ok(table)
+            lengths,
+        })
     }
 
     /// The pieces, marks included.
@@ -126,22 +140,27 @@ impl PieceTable {
     }
 
     /// The pieces, ready to cut words.
-    pub(crate) fn pieces<'m>(&self, model: &'m Model) -> Pieces<'m> {
+    pub(crate) fn pieces<'m>(&'m self, model: &'m Model) -> Pieces<'m> {
         let dims = model.vectors().dims();
         let (rows, scales) = (model.slice(&self.rows), model.slice(&self.scales));
         Pieces {
             strings: self.strings(model),
             rows: Vectors::new(self.dtype, rows, scales, dims).unwrap_or(Vectors::empty(dims)),
-            longest: self.longest,
+            lengths: &self.lengths,
         }
     }
+}
+
+fn only_bytes_have_scales(scales: &Tensor) -> FormatError {
+    let problem = "only I8 rows have scales";
+    FormatError::UnexpectedTensor { name: scales.name.clone(), problem }
 }
 
 /// The pieces of a model.
 pub(crate) struct Pieces<'m> {
     strings: Vocabulary<'m>,
     rows: Vectors<'m>,
-    longest: usize,
+    lengths: &'m PieceLengths,
 }
 
 impl<'m> Pieces<'m> {
@@ -152,7 +171,7 @@ impl<'m> Pieces<'m> {
             return;
         }
         let known = |piece: &str| self.strings.lookup(piece);
-        subword::longest_pieces(token, MARK, self.longest, known, out);
+        subword::longest_pieces(token, MARK, self.lengths, known, out);
     }
 
     /// A piece, its mark included.
@@ -163,11 +182,13 @@ impl<'m> Pieces<'m> {
     /// Writes the sum of the pieces' rows, brought to length `norm`, over `out`, which is all zeros.
     /// `false`, and `out` as it was, where the sum has no direction.
     pub(crate) fn sum(&self, pieces: &[u32], norm: f32, out: &mut [f32]) -> bool {
+        let mut added = 0.0;
         for row in pieces.iter().filter_map(|&piece| self.rows.row(piece)) {
             vector::add_scaled(out, 1.0, row);
+            added += vector::norm(row);
         }
         let length = vector::norm(Row::F32(out));
-        if !(length > SHORTEST && length.is_finite()) {
+        if !(length > SHORTEST_SHARE * added && length.is_finite()) {
             out.fill(0.0);
             return false;
         }

@@ -54,12 +54,20 @@ impl UnlistedWords {
             Unknown::Skip => return Ok(Self::None),
             Unknown::Fallback(rules) => {
                 // A number too large for an f32 is read as infinity.
-                let norms = [("piece_norm", rules.piece_norm), ("hash_norm", rules.hash_norm)];
-                for (name, norm) in norms {
-                    if let Some(norm) = norm.filter(|norm| norm.is_nan() || norm.abs() > LONGEST) {
+                // Rounding may make a sum longer than it was meant to be, but not twice as long.
+                let norms = [
+                    ("piece_norm", rules.piece_norm, 0.0..=LONGEST / 2.0),
+                    ("hash_norm", rules.hash_norm, -LONGEST..=LONGEST),
+                ];
+                for (name, norm, range) in norms {
+                    if let Some(norm) = norm.filter(|norm| !range.contains(norm)) {
                         return Err(FormatError::Metadata {
                             key: "unknown".to_owned(),
-                            expected: format!("a {name} of at most {LONGEST:e}"),
+                            expected: format!(
+                                "a {name} from {:e} to {:e}",
+                                range.start(),
+                                range.end()
+                            ),
                             got: norm.to_string(),
                         });
                     }

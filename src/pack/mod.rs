@@ -338,6 +338,13 @@ fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackErr
     if options.pieces.is_some() && !matches!(options.unknown, UnknownChoice::Fallback { .. }) {
         return refuse("--pieces needs --unknown fallback, which makes use of them".to_owned());
     }
+    if options.pieces.is_some() && (options.changes.unit_norm || options.changes.abtt.is_some()) {
+        return refuse(
+            "--unit-norm and --abtt do not hold for words made from --pieces, whose sum they would \
+             change"
+                .to_owned(),
+        );
+    }
     let subword = reader.subword();
     if options.unknown == UnknownChoice::Subword && subword.is_none() {
         return refuse(

@@ -4,6 +4,9 @@ use std::path::Path;
 
 use crate::files::progress::Progress;
 use crate::model::format::Limits;
+use crate::model::pieces::MARK;
+use crate::model::subword::LONGEST_PIECE_BYTES;
+use crate::model::subword::PieceLengths;
 use crate::model::vocabulary::VocabularyTables;
 use crate::pack::PackError;
 use crate::pack::intake::BadUtf8;
@@ -43,9 +46,26 @@ pub(crate) fn read(source: &Source, dims: usize, directory: &Path) -> Result<Pie
         return Err(PackError::Options(problem));
     }
     let bar = Progress::bytes("pieces");
-    let Intake { words, rows, .. } = Intake::read(reader.as_mut(), &policy, directory, &bar)?;
+    let intake = Intake::read(reader.as_mut(), &policy, directory, &bar)?;
+    let Intake { words, rows, left_out, .. } = intake;
     if words.is_empty() {
         return Err(PackError::NoRows { path: source.path.clone() });
+    }
+    if left_out.zero_rows + left_out.empty_words > 0 {
+        let problem = format!(
+            "--pieces: {}: {} rows are all zeros, {} have no name",
+            source.path.display(),
+            left_out.zero_rows,
+            left_out.empty_words
+        );
+        return Err(PackError::Options(problem));
+    }
+    if PieceLengths::of(words.iter(), MARK).is_none() {
+        let problem = format!(
+            "--pieces: {}: expected pieces of at most {LONGEST_PIECE_BYTES} bytes",
+            source.path.display()
+        );
+        return Err(PackError::Options(problem));
     }
     let strings = VocabularyTables::build(words.iter());
     Ok(Pieces { strings, rows, digest: reader.digest()? })

@@ -3,15 +3,15 @@
 //! ready-made choices for known vectors are in `presets`.
 
 use serde::Deserialize;
-use serde::Deserializer;
 use serde::Serialize;
-use serde::de::Error;
 
 /// The version of the tokeniser that this build implements.
 ///
-/// It changes when the same rules would cut some text differently than before; a model packed for
-/// another version is refused, because its words would silently no longer be found.
-pub const TOKENISER: u32 = 1;
+/// It changes when the same rules would cut some text differently than before, or when there are
+/// more of them. Rules of version 1 are read as those of version 2 with [`Initials::Apart`], which cut
+/// text as they did; a model packed for any other version is refused, because its words would silently
+/// no longer be found.
+pub const TOKENISER: u32 = 2;
 
 /// What to do with each kind of thing that short noisy text contains.
 ///
@@ -22,10 +22,9 @@ pub const TOKENISER: u32 = 1;
 /// with one exception: [`Accents::Strip`] with [`Contractions::Split`], where an accent on the
 /// letters of a contraction (`don't̀`) hides it the first time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, try_from = "Unversioned")]
 pub struct Normalisation {
-    /// The version these rules were written for; reading any other than [`TOKENISER`] is an error.
-    #[serde(deserialize_with = "this_version")]
+    /// The version these rules are of: [`TOKENISER`].
     pub tokeniser: u32,
     /// Upper and lower case.
     pub case: Case,
@@ -37,6 +36,8 @@ pub struct Normalisation {
     pub controls: Controls,
     /// Apostrophes between word characters.
     pub contractions: Contractions,
+    /// Single letters with full stops between them.
+    pub initials: Initials,
     /// Numbers and digits.
     pub numbers: Numbers,
     /// Web addresses.
@@ -69,15 +70,65 @@ impl Normalisation {
     }
 }
 
-fn this_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let version = u32::deserialize(deserializer)?;
-    if version == TOKENISER {
-        Ok(version)
-    } else {
-        Err(D::Error::custom(format!(
-            "the rules are for tokeniser {version}, this build has tokeniser {TOKENISER}; \
-             pack the model again or use the release that packed it"
-        )))
+/// Rules as they are written, of whichever version.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unversioned {
+    tokeniser: u32,
+    case: Case,
+    accents: Accents,
+    entities: Entities,
+    controls: Controls,
+    contractions: Contractions,
+    initials: Option<Initials>,
+    numbers: Numbers,
+    urls: Urls,
+    mentions: Mentions,
+    hashtags: Hashtags,
+    punctuation: Punctuation,
+    emoji: Emoji,
+    elongations: Elongations,
+    cues: Cues,
+    cjk: Cjk,
+}
+
+impl TryFrom<Unversioned> for Normalisation {
+    type Error = String;
+
+    fn try_from(written: Unversioned) -> Result<Self, String> {
+        let initials = match (written.tokeniser, written.initials) {
+            (1, None) => Initials::Apart,
+            (TOKENISER, Some(initials)) => initials,
+            (TOKENISER, None) => return Err("missing field `initials`".to_owned()),
+            (1, Some(_)) => return Err("tokeniser 1 has no field `initials`".to_owned()),
+            (other, _) => {
+                return Err(format!(
+                    "the rules are for tokeniser {other}, this build has tokeniser {TOKENISER}; pack \
+                     the model again or use the release that packed it"
+                ));
+            }
+        };
+        let Unversioned { case, accents, entities, controls, contractions, numbers, .. } = written;
+        let Unversioned { urls, mentions, hashtags, punctuation, emoji, .. } = written;
+        let Unversioned { elongations, cues, cjk, .. } = written;
+        Ok(Self {
+            tokeniser: TOKENISER,
+            case,
+            accents,
+            entities,
+            controls,
+            contractions,
+            initials,
+            numbers,
+            urls,
+            mentions,
+            hashtags,
+            punctuation,
+            emoji,
+            elongations,
+            cues,
+            cjk,
+        })
     }
 }
 
@@ -147,6 +198,16 @@ choice! {
         DropMark,
         /// The apostrophe is a mark like any other: `don` `'` `t`.
         Apart,
+    }
+}
+
+choice! {
+    /// Two or more single ASCII letters with a full stop after each but perhaps the last: `U.S.`, `e.g.`.
+    Initials {
+        /// Each letter is a token: `u` `s`.
+        Apart,
+        /// They are one token without the full stops: `us`, `eg`, `la's`.
+        Join,
     }
 }
 

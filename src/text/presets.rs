@@ -11,6 +11,7 @@ const PLAIN: Normalisation = Normalisation {
     entities: Entities::Decode,
     controls: Controls::Separate,
     contractions: Contractions::Keep,
+    initials: Initials::Join,
     numbers: Numbers::Keep,
     urls: Urls::Drop,
     mentions: Mentions::Drop,
@@ -22,6 +23,9 @@ const PLAIN: Normalisation = Normalisation {
     cjk: Cjk::Run,
 };
 
+/// The same with each of a row of initials a word, as the tokenisers of known vectors have them.
+const APART: Normalisation = Normalisation { initials: Initials::Apart, ..PLAIN };
+
 impl Normalisation {
     /// The names that [`Normalisation::preset`] knows.
     pub const PRESETS: &[&str] =
@@ -29,9 +33,10 @@ impl Normalisation {
 
     /// The rules for a known family of vectors.
     ///
-    /// - `plain`: lower case, letters and digits with inner apostrophes; addresses, names, marks
-    ///   and emoji dropped, hashtags cut into words.
-    /// - `glove-6b`: the same with contractions split as in the Penn Treebank.
+    /// - `plain`: lower case, letters and digits with inner apostrophes; initials such as `U.S.` one
+    ///   word; addresses, names, marks and emoji dropped, hashtags cut into words.
+    /// - `glove-6b`: the same with contractions split as in the Penn Treebank, and initials apart, as
+    ///   in all that follow.
     /// - `glove-twitter`: the tags of Stanford's tweet script. Departures, each because a single
     ///   pass from left to right keeps its word boundaries: only numbers that stand alone become
     ///   `<number>`, without their sign; `8` is no pair of eyes and smileys are not read
@@ -47,7 +52,7 @@ impl Normalisation {
     pub fn preset(name: &str) -> Option<Self> {
         Some(match name {
             "plain" => PLAIN,
-            "glove-6b" => Self { contractions: Contractions::Split, ..PLAIN },
+            "glove-6b" => Self { contractions: Contractions::Split, ..APART },
             "glove-twitter" => Self {
                 numbers: Numbers::Tag,
                 urls: Urls::Tag,
@@ -57,16 +62,16 @@ impl Normalisation {
                 emoji: Emoji::Keep,
                 elongations: Elongations::Tag,
                 cues: Cues::Tag,
-                ..PLAIN
+                ..APART
             },
-            "word2vec-news" => Self { case: Case::Keep, numbers: Numbers::Hashes, ..PLAIN },
-            "fasttext" => Self { case: Case::Keep, ..PLAIN },
+            "word2vec-news" => Self { case: Case::Keep, numbers: Numbers::Hashes, ..APART },
+            "fasttext" => Self { case: Case::Keep, ..APART },
             "deboom" => Self {
                 contractions: Contractions::DropMark,
                 numbers: Numbers::Zero,
                 hashtags: Hashtags::Word,
                 elongations: Elongations::Keep,
-                ..PLAIN
+                ..APART
             },
             "bert" => Self {
                 accents: Accents::Strip,
@@ -80,7 +85,7 @@ impl Normalisation {
                 emoji: Emoji::Keep,
                 elongations: Elongations::Keep,
                 cjk: Cjk::Single,
-                ..PLAIN
+                ..APART
             },
             _ => return None,
         })
@@ -96,7 +101,7 @@ mod tests {
         for name in Normalisation::PRESETS {
             let rules = Normalisation::preset(name).unwrap();
             let json = serde_json::to_value(&rules).unwrap();
-            assert_eq!(json.as_object().unwrap().len(), 15, "{name}: a field is not written");
+            assert_eq!(json.as_object().unwrap().len(), 16, "{name}: a field is not written");
             assert_eq!(serde_json::from_value::<Normalisation>(json).unwrap(), rules);
         }
         assert_eq!(Normalisation::preset("no-such"), None);
@@ -110,12 +115,26 @@ mod tests {
             change(json.as_object_mut().unwrap());
             serde_json::from_value::<Normalisation>(json).unwrap_err().to_string()
         };
-        let newer = refusal(&|json| drop(json.insert("tokeniser".into(), 2.into())));
-        assert!(newer.contains("tokeniser 2"), "{newer}");
+        let newer = refusal(&|json| drop(json.insert("tokeniser".into(), 3.into())));
+        assert!(newer.contains("tokeniser 3"), "{newer}");
         let unknown = refusal(&|json| drop(json.insert("stemming".into(), true.into())));
         assert!(unknown.contains("stemming"), "{unknown}");
         let missing = refusal(&|json| drop(json.remove("case")));
         assert!(missing.contains("case"), "{missing}");
+    }
+
+    #[test]
+    fn rules_of_version_1_are_read_as_rules_that_cut_initials_apart() {
+        let mut json = serde_json::to_value(PLAIN).unwrap();
+        let rules = json.as_object_mut().unwrap();
+        rules.insert("tokeniser".into(), 1.into());
+        let refused = serde_json::from_value::<Normalisation>(rules.clone().into()).unwrap_err();
+        assert!(refused.to_string().contains("initials"), "{refused}");
+        rules.remove("initials");
+        assert_eq!(serde_json::from_value::<Normalisation>(json).unwrap(), APART);
+        let mut unfinished = serde_json::to_value(PLAIN).unwrap();
+        unfinished.as_object_mut().unwrap().remove("initials");
+        assert!(serde_json::from_value::<Normalisation>(unfinished).is_err());
     }
 
     #[test]

@@ -21,6 +21,7 @@ use super::normalisation::Contractions;
 use super::normalisation::Cues;
 use super::normalisation::Elongations;
 use super::normalisation::Emoji;
+use super::normalisation::Initials;
 use super::normalisation::Normalisation;
 use super::normalisation::Numbers;
 use super::normalisation::Punctuation;
@@ -86,8 +87,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A word from `at` on, or the address that it turns out to begin.
+    /// A word from `at` on, or the address or the initials that it turns out to begin.
     pub(super) fn word(&mut self, at: usize) -> usize {
+        if self.rules.initials == Initials::Join
+            && let Some(end) = self.initials(at)
+        {
+            return end;
+        }
         let mut end = self.word_end(at);
         if let Some(address) = self.address(at, end) {
             return address;

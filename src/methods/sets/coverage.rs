@@ -1,15 +1,16 @@
-//! How far each text covers the other: a fuzzy set measure that discounts what a text says twice
-//! (our own, out of DynaMax).
+//! How far each text covers the other: a fuzzy set measure that discounts what a text repeats (our own,
+//! derived from DynaMax).
 //!
 //! With `c_jk = max(0, cos(v_j, v_k))^p`, a word `j` of text `X` counts
-//! `q_j = |v_j|^α / Σ_{k ∈ X} c_jk²`, its length over how often its own text says about the same, and
+//! `q_j = |v_j|^α / Σ_{k ∈ X} c_jk²`, its length over how often its own text repeats it, and
 //!
 //! `cov(X → Y) = Σ_{j ∈ X} q_j max_{k ∈ Y} c_jk / Σ_{j ∈ X} q_j`,
 //!
 //! `score(X, Y) = √(cov(X → Y) · cov(Y → X))`.
 //!
-//! [`dynamax_weighted`](crate::methods::sets::dynamax_weighted) with exponents (α, 0) pools both sides,
-//! `(Σ_X + Σ_Y) / (Σ_X + Σ_Y)`, has `p = 1` and discounts nothing; a long text then decides alone.
+//! [`dynamax_weighted`](crate::methods::sets::dynamax_weighted) with exponents (α, 0) is the covered weight
+//! of both texts over their whole weight, has `p = 1` and discounts nothing; a long text then decides
+//! alone.
 //! The defaults, α = 1.75 and p = 0.75, were chosen on development sets. A model stores others as the
 //! settings of its section: `{"alpha": 1.75, "p": 0.75}`. Both are multiples of a quarter, because
 //! square roots and products are the same on every processor, and powers are not.
@@ -54,7 +55,7 @@ pub(crate) const COST: Cost = dynamax_weighted::COST;
 /// The section whose settings hold the exponents.
 pub const SECTION: &str = "coverage";
 
-/// Beyond this a text would be its longest vector and nothing else, and products would overflow.
+/// Beyond this a text would be its longest vector and nothing else.
 const LARGEST_EXPONENT: f64 = 4.0;
 
 /// Needs vectors alone.

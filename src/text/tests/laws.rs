@@ -154,10 +154,10 @@ prop_compose! {
         urls in select(Urls::ALL), mentions in select(Mentions::ALL),
         hashtags in select(Hashtags::ALL), punctuation in select(Punctuation::ALL),
         (emoji, elongations) in (select(Emoji::ALL), select(Elongations::ALL)),
-        (cues, cjk) in (select(Cues::ALL), select(Cjk::ALL)),
+        (cues, cjk, initials) in (select(Cues::ALL), select(Cjk::ALL), select(Initials::ALL)),
     ) -> Normalisation {
         Normalisation {
-            tokeniser: TOKENISER, case, accents, entities, controls, contractions, numbers, urls,
+            tokeniser: TOKENISER, case, accents, entities, controls, contractions, initials, numbers, urls,
             mentions, hashtags, punctuation, emoji, elongations, cues, cjk,
         }
     }

@@ -5,6 +5,7 @@
 
 use cognate::model::Unknown;
 use cognate::model::format::Dtype;
+use cognate::model::pieces::put_pieces;
 use cognate::model::unknown::Fallback;
 use cognate::model::unlisted::SUBWORD_SECTION;
 use cognate::model::unlisted::SubwordRule;
@@ -20,6 +21,7 @@ use super::with;
 const WORDS: [&str; 8] = ["the", "quake", "hit", "city", "o'neill", "new", "york", "##town"];
 const DIMS: usize = 4;
 const BUCKETS: usize = 5;
+const PIECES: [&str; 4] = ["to", "##wn", "##s", "é"];
 
 /// Numbers that an int8 holds as they are.
 fn numbers(rows: usize) -> Vec<i8> {
@@ -33,6 +35,7 @@ fn model(dtype: Dtype, unknown: &Unknown, rule: Option<SubwordRule>) -> Vec<u8> 
     let (scales, idf) = ([0.5_f32; WORDS.len()], [1.5_f32; WORDS.len()]);
     let (counts, documents) = ([9_u64; WORDS.len()], [3_u32; WORDS.len()]);
     let tables = VocabularyTables::build(WORDS.iter().copied());
+    let strings = VocabularyTables::build(PIECES.into_iter());
     let shape = [WORDS.len(), DIMS];
     let plain = Normalisation::preset("plain").unwrap();
     let mut draft = Draft::default();
@@ -68,6 +71,13 @@ fn model(dtype: Dtype, unknown: &Unknown, rule: Option<SubwordRule>) -> Vec<u8> 
         };
         draft.set_section(SUBWORD_SECTION, serde_json::to_string(&rule).unwrap(), tables);
     }
+    if matches!(unknown, Unknown::Fallback(Fallback { piece_norm: Some(_), .. })) {
+        let rows = vec![
+            Table::of("rows", Dtype::I8, &[PIECES.len(), DIMS], &buckets[..PIECES.len() * DIMS]),
+            Table::of("scales", Dtype::F32, &[PIECES.len()], &scales[..PIECES.len()]),
+        ];
+        put_pieces(&mut draft, &strings, rows, None).unwrap();
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.safetensors");
     draft.write(&path).unwrap();
@@ -76,6 +86,7 @@ fn model(dtype: Dtype, unknown: &Unknown, rule: Option<SubwordRule>) -> Vec<u8> 
 
 pub(super) fn seeds() -> Vec<Seed> {
     let fallback = Unknown::Fallback(Fallback::english(0.25));
+    let with_pieces = Fallback { piece_norm: Some(0.5), ..Fallback::english(0.25) };
     let ngrams = SubwordRule::NGrams { min: 2, max: 3, buckets: BUCKETS as u64 };
     let longest = SubwordRule::NGrams { min: 0, max: u32::MAX, buckets: BUCKETS as u64 };
     let pieces = SubwordRule::WordPiece { prefix: "##".to_owned() };
@@ -87,6 +98,7 @@ pub(super) fn seeds() -> Vec<Seed> {
     let named = [
         ("skip-i8", model(Dtype::I8, &Unknown::Skip, None)),
         ("wordpiece-f16", model(Dtype::F16, &Unknown::Subword, Some(pieces))),
+        ("pieces-i8", model(Dtype::I8, &Unknown::Fallback(with_pieces), None)),
         ("no-section", model(Dtype::F32, &Unknown::Subword, None)),
         ("cut-header", whole[..data / 2].to_vec()),
         ("cut-data", whole[..data + 70].to_vec()),

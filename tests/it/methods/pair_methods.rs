@@ -221,6 +221,22 @@ fn words_without_length_are_weighed_by_no_method_that_asks_for_it() {
 }
 
 #[test]
+fn shares_add_up_for_equal_texts_whose_vectors_say_nothing() {
+    let words = ["for", "against", "nothing"];
+    let engine = Engine::new(word_table::model(&words, &[1.0, 2.0, -1.0, -2.0, 0.0, 0.0], &[]));
+    let engine = engine.unwrap();
+    for method in SETS {
+        for (a, b) in [("for against", "against for"), ("nothing", "nothing")] {
+            let told = engine.explain(a, b, &Query::new(method)).unwrap();
+            let shares = told.shares.unwrap();
+            let sum: f32 = shares.one.iter().chain(&shares.other).sum();
+            assert_eq!(told.score, 1.0);
+            assert!((sum - 1.0).abs() < 1e-4, "{}: {sum}", method.name());
+        }
+    }
+}
+
+#[test]
 fn texts_beyond_what_the_solver_takes_are_scored_by_their_first_words() {
     let words: Vec<String> = (0..600).map(|word| format!("w{word}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -94,6 +94,8 @@ fn pieces_that_cannot_be_used_are_refused_before_anything_is_written() {
         ("tom 1 0 0\n", "expected rows of 4 dimensions"),
         ("tom 1 0 0 0\ntom 1 0 0 0\n", "tom"),
         ("tom 1 0 nan 0\n", "NaN"),
+        ("tom 1 0 0 0\n##e 0 0 0 0\n", "all zeros"),
+        ("##abcdefghijklmnopqrstuvwxyzabcdef 1 0 0 0\n", "at most 31 bytes"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let output = packed(folder.path(), "f32", pieces);
@@ -110,10 +112,28 @@ fn pieces_that_cannot_be_used_are_refused_before_anything_is_written() {
         .unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("--unknown fallback") && output.status.code() == Some(2), "{error}");
+    let output = Command::new(env!("CARGO_BIN_EXE_cognate"))
+        .current_dir(folder.path())
+        .args(["pack", "words.txt", "--pieces", "words.txt", "--unknown", "fallback"])
+        .args(["--unit-norm", "-o", "model.safetensors"])
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("--unit-norm") && output.status.code() == Some(2), "{error}");
 }
 
-/// What opening says of the model after a change to its draft.
-fn refusal(change: impl FnOnce(&mut Draft<'_>)) -> FormatError {
+#[test]
+fn a_word_most_of_which_is_no_piece_is_told_apart_by_its_hash() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(packed(folder.path(), "f32", PIECES).status.success());
+    let model = open(folder.path());
+    let phrase = model.phrase("łódźe ádåe 東京e");
+    assert!(phrase.words().iter().all(|word| word.found == Found::Hash));
+}
+
+/// What opening says of the model after a change to its draft, if every byte is checked and if the
+/// structure alone is.
+fn refusals(change: impl FnOnce(&mut Draft<'_>)) -> [Option<FormatError>; 2] {
     let folder = tempfile::tempdir().unwrap();
     assert!(packed(folder.path(), "int8", PIECES).status.success());
     let model = open(folder.path());
@@ -121,13 +141,25 @@ fn refusal(change: impl FnOnce(&mut Draft<'_>)) -> FormatError {
     change(&mut draft);
     let path = folder.path().join("broken.safetensors");
     draft.write(&path).unwrap();
-    for verify in [Verify::Full, Verify::Structure] {
-        let options = OpenOptions { verify, ..OpenOptions::default() };
-        if let Err(ModelError::Format { source, .. }) = Model::open(&path, &options) {
-            return source;
+    [Verify::Full, Verify::Structure].map(|verify| {
+        match Model::open(&path, &OpenOptions { verify, ..OpenOptions::default() }) {
+            Ok(model) => {
+                // Whatever numbers it holds, a text can be looked up.
+                assert!(model.phrase("tomatoe").words()[0].found != Found::Listed);
+                None
+            }
+            Err(ModelError::Format { source, .. }) => Some(source),
+            Err(other) => panic!("{other}"),
         }
-    }
-    panic!("the broken model was opened")
+    })
+}
+
+/// What both say.
+fn refusal(change: impl FnOnce(&mut Draft<'_>)) -> FormatError {
+    let [full, structure] = refusals(change);
+    let structure = structure.expect("the structure alone is broken");
+    assert_eq!(full.expect("it is broken").to_string(), structure.to_string());
+    structure
 }
 
 fn table<'d, 'a>(draft: &'d mut Draft<'a>, name: &str) -> &'d mut Table<'a> {
@@ -159,6 +191,21 @@ fn broken_pieces_are_refused_by_name() {
     assert!(of_pieces(&refusal(|draft| numbers(draft, "offsets", offsets))));
     assert!(of_pieces(&refusal(|draft| numbers(draft, "bytes", vec![0xff; 17]))));
     assert!(of_pieces(&refusal(|draft| numbers(draft, "index", vec![0xff; 16 * 8]))));
+    // A piece that is not where its own look-up looks for it.
+    let [full, structure] =
+        refusals(|draft| numbers(draft, "bytes", b"tom##ato##eat##to".to_vec()));
+    assert!(full.is_some_and(|error| of_pieces(&error)) && structure.is_none());
+    for scale in [0.0_f32, -1.0, f32::NAN] {
+        let scales: Vec<u8> =
+            [1.0, scale, 1.0, 1.0, 1.0].iter().flat_map(|s| s.to_le_bytes()).collect();
+        let [full, structure] = refusals(|draft| numbers(draft, "scales", scales));
+        // Rows of a scale that is no number have no length either.
+        let refused = matches!(full, Some(FormatError::Number { .. } | FormatError::Length { .. }));
+        assert!(refused && structure.is_none(), "{scale}");
+    }
+    let endless: Vec<u8> = [f32::MAX; 5].iter().flat_map(|s| s.to_le_bytes()).collect();
+    let [full, _] = refusals(|draft| numbers(draft, "scales", endless));
+    assert!(matches!(full, Some(FormatError::Length { .. })));
     for settings in ["{}", "{\"max_probe\":65}", "{\"max_probe\":1,\"more\":1}"] {
         let set = |draft: &mut Draft<'_>| {
             draft.metadata.insert("section.pieces".to_owned(), settings.to_owned());

@@ -34,7 +34,7 @@ pub struct ExplainResponse<'r> {
     /// Cosines of the words' vectors: a row a word of `a`, a column a word of `b`.
     matrix: &'r [Vec<f32>],
     /// For each word of `a`, then of `b`, as words of the universe: its membership in `a` and in
-    /// `b`. The score is made of the smaller and the larger of the two. Fuzzy methods only.
+    /// `b`. The score is made of them by the method. Fuzzy methods only.
     #[serde(skip_serializing_if = "Option::is_none")]
     memberships: Option<Memberships<'r>>,
     /// For each word of `a`, as a query, the words of `b`, as a post, that it was read from.
