@@ -12,17 +12,15 @@ mod rule;
 mod value;
 
 pub use checks::Environment;
-pub use layers::FILE_VARIABLE;
+pub(crate) use layers::FILE_VARIABLE;
 pub use layers::Layers;
 pub use layers::Loaded;
 pub use layers::Origin;
-pub use layers::Problem;
 pub use layers::SettingsFile;
 pub use list::LIST;
 pub use list::Setting;
 pub use list::Settings;
 pub use rule::RawValue;
-pub use rule::Rule;
 pub use rule::ValueShape;
 pub use value::NamedModel;
 
@@ -32,13 +30,13 @@ use crate::model::format::Limits;
 
 impl Settings {
     /// How model files are opened under these settings.
-    pub fn open_options(&self) -> OpenOptions {
+    pub(crate) fn open_options(&self) -> OpenOptions {
         let limits = Limits { model_bytes: self.model_bytes, ..Limits::DEFAULT };
         OpenOptions { verify: self.verify, storage: self.model_storage, limits }
     }
 
     /// How many streams of lines there may be at once.
-    pub fn most_streams(&self) -> usize {
+    pub(crate) fn most_streams(&self) -> usize {
         self.max_streams.unwrap_or(self.max_connections / 4).max(1)
     }
 
