@@ -29,6 +29,7 @@ pub use net::Listener;
 pub use net::Peer;
 pub use registry::Models;
 pub use router::document;
-pub(crate) use serve::serve;
+pub use serve::ServeError;
+pub use serve::serve;
 pub use settings::NamedModel;
 pub use settings::Settings;

@@ -38,7 +38,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Why the service ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeError {
+pub enum ServeError {
     /// The service's state cannot be set up.
     #[error("{0}")]
     App(#[from] AppError),
@@ -80,7 +80,7 @@ pub(crate) enum ServeError {
 
 impl ServeError {
     /// The exit code of a process that ends so: 2 for what the settings say, else 1.
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::App(AppError::Keys(_) | AppError::Tracer(_)) => 2,
             _ => 1,

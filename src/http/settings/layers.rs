@@ -15,7 +15,7 @@ use crate::http::settings::rule::VARIABLES;
 use crate::http::settings::value::quoted;
 
 /// The variable that names the settings file, and so is no setting.
-pub(crate) const FILE_VARIABLE: &str = "COGNATE_CONFIG";
+pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
 
 /// A settings file that was read.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ impl Loaded {
     }
 
     /// Notes that the settings file could not be read.
-    pub(crate) fn note_unread(&mut self, what: String) {
+    pub fn note_unread(&mut self, what: String) {
         self.unread = true;
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }

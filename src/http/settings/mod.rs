@@ -12,15 +12,17 @@ mod rule;
 mod value;
 
 pub use checks::Environment;
-pub(crate) use layers::FILE_VARIABLE;
+pub use layers::FILE_VARIABLE;
 pub use layers::Layers;
 pub use layers::Loaded;
 pub use layers::Origin;
+pub use layers::Problem;
 pub use layers::SettingsFile;
 pub use list::LIST;
 pub use list::Setting;
 pub use list::Settings;
 pub use rule::RawValue;
+pub use rule::Rule;
 pub use rule::ValueShape;
 pub use value::NamedModel;
 
