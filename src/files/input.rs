@@ -42,7 +42,7 @@ pub struct Input {
 impl Input {
     /// Opens a regular file. Pipes, folders and devices are refused, because they have no size to
     /// check a header against and some have no end.
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
         let io = |source| ReadError::Io { path: path.to_owned(), source };
         // Without NONBLOCK, opening a pipe would wait for somebody to write to it.
         let file = OpenOptions::new()
@@ -84,17 +84,17 @@ impl Input {
     }
 
     /// The file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// What the file is packed with, `gzip` or `zstd`.
-    pub fn packing(&self) -> Option<&'static str> {
+    pub(crate) fn packing(&self) -> Option<&'static str> {
         self.source.packing()
     }
 
     /// Bytes of the file used up so far, counted as it is stored, and its size.
-    pub fn progress(&self) -> (u64, u64) {
+    pub(crate) fn progress(&self) -> (u64, u64) {
         let consumed = match self.packing() {
             None => self.position,
             Some(_) => self.source.consumed(),
@@ -103,17 +103,17 @@ impl Input {
     }
 
     /// Unpacked bytes handed over so far.
-    pub fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
     /// Lines handed over so far, so the number of the line last read.
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
     /// Bytes still to come. `None` for a packed file, whose unpacked size nobody can vouch for.
-    pub fn bytes_left(&self) -> Option<u64> {
+    pub(crate) fn bytes_left(&self) -> Option<u64> {
         match self.packing() {
             None => Some(self.total.saturating_sub(self.position)),
             Some(_) => None,
@@ -121,14 +121,14 @@ impl Input {
     }
 
     /// The next bytes without taking them: `count`, or fewer where the file ends.
-    pub fn peek(&mut self, count: usize) -> Result<&[u8], ReadError> {
+    pub(crate) fn peek(&mut self, count: usize) -> Result<&[u8], ReadError> {
         while self.end - self.start < count && self.fill()? {}
         let end = self.end.min(self.start.saturating_add(count));
         Ok(&self.buffer[self.start..end])
     }
 
     /// Takes `prefix` if the next bytes are just that.
-    pub fn skip_prefix(&mut self, prefix: &[u8]) -> Result<bool, ReadError> {
+    pub(crate) fn skip_prefix(&mut self, prefix: &[u8]) -> Result<bool, ReadError> {
         let found = self.peek(prefix.len())? == prefix;
         if found {
             self.consume(prefix.len());
@@ -137,13 +137,13 @@ impl Input {
     }
 
     /// Takes the mark that some editors put before UTF-8 text, if it is there.
-    pub fn skip_byte_order_mark(&mut self) -> Result<bool, ReadError> {
+    pub(crate) fn skip_byte_order_mark(&mut self) -> Result<bool, ReadError> {
         self.skip_prefix("\u{feff}".as_bytes())
     }
 
     /// The next line without its end (`\n` or `\r\n`), or `None` at the end of the file. A line
     /// longer than `limit` is an error that names its number.
-    pub fn read_line_bounded(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+    pub(crate) fn read_line_bounded(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
         let Some(found) = self.find_line(limit)? else {
             return Err(self.too_long(limit));
         };
@@ -157,13 +157,13 @@ impl Input {
     }
 
     /// The next line of running text or of a table, at most 16 MiB long.
-    pub fn read_line(&mut self) -> Result<Option<&[u8]>, ReadError> {
+    pub(crate) fn read_line(&mut self) -> Result<Option<&[u8]>, ReadError> {
         self.read_line_bounded(LINE_BYTES)
     }
 
     /// The line that [`read_line_bounded`](Self::read_line_bounded) would hand over, not taken.
     /// `None` also where the line is longer than `limit`.
-    pub fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
+    pub(crate) fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
         match self.find_line(limit)? {
             Some(found) if found != Found::default() => {
                 Ok(Some(without_return(&self.buffer[self.start..self.start + found.bytes])))
@@ -174,7 +174,7 @@ impl Input {
 
     /// The bytes before the next `delimiter`, which is taken too and must come within `limit`
     /// bytes. `what` names them in messages.
-    pub fn read_until(
+    pub(crate) fn read_until(
         &mut self,
         delimiter: u8,
         limit: usize,
@@ -194,7 +194,7 @@ impl Input {
 
     /// Exactly `count` bytes. The caller answers for `count`: it must be bounded by a limit of its
     /// own or by [`bytes_left`](Self::bytes_left). `what` names them in messages.
-    pub fn read_exact(&mut self, count: usize, what: &str) -> Result<&[u8], ReadError> {
+    pub(crate) fn read_exact(&mut self, count: usize, what: &str) -> Result<&[u8], ReadError> {
         let found = self.peek(count)?.len();
         if found < count {
             let problem = format!("expected {count} bytes of {what}, found {found}");
@@ -206,7 +206,7 @@ impl Input {
     }
 
     /// Passes over `count` bytes; the file must hold them.
-    pub fn skip(&mut self, count: u64) -> Result<(), ReadError> {
+    pub(crate) fn skip(&mut self, count: u64) -> Result<(), ReadError> {
         let from = self.position;
         let target = from.saturating_add(count);
         while self.position < target {
@@ -227,7 +227,7 @@ impl Input {
 
     /// BLAKE3 of the file as it is stored, in hexadecimal. What was not read yet is read for it, so
     /// that nothing can be read afterwards.
-    pub fn digest(&mut self) -> Result<String, ReadError> {
+    pub(crate) fn digest(&mut self) -> Result<String, ReadError> {
         let digest = self.source.digest();
         (self.start, self.end, self.ended) = (0, 0, true);
         match digest {
@@ -237,17 +237,17 @@ impl Input {
     }
 
     /// An error in the bytes of this file.
-    pub fn malformed(&self, place: Place, problem: impl Into<String>) -> ReadError {
+    pub(crate) fn malformed(&self, place: Place, problem: impl Into<String>) -> ReadError {
         ReadError::Malformed { path: self.path.clone(), place, problem: problem.into() }
     }
 
     /// The error that this file is of a kind that is not read.
-    pub fn unsupported(&self, problem: impl Into<String>) -> ReadError {
+    pub(crate) fn unsupported(&self, problem: impl Into<String>) -> ReadError {
         ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
 
     /// The error that the next line is longer than `limit`.
-    pub fn too_long(&self, limit: usize) -> ReadError {
+    pub(crate) fn too_long(&self, limit: usize) -> ReadError {
         let place = Place::Line(self.lines.saturating_add(1));
         let end = self.end.min(self.start.saturating_add(limit));
         match self.lines == 0 && self.buffer[self.start..end].contains(&b'\r') {

@@ -15,13 +15,13 @@ pub struct Progress {
 
 impl Progress {
     /// A bar for a step that counts bytes.
-    pub fn bytes(step: &'static str) -> Self {
+    pub(crate) fn bytes(step: &'static str) -> Self {
         let line = "{prefix:12} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
         Self::new(step, line)
     }
 
     /// A bar for a step that counts things.
-    pub fn count(step: &'static str) -> Self {
+    pub(crate) fn count(step: &'static str) -> Self {
         Self::new(step, "{prefix:12} {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left")
     }
 
@@ -51,7 +51,7 @@ impl Progress {
     }
 
     /// `done` of `all`.
-    pub fn at(&self, done: u64, all: u64) {
+    pub(crate) fn at(&self, done: u64, all: u64) {
         self.bar.set_length(all);
         self.bar.set_position(done);
     }

@@ -51,11 +51,6 @@ impl Rows {
         Ok(String::from_utf8_lossy(line).split('\t').map(str::to_owned).collect())
     }
 
-    /// The input that the rows stand in.
-    pub fn input(&self) -> &Input {
-        &self.input
-    }
-
     /// The error that the row last read, or the whole file before it, makes no sense.
     pub fn wrong(&self, problem: impl Into<String>) -> ReadError {
         self.input.malformed(Place::Line(self.input.lines().max(1)), problem)

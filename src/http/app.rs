@@ -116,7 +116,7 @@ impl App {
     }
 
     /// The keys that are let in; none if everybody is.
-    pub fn access(&self) -> Guard<Arc<Option<Access>>> {
+    pub(crate) fn access(&self) -> Guard<Arc<Option<Access>>> {
         self.access.load()
     }
 
@@ -209,7 +209,7 @@ impl App {
 
     /// Why requests are not welcome, if they are not. The default model speaks for the server: a
     /// damaged one beside it is refused by itself, and whoever does not ask for it notices nothing.
-    pub fn check_ready(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_ready(&self) -> Result<(), ApiError> {
         if self.draining.load(Ordering::Acquire) {
             return Err(ApiError::new(Code::Draining, "the server is about to stop"));
         }
@@ -217,7 +217,7 @@ impl App {
     }
 
     /// What the metrics page shows of this moment.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let models = self.models();
         let models = models.all().iter().map(|loaded| {
             let model = loaded.engine.model();

@@ -1,24 +1,24 @@
 //! The HTTP service: requests in, the engine's answers out.
 //!
 //! A request passes, from the outside in: the accept loop and its connection ([`net`]); the layers
-//! around every route ([`middleware`]: id, counters, log, problem documents, keys); and its endpoint
+//! around every route (`middleware`: id, counters, log, problem documents, keys); and its endpoint
 //! ([`api`]), which admits it ([`work`]), reads and resolves it ([`request`]), and answers it where it
-//! was read or on the pool. What an endpoint declares at its handler becomes a route ([`routes`]), a
-//! part of the document ([`openapi`]) and the name of its counters. [`App`] holds what requests share:
-//! settings, models ([`registry`]), keys ([`auth`]), counters ([`observe`]).
+//! was read or on the pool. What an endpoint declares at its handler becomes a route (`routes`), a
+//! part of the document (`openapi`) and the name of its counters. [`App`] holds what requests share:
+//! settings, models (`registry`), keys ([`auth`]), counters ([`observe`]).
 
 pub mod api;
-pub mod app;
+pub(crate) mod app;
 pub mod auth;
 pub mod error;
-pub mod middleware;
+pub(crate) mod middleware;
 pub mod net;
 pub mod observe;
-pub mod openapi;
-pub mod registry;
+pub(crate) mod openapi;
+pub(crate) mod registry;
 pub mod request;
 mod router;
-pub mod routes;
+pub(crate) mod routes;
 mod serve;
 pub mod settings;
 pub mod work;

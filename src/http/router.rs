@@ -58,7 +58,7 @@ impl App {
     }
 
     /// The routes of the operators' own address.
-    pub fn admin_router(self: &Arc<Self>) -> Router {
+    pub(crate) fn admin_router(self: &Arc<Self>) -> Router {
         surround(self, vec![api::life(), api::state(), api::orders()])
     }
 }

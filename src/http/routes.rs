@@ -17,7 +17,7 @@ use crate::http::openapi::refusals;
 
 /// Routes that belong together.
 #[derive(Default)]
-pub struct Routes {
+pub(crate) struct Routes {
     declared: OpenApiRouter<Arc<App>>,
     undocumented: Vec<(Verb, String)>,
     keyed: bool,
@@ -44,7 +44,7 @@ impl Routes {
     }
 
     /// Asks for a key on all of these routes, where keys are set.
-    pub fn behind_keys(mut self) -> Self {
+    pub(crate) fn behind_keys(mut self) -> Self {
         for item in self.declared.get_openapi_mut().paths.paths.values_mut() {
             for (_, operation) in operations(item) {
                 let no_scopes: [&str; 0] = [];
@@ -60,7 +60,7 @@ impl Routes {
     }
 
     /// Verb and path of each route.
-    pub fn names(mut self) -> Vec<(Verb, String)> {
+    pub(crate) fn names(mut self) -> Vec<(Verb, String)> {
         let mut names = self.undocumented;
         for (path, item) in &mut self.declared.get_openapi_mut().paths.paths {
             names.extend(operations(item).map(|(verb, _)| (verb, path.clone())));
@@ -69,7 +69,7 @@ impl Routes {
     }
 
     /// What the document says of them.
-    pub fn into_document(self) -> OpenApi {
+    pub(crate) fn into_document(self) -> OpenApi {
         self.declared.into_openapi()
     }
 

@@ -54,7 +54,7 @@ impl Counts {
     }
 
     /// Counts the format brought along. A word's share is of the listed words alone.
-    pub fn from_format(occurrences: Vec<u64>) -> Option<Self> {
+    pub(crate) fn from_format(occurrences: Vec<u64>) -> Option<Self> {
         let tokens = occurrences.iter().fold(0_u64, |sum, &count| sum.saturating_add(count));
         let smallest = occurrences.iter().copied().filter(|&count| count > 0).min()?;
         Some(Self::of_occurrences(occurrences, tokens, smallest as f64 / 2.0))

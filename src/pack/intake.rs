@@ -66,7 +66,7 @@ pub struct LeftOut {
 }
 
 /// Words and rows taken in.
-pub struct Intake {
+pub(crate) struct Intake {
     /// Words, in the order of the file.
     pub words: Words,
     /// Their rows.
@@ -79,7 +79,7 @@ pub struct Intake {
 
 /// Distinct words in order, in one block of memory.
 #[derive(Debug, Default)]
-pub struct Words {
+pub(crate) struct Words {
     text: String,
     ends: Vec<usize>,
     /// First word of each hash; the rare others of the same hash are searched one by one.
@@ -89,29 +89,29 @@ pub struct Words {
 
 impl Words {
     /// Number of words.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there is no word.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// A word.
-    pub fn get(&self, id: u32) -> &str {
+    pub(crate) fn get(&self, id: u32) -> &str {
         let start = (id as usize).checked_sub(1).and_then(|before| self.ends.get(before));
         let end = self.ends.get(id as usize).copied().unwrap_or(0);
         self.text.get(start.copied().unwrap_or(0)..end).unwrap_or("")
     }
 
     /// All words in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|id| self.get(id as u32))
     }
 
     /// Whether the word is there.
-    pub fn contains(&self, word: &str) -> bool {
+    pub(crate) fn contains(&self, word: &str) -> bool {
         match self.by_hash.get(&vocabulary::hash(word.as_bytes())) {
             Some(&id) => {
                 self.get(id) == word || self.others.iter().any(|&other| self.get(other) == word)
@@ -134,7 +134,7 @@ impl Words {
 
 impl Intake {
     /// Reads `reader` to its end, or until there are words enough.
-    pub fn read(
+    pub(crate) fn read(
         reader: &mut dyn VectorReader,
         policy: &Policy,
         directory: &std::path::Path,

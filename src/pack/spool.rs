@@ -18,7 +18,7 @@ const BUFFER: usize = 1 << 20;
 
 /// A growing table of f32 rows in a nameless file.
 #[derive(Debug)]
-pub struct Spool {
+pub(crate) struct Spool {
     out: BufWriter<File>,
     dims: usize,
     rows: u64,
@@ -26,20 +26,20 @@ pub struct Spool {
 
 impl Spool {
     /// An empty table in `directory`, the one the model will be written to.
-    pub fn create(directory: &Path, dims: usize) -> io::Result<Self> {
+    pub(crate) fn create(directory: &Path, dims: usize) -> io::Result<Self> {
         let file = disk::nameless(directory)?;
         Ok(Self { out: BufWriter::with_capacity(BUFFER, file), dims, rows: 0 })
     }
 
     /// Adds a row of `dims` numbers.
-    pub fn push(&mut self, row: &[f32]) -> io::Result<()> {
+    pub(crate) fn push(&mut self, row: &[f32]) -> io::Result<()> {
         debug_assert_eq!(row.len(), self.dims);
         self.rows += 1;
         self.out.write_all(bytemuck::cast_slice(row))
     }
 
     /// The rows that there are now.
-    pub fn rows(&mut self) -> io::Result<Rows<'_>> {
+    pub(crate) fn rows(&mut self) -> io::Result<Rows<'_>> {
         self.out.flush()?;
         Ok(Rows { file: self.out.get_ref(), dims: self.dims, range: 0..self.rows })
     }
@@ -47,7 +47,7 @@ impl Spool {
 
 /// Rows in a spool, one after another, to be read as often as needed.
 #[derive(Debug, Clone)]
-pub struct Rows<'s> {
+pub(crate) struct Rows<'s> {
     file: &'s File,
     dims: usize,
     range: Range<u64>,
@@ -55,29 +55,27 @@ pub struct Rows<'s> {
 
 impl Rows<'_> {
     /// Numbers a row.
-    pub fn dims(&self) -> usize {
+    pub(crate) fn dims(&self) -> usize {
         self.dims
     }
 
     /// Number of rows.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.range.is_empty()
-    }
-
     /// The first `count` rows, or as many as there are, and the others.
-    pub fn split_at(self, count: u64) -> (Self, Self) {
+    pub(crate) fn split_at(self, count: u64) -> (Self, Self) {
         let Range { start, end } = self.range;
         let middle = start.saturating_add(count).min(end);
         (Self { range: start..middle, ..self }, Self { range: middle..end, ..self })
     }
 
     /// Reads the rows. Each may be used up.
-    pub fn each(&self, mut use_row: impl FnMut(&mut [f32]) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn each(
+        &self,
+        mut use_row: impl FnMut(&mut [f32]) -> io::Result<()>,
+    ) -> io::Result<()> {
         let row_bytes = self.dims.max(1) * size_of::<f32>();
         let at_once = (BUFFER / row_bytes).max(1);
         let mut buffer = vec![0.0_f32; at_once * self.dims];
@@ -124,7 +122,7 @@ mod tests {
         assert_eq!((listed.len(), others.len()), (700, rows + 1 - 700));
         assert_eq!((seen(&listed, 0), seen(&others, 700)), (700, rows + 1 - 700));
         let (all, none) = others.split_at(u64::MAX);
-        assert!(none.is_empty() && seen(&none, 0) == 0);
+        assert_eq!((none.len(), seen(&none, 0)), (0, 0));
         assert_eq!(all.len(), rows + 1 - 700);
     }
 }

@@ -37,7 +37,7 @@ const FITTED_ROWS: u64 = 50_000;
 
 /// Changes fitted to a table of rows.
 #[derive(Debug, Default)]
-pub struct Transform {
+pub(crate) struct Transform {
     mean: Vec<f32>,
     /// Axes one after another, a row each.
     removed: Vec<f32>,
@@ -48,7 +48,7 @@ pub struct Transform {
 
 impl Transform {
     /// Fits `changes` to `rows`.
-    pub fn fit(changes: &Changes, rows: &Rows<'_>) -> io::Result<Self> {
+    pub(crate) fn fit(changes: &Changes, rows: &Rows<'_>) -> io::Result<Self> {
         let mut transform =
             Self { dims: rows.dims(), unit_norm: changes.unit_norm, ..Self::default() };
         if let Some(components) = changes.abtt {
@@ -77,12 +77,12 @@ impl Transform {
     }
 
     /// Dimensions of a changed row.
-    pub fn dims(&self) -> usize {
+    pub(crate) fn dims(&self) -> usize {
         self.dims
     }
 
     /// Changes `row`, which is used up, into `out` of [`Transform::dims`] numbers.
-    pub fn apply(&self, row: &mut [f32], out: &mut [f32]) {
+    pub(crate) fn apply(&self, row: &mut [f32], out: &mut [f32]) {
         self.remove(row);
         match &self.rotation {
             Some(axes) => {

@@ -26,7 +26,7 @@ use crate::model::Frequency;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ModelQuery {
+pub(crate) struct ModelQuery {
     /// The model's name; without one the first is used.
     #[param(value_type = Option<ModelName>)]
     model: Option<String>,
@@ -34,7 +34,7 @@ pub struct ModelQuery {
 
 /// Every method.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct MethodList {
+pub(crate) struct MethodList {
     /// The model's name.
     model: String,
     /// Sixteen hexadecimal digits that change with the model.
@@ -47,7 +47,7 @@ pub struct MethodList {
 
 /// One method.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct MethodEntry {
+pub(crate) struct MethodEntry {
     /// Its name.
     name: &'static str,
     /// `similarity` scores pairs and ranks; `ranker` only ranks.
@@ -79,14 +79,14 @@ pub struct MethodEntry {
 
 /// Every model.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ModelList {
+pub(crate) struct ModelList {
     /// The models, the default first.
     models: Vec<ModelEntry>,
 }
 
 /// One model.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ModelEntry {
+pub(crate) struct ModelEntry {
     /// What requests choose it by.
     name: String,
     /// Whether it is used where none is chosen.
@@ -112,7 +112,7 @@ pub struct ModelEntry {
 
 /// A threshold of one method and measure.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ThresholdEntry {
+pub(crate) struct ThresholdEntry {
     /// The method.
     method: &'static str,
     /// The measure.
@@ -203,7 +203,7 @@ refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotRe
     params(ModelQuery),
     responses((status = 200, description = "Every method", body = MethodList), MethodsRefusals),
 )]
-pub async fn methods(
+pub(crate) async fn methods(
     State(app): State<Arc<App>>,
     of: Result<Query<ModelQuery>, QueryRejection>,
 ) -> Result<Json<MethodList>, ApiError> {

@@ -15,7 +15,7 @@ use crate::http::openapi;
 use crate::http::routes::Routes;
 
 /// What the document says of every route.
-pub fn documented() -> impl Iterator<Item = OpenApi> {
+pub(crate) fn documented() -> impl Iterator<Item = OpenApi> {
     api::all().into_iter().map(Routes::into_document)
 }
 

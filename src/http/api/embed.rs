@@ -57,7 +57,7 @@ pub struct EmbedRequest<'b> {
 /// How vectors are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// A list of numbers.
     #[default]
     Float,
@@ -67,7 +67,7 @@ pub enum Encoding {
 
 /// The vectors of texts.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct EmbedResponse<'r> {
+pub(crate) struct EmbedResponse<'r> {
     /// The model's name.
     model: &'r str,
     /// The method, `auto` resolved.
@@ -93,7 +93,7 @@ pub struct EmbedResponse<'r> {
 /// A vector as it is sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-pub enum Vector {
+pub(crate) enum Vector {
     /// With `encoding` `float`.
     Numbers(Vec<f32>),
     /// With `encoding` `base64`: 32-bit floats, little end first.

@@ -3,16 +3,16 @@
 //! Verb, path, bodies and refusals of an endpoint stand at its handler, in `#[utoipa::path]`; here it
 //! is put among those that need the same of a caller.
 
-pub mod catalogue;
-pub mod docs;
+pub(crate) mod catalogue;
+pub(crate) mod docs;
 pub mod embed;
-pub mod explain;
-pub mod operations;
-pub mod pages;
+pub(crate) mod explain;
+pub(crate) mod operations;
+pub(crate) mod pages;
 pub mod pipeline;
 pub mod rank;
 pub mod similarity;
-pub mod similarity_stream;
+pub(crate) mod similarity_stream;
 
 use axum::routing::get;
 use utoipa_axum::routes;
@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use crate::http::routes::Routes;
 
 /// What clients ask.
-pub fn questions() -> Routes {
+pub(crate) fn questions() -> Routes {
     Routes::default()
         .with(routes!(similarity::similarity))
         .with(routes!(embed::embed))
@@ -32,7 +32,7 @@ pub fn questions() -> Routes {
 }
 
 /// Whether the process lives.
-pub fn life() -> Routes {
+pub(crate) fn life() -> Routes {
     Routes::default()
         .with(routes!(operations::health))
         .undocumented("/livez", get(operations::health))
@@ -40,7 +40,7 @@ pub fn life() -> Routes {
 }
 
 /// What operators look at.
-pub fn state() -> Routes {
+pub(crate) fn state() -> Routes {
     Routes::default()
         .with(routes!(operations::ready))
         .undocumented("/readyz", get(operations::ready))
@@ -48,12 +48,12 @@ pub fn state() -> Routes {
 }
 
 /// What operators order.
-pub fn orders() -> Routes {
+pub(crate) fn orders() -> Routes {
     Routes::default().with(routes!(operations::reload)).behind_keys()
 }
 
 /// What people look at.
-pub fn people() -> Routes {
+pub(crate) fn people() -> Routes {
     Routes::default()
         .undocumented("/openapi.json", get(docs::openapi))
         .undocumented("/", get(pages::playground))
@@ -63,6 +63,6 @@ pub fn people() -> Routes {
 }
 
 /// Every route.
-pub fn all() -> [Routes; 5] {
+pub(crate) fn all() -> [Routes; 5] {
     [questions(), life(), state(), orders(), people()]
 }

@@ -22,7 +22,7 @@ use crate::http::registry::reload::Reloaded;
 
 /// A short word on the server's state.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Status {
+pub(crate) struct Status {
     /// `ok` or `ready`.
     status: &'static str,
 }
@@ -34,7 +34,7 @@ pub struct Status {
     tag = "operate",
     responses((status = 200, description = "The process lives", body = Status)),
 )]
-pub async fn health() -> Json<Status> {
+pub(crate) async fn health() -> Json<Status> {
     Json(Status { status: "ok" })
 }
 
@@ -83,7 +83,7 @@ refusals!(
         ReloadRefusals,
     ),
 )]
-pub async fn reload(
+pub(crate) async fn reload(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Reloaded>, ApiError> {

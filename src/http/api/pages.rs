@@ -38,12 +38,12 @@ const ASSETS: [(&str, &str, &str); 10] = [
 const SWAGGER: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
 /// A page on which texts can be tried out.
-pub async fn playground() -> Response {
+pub(crate) async fn playground() -> Response {
     file(HTML, include_str!("pages/playground.html").as_bytes().into())
 }
 
 /// A file that a page needs.
-pub async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+pub(crate) async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
     let Path(name) = name.map_err(|_| missing())?;
     let found = ASSETS.iter().find(|(known, _, _)| *known == name);
     let (_, media, contents) = found.ok_or_else(missing)?;
@@ -51,12 +51,14 @@ pub async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response
 }
 
 /// The way to the document.
-pub async fn docs() -> Response {
+pub(crate) async fn docs() -> Response {
     Redirect::permanent("/docs/index.html").into_response()
 }
 
 /// The document, by Swagger UI.
-pub async fn docs_file(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+pub(crate) async fn docs_file(
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
     // A name that is no UTF-8 is none of ours.
     let Path(name) = name.map_err(|_| missing())?;
     if name == "index.html" {

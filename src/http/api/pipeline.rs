@@ -48,14 +48,14 @@ const TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// Room for the headers of an answer, those of its frame included, so that they never move.
 const HEADERS: usize = 12;
 /// Bytes of an answer beside its lists.
-pub const ANSWER_HEAD: usize = 256;
+pub(crate) const ANSWER_HEAD: usize = 256;
 /// Bytes of an index in an answer, with its comma.
-pub const INDEX_BYTES: usize = 6;
+pub(crate) const INDEX_BYTES: usize = 6;
 /// Bytes of a score or another number of an answer, with its comma: what most take at most.
-pub const NUMBER_BYTES: usize = 13;
+pub(crate) const NUMBER_BYTES: usize = 13;
 
 /// A question that is parsed from a body, weighed and answered.
-pub trait Question {
+pub(crate) trait Question {
     /// The question as it borrows from a body.
     type In<'b>: Question + Deserialize<'b>;
 
@@ -137,7 +137,7 @@ impl Plan {
     }
 
     /// How many items make one part of the answer.
-    pub fn per_part(&self) -> usize {
+    pub(crate) fn per_part(&self) -> usize {
         pool::items_per_part(self.items, self.nanos)
     }
 }
@@ -151,7 +151,7 @@ struct Answered {
 }
 
 /// Answers one request.
-pub async fn answer<Q: Question + 'static>(
+pub(crate) async fn answer<Q: Question + 'static>(
     app: Arc<App>,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -225,7 +225,7 @@ fn respond(app: &App, answered: Answered) -> Response {
 }
 
 /// Refuses a list that is empty or too long.
-pub fn check_length(
+pub(crate) fn check_length(
     pointer: &str,
     what: &str,
     length: usize,
@@ -241,7 +241,7 @@ pub fn check_length(
 }
 
 /// The headers that every computed answer has.
-pub fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration) {
+pub(crate) fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration) {
     headers.insert(FINGERPRINT, resolved.model.fingerprint.clone());
     let micros = took.saturating_add(Duration::from_nanos(500)).as_micros();
     let mut text = [0; 64];

@@ -76,7 +76,7 @@ pub struct RankRequest<'b> {
 
 /// Candidates by how alike they are to the query.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct RankResponse<'r> {
+pub(crate) struct RankResponse<'r> {
     /// The model's name.
     model: &'r str,
     /// The method, `auto` resolved.
@@ -101,7 +101,7 @@ pub struct RankResponse<'r> {
 
 /// A candidate and its score.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct RankedCandidate<'r> {
+pub(crate) struct RankedCandidate<'r> {
     /// Its place among the candidates.
     index: usize,
     /// Its own name, if it came with one.

@@ -118,7 +118,7 @@ impl ToSchema for PairsOrPair {
 
 /// How alike the texts of each pair are.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SimilarityResponse<'r> {
+pub(crate) struct SimilarityResponse<'r> {
     /// The model's name.
     model: &'r str,
     /// The method, `auto` resolved.
@@ -177,7 +177,7 @@ impl SimilarityRequest<'_> {
 }
 
 /// Where each text of pairs stands.
-pub fn places<'t>(
+pub(crate) fn places<'t>(
     pairs: &'t [(&'t str, &'t str)],
 ) -> impl Iterator<Item = (Place, &'t str)> + Clone {
     let sides = |(index, &(a, b)): (usize, &(&'t str, &'t str))| {
@@ -275,7 +275,7 @@ refusals!(
         SimilarityRefusals,
     ),
 )]
-pub async fn similarity(
+pub(crate) async fn similarity(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Response, ApiError> {

@@ -18,7 +18,7 @@ use crate::http::error::Code;
 use crate::http::settings::Settings;
 
 /// The keys that are let in, and what each may still ask.
-pub struct Access {
+pub(crate) struct Access {
     keys: Keys,
     quota: Quota,
 }
@@ -37,12 +37,12 @@ impl Access {
     }
 
     /// How many keys are let in.
-    pub fn keys(&self) -> usize {
+    pub(crate) fn keys(&self) -> usize {
         self.keys.all().len()
     }
 
     /// Who the caller is, if it is let in.
-    pub fn admit(&self, authorization: Option<&HeaderValue>) -> Result<Caller, ApiError> {
+    pub(crate) fn admit(&self, authorization: Option<&HeaderValue>) -> Result<Caller, ApiError> {
         let presented = authorization.map(HeaderValue::as_bytes);
         let key = self.keys.check(presented).map_err(|_| {
             let challenge = HeaderValue::from_static("Bearer realm=\"cognate\"");
@@ -73,7 +73,7 @@ fn used_up(bucket: &Bucket, wait: Duration) -> ApiError {
 
 /// An authorised caller: a request extension.
 #[derive(Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     /// What its key may be used for.
     pub scope: Scope,
     /// What its key may still ask, if there is a quota.

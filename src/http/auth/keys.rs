@@ -26,7 +26,7 @@ pub const MOST_KEYS: usize = 10_000;
 /// Longest `Authorization`.
 pub const HEADER_BYTES: usize = 512;
 /// Longest id.
-pub const ID_BYTES: usize = 64;
+pub(crate) const ID_BYTES: usize = 64;
 
 /// What a key may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! API keys, their scopes and their quotas.
 
-pub mod access;
+pub(crate) mod access;
 pub mod keys;
 pub mod quota;

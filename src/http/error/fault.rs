@@ -25,7 +25,7 @@ pub struct Fault {
 }
 
 /// Where a text stands in the body of its request.
-pub fn pointer(place: Place) -> String {
+pub(crate) fn pointer(place: Place) -> String {
     match place {
         Place::Text(index) => format!("/texts/{index}"),
         Place::Pair(index, side) => format!("/pairs/{index}/{side}"),
@@ -36,7 +36,7 @@ pub fn pointer(place: Place) -> String {
 
 impl Fault {
     /// What is wrong with a text, if it is a text that is at fault.
-    pub fn of(error: &QueryError) -> Option<Self> {
+    pub(crate) fn of(error: &QueryError) -> Option<Self> {
         let place = error.place()?;
         let (code, limit, actual) = match *error {
             QueryError::EmptyText { .. } => (Code::EmptyText, None, None),

@@ -1,9 +1,9 @@
 //! What a request is refused with: one table of codes, and the problem document that is sent
 //! (RFC 9457). A detail never repeats a text, a key, a path or the message of a panic.
 
-pub mod fault;
+pub(crate) mod fault;
 
-pub use fault::Fault;
+pub(crate) use fault::Fault;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ use crate::engine::Place;
 use crate::http::error::fault::pointer;
 
 /// Most entries of `errors` in one document.
-pub const MOST_ITEMS: usize = 16;
+pub(crate) const MOST_ITEMS: usize = 16;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $status:literal $name:literal $title:literal,)+) => {
@@ -45,7 +45,7 @@ macro_rules! codes {
             }
 
             /// In a few words.
-            pub fn title(self) -> &'static str {
+            pub(crate) fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)+ }
             }
 
@@ -139,7 +139,7 @@ codes! {
 
 /// The body of every refusal: RFC 9457, `application/problem+json`.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Problem<'e> {
+pub(crate) struct Problem<'e> {
     /// A stable URI that names the kind of problem.
     #[serde(rename = "type")]
     kind: String,
@@ -178,10 +178,10 @@ pub enum Bottleneck {
 
 impl Bottleneck {
     /// Every bottleneck.
-    pub const ALL: [Self; 4] = [Self::Admission, Self::Queue, Self::Unsent, Self::Streams];
+    pub(crate) const ALL: [Self; 4] = [Self::Admission, Self::Queue, Self::Unsent, Self::Streams];
 
     /// The label of its counter.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Admission => "admission",
             Self::Queue => "queue",
@@ -191,7 +191,7 @@ impl Bottleneck {
     }
 }
 
-/// A refusal on its way out. It becomes a [`Problem`] where the request's id is known.
+/// A refusal on its way out. It becomes a `Problem` where the request's id is known.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// Why.
@@ -214,7 +214,7 @@ pub struct ApiError {
 
 impl ApiError {
     /// A refusal.
-    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         let retry_after_s = match code {
             Code::NotReady | Code::Draining => Some(2),
             Code::DeadlineExceeded => Some(1),
@@ -236,7 +236,7 @@ impl ApiError {
 
     /// A refusal for lack of room, with one of two times to wait so that the refused do not all
     /// come back at once.
-    pub fn overloaded(bottleneck: Bottleneck, detail: &'static str) -> Self {
+    pub(crate) fn overloaded(bottleneck: Bottleneck, detail: &'static str) -> Self {
         static REFUSED: AtomicU32 = AtomicU32::new(0);
         let turn = REFUSED.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -247,7 +247,7 @@ impl ApiError {
     }
 
     /// A refusal of one place in the body.
-    pub fn at(
+    pub(crate) fn at(
         code: Code,
         pointer: impl Into<String>,
         detail: impl Into<Cow<'static, str>>,
@@ -257,7 +257,13 @@ impl ApiError {
     }
 
     /// A refusal of something that there is too much of.
-    pub fn beyond(code: Code, pointer: &str, what: &str, limit: usize, actual: usize) -> Self {
+    pub(crate) fn beyond(
+        code: Code,
+        pointer: &str,
+        what: &str,
+        limit: usize,
+        actual: usize,
+    ) -> Self {
         let detail = format!("{actual} {what}; the limit is {limit}");
         let mut error = Self::at(code, pointer, detail);
         for fault in &mut error.faults {
@@ -268,13 +274,13 @@ impl ApiError {
     }
 
     /// The same refusal of a question whose only pair stands in the fields `a` and `b`.
-    pub fn of_one_pair(self) -> Self {
+    pub(crate) fn of_one_pair(self) -> Self {
         self.moved(Place::Pair(0, 0), "a", "/a").moved(Place::Pair(0, 1), "b", "/b")
     }
 
     /// The same refusal of a text that stands elsewhere than `place`: under this name, at this
     /// pointer.
-    pub fn moved(mut self, place: Place, name: &str, to: &str) -> Self {
+    pub(crate) fn moved(mut self, place: Place, name: &str, to: &str) -> Self {
         let from = pointer(place);
         for fault in self.faults.iter_mut().filter(|fault| fault.pointer == from) {
             to.clone_into(&mut fault.pointer);
@@ -284,25 +290,25 @@ impl ApiError {
     }
 
     /// The same refusal with one more header.
-    pub fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
         Self { header: Some(Box::new((name, value))), ..self }
     }
 
     /// A defect, of which only the log learns more.
-    pub fn internal(cause: &str) -> Self {
+    pub(crate) fn internal(cause: &str) -> Self {
         let detail = "the server failed; its log says more under this request id";
         Self { cause: Some(cause.into()), ..Self::new(Code::Internal, detail) }
     }
 
     /// A panic, of which the log learns the message.
-    pub fn panicked(payload: &(dyn Any + Send)) -> Self {
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
         Self::internal(text.as_deref().unwrap_or("a panic without a message"))
     }
 
     /// The problem document for the request of that id.
-    pub fn respond(&self, request_id: &str) -> Response {
+    pub(crate) fn respond(&self, request_id: &str) -> Response {
         let code = self.code;
         let problem = Problem {
             kind: format!("https://cognate.invalid/problems/{}", code.name().replace('_', "-")),

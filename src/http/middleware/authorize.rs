@@ -79,7 +79,7 @@ fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
 
 /// Refuses a caller that may not steer the service: one without a key of the scope `admin`, or,
 /// where no keys are set, one that is not a program of this machine.
-pub fn check_admin(request: &Request) -> Result<(), ApiError> {
+pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
     let extensions = request.extensions();
     let allowed = match extensions.get::<Caller>() {
         Some(caller) => caller.scope.includes(Scope::Admin),

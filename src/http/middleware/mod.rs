@@ -1,4 +1,4 @@
 //! The layers around routes: what every request has, and who may send it.
 
-pub mod authorize;
-pub mod request_context;
+pub(crate) mod authorize;
+pub(crate) mod request_context;

@@ -60,7 +60,7 @@ pub struct Peer(pub SocketAddr);
 
 /// What a client must put up with.
 #[derive(Debug, Clone)]
-pub struct ConnectionOptions {
+pub(crate) struct ConnectionOptions {
     protocol: http1::Builder,
     write_timeout: Duration,
     body_timeout: Duration,
@@ -91,7 +91,7 @@ impl ConnectionOptions {
     }
 
     /// One request at once: the options of a connection that all others wait behind.
-    pub fn single_request(&self) -> Self {
+    pub(crate) fn single_request(&self) -> Self {
         let mut options = self.clone();
         options.protocol.header_read_timeout(HURRY);
         options.requests = 1;
@@ -101,7 +101,7 @@ impl ConnectionOptions {
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionEnd {
+pub(crate) enum ConnectionEnd {
     /// Nothing was left to do.
     Finished,
     /// It was dropped with something unfinished.
@@ -114,7 +114,7 @@ pub enum ConnectionEnd {
 /// yet, or was read in part. So this one is not used: from the order to stop on every answer says
 /// that it is the last, and a connection on which nothing is asked is closed by its socket, which
 /// knows what has arrived.
-pub async fn serve_connection(
+pub(crate) async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,

@@ -12,10 +12,10 @@ use crate::http::error::Code;
 
 /// A request extension: why the request is refused before anything looks at it.
 #[derive(Debug, Clone)]
-pub struct FaultyHead(pub ApiError);
+pub(crate) struct FaultyHead(pub ApiError);
 
 /// Refuses a head that other servers on the way could read differently.
-pub fn check<B>(request: &Request<B>) -> Result<(), ApiError> {
+pub(crate) fn check<B>(request: &Request<B>) -> Result<(), ApiError> {
     let headers = request.headers();
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -57,7 +57,7 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
 /// Whether a request without keys comes straight from a program of this machine, as far as its head
 /// tells: to a name that only this machine has, without a proxy between, and not from a page of
 /// another origin.
-pub fn is_local<B>(request: &Request<B>) -> bool {
+pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
     let headers = request.headers();
     let proxied = [header::FORWARDED, header::VIA].iter().any(|name| headers.contains_key(name))
         || ["x-forwarded-for", "x-forwarded-host", "x-real-ip"]

@@ -1,9 +1,9 @@
 //! Connections: accepted, served by hyper, and closed in an order that loses nothing. Which routes
 //! there are is not known here.
 
-pub mod connection;
-pub mod head;
-pub mod listener;
+pub(crate) mod connection;
+pub(crate) mod head;
+pub(crate) mod listener;
 pub mod shutdown;
 mod socket;
 mod state;

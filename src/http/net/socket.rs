@@ -28,20 +28,20 @@ use crate::http::net::state::ConnectionState;
 /// that the reader opened, so a client that reads a byte a second lets some hundred kilobytes
 /// through at once and then nothing for hours; a timeout that any written byte resets would start
 /// anew with each such burst.
-pub const LEAST_PROGRESS: usize = 64 << 10;
+pub(crate) const LEAST_PROGRESS: usize = 64 << 10;
 /// Write timeouts that reading a long answer may take in all: what must be read within one grows
 /// with the answer, so that no reader holds a large one for hours.
-pub const MOST_TIMEOUTS: u64 = 64;
+pub(crate) const MOST_TIMEOUTS: u64 = 64;
 /// How long a connection must have been silent before it counts as idle while the service stops:
 /// what a client sent right after connecting, or after its last answer, has arrived by then.
-pub const QUIET: Duration = Duration::from_secs(1);
+pub(crate) const QUIET: Duration = Duration::from_secs(1);
 /// How long the rest of an unwanted request is read and thrown away after the last answer. Closing
 /// over unread bytes makes the kernel send a reset, which takes the answer with it.
-pub const LINGER: Duration = Duration::from_secs(2);
+pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
 /// A client's socket.
 #[derive(Debug)]
-pub struct Socket {
+pub(crate) struct Socket {
     stream: Arc<TcpStream>,
     state: Arc<ConnectionState>,
     write_timeout: Duration,
@@ -59,7 +59,7 @@ struct Pace {
 
 impl Socket {
     /// A socket just accepted.
-    pub fn new(
+    pub(crate) fn new(
         stream: Arc<TcpStream>,
         state: Arc<ConnectionState>,
         write_timeout: Duration,

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// What is under way on one connection. A single task looks at it, and handlers that moved a body
 /// elsewhere only ever finish it, so the flags need no order among themselves.
 #[derive(Debug, Default)]
-pub struct ConnectionState {
+pub(crate) struct ConnectionState {
     pending: AtomicBool,
     stalled: AtomicBool,
     partial: AtomicBool,
@@ -20,70 +20,70 @@ pub struct ConnectionState {
 
 impl ConnectionState {
     /// A request was read and its answer is on its way until the returned value is dropped.
-    pub fn begin(self: &Arc<Self>) -> PendingAnswer {
+    pub(crate) fn begin(self: &Arc<Self>) -> PendingAnswer {
         self.pending.store(true, Relaxed);
         PendingAnswer(self.clone())
     }
 
     /// Whether bytes came that belong to no request read to its end.
-    pub fn set_partial(&self, partial: bool) {
+    pub(crate) fn set_partial(&self, partial: bool) {
         self.partial.store(partial, Relaxed);
     }
 
     /// The rest of a request's body will not be read, so nothing that follows it can be.
-    pub fn abandon_body(&self) {
+    pub(crate) fn abandon_body(&self) {
         self.abandoned.store(true, Relaxed);
     }
 
     /// Whether the connection has to end after the present answer.
-    pub fn has_abandoned_body(&self) -> bool {
+    pub(crate) fn has_abandoned_body(&self) -> bool {
         self.abandoned.load(Relaxed)
     }
 
     /// How long the present answer is; 0 where that is not known.
-    pub fn set_answer_bytes(&self, bytes: u64) {
+    pub(crate) fn set_answer_bytes(&self, bytes: u64) {
         self.answer_bytes.store(bytes, Relaxed);
     }
 
     /// See [`ConnectionState::set_answer_bytes`].
-    pub fn answer_bytes(&self) -> u64 {
+    pub(crate) fn answer_bytes(&self) -> u64 {
         self.answer_bytes.load(Relaxed)
     }
 
     /// Whether part of an answer waits for the client to read.
-    pub fn set_stalled(&self, stalled: bool) {
+    pub(crate) fn set_stalled(&self, stalled: bool) {
         self.stalled.store(stalled, Relaxed);
     }
 
     /// The connection may be closed as soon as nothing is under way on it.
-    pub fn close_when_quiet(&self) {
+    pub(crate) fn close_when_quiet(&self) {
         self.closing.store(true, Relaxed);
     }
 
     /// See [`ConnectionState::close_when_quiet`].
-    pub fn closes_when_quiet(&self) -> bool {
+    pub(crate) fn closes_when_quiet(&self) -> bool {
         self.closing.load(Relaxed)
     }
 
     /// Whether an answer is owed or not yet handed to the kernel.
-    pub fn owes_answer(&self) -> bool {
+    pub(crate) fn owes_answer(&self) -> bool {
         self.pending.load(Relaxed) || self.stalled.load(Relaxed)
     }
 
     /// Whether the client may still be sending, so that closing now could reset what it reads.
-    pub fn leaves_unread(&self) -> bool {
+    pub(crate) fn leaves_unread(&self) -> bool {
         self.partial.load(Relaxed)
     }
 
     /// Whether dropping the connection now would lose something.
-    pub fn is_unfinished(&self) -> bool {
+    pub(crate) fn is_unfinished(&self) -> bool {
         self.owes_answer() || self.leaves_unread()
     }
 }
 
 /// An answer on its way.
 #[derive(Debug)]
-pub struct PendingAnswer(Arc<ConnectionState>);
+pub(crate) struct PendingAnswer(Arc<ConnectionState>);
 
 impl Drop for PendingAnswer {
     fn drop(&mut self) {

@@ -35,7 +35,7 @@ const SECONDS: [f64; 17] = [
 ];
 
 /// The label of requests to no known path.
-pub const UNMATCHED: &str = "unmatched";
+pub(crate) const UNMATCHED: &str = "unmatched";
 
 /// Why work was shed, as the label has it, beside the bottlenecks of an overloaded server.
 const SHED: [(&str, Code); 4] = [
@@ -157,7 +157,7 @@ impl Metrics {
     }
 
     /// Counts an answered request; `route` is the matched path.
-    pub fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
+    pub(crate) fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
         let known =
             self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED));
         let Some((path, series)) = known else { return };
@@ -174,7 +174,7 @@ impl Metrics {
     }
 
     /// Counts a refusal by its reason.
-    pub fn refused(&self, error: &ApiError) {
+    pub(crate) fn refused(&self, error: &ApiError) {
         let by_code = self.shed.iter().find(|(reason, _)| *reason == error.code);
         let by_bottleneck = self.overloaded.iter().find(|(one, _)| Some(*one) == error.bottleneck);
         let counter = by_code.map(|(_, counter)| counter);
@@ -187,14 +187,14 @@ impl Metrics {
     }
 
     /// Counts an answer that was computed.
-    pub fn computed(&self, method: Method) {
+    pub(crate) fn computed(&self, method: Method) {
         if let Some(counter) = self.methods.get(method as usize) {
             counter.increment(1);
         }
     }
 
     /// Counts what was read for an answer.
-    pub fn read(&self, counts: Counts) {
+    pub(crate) fn read(&self, counts: Counts) {
         self.texts.increment(counts.texts);
         self.tokens.increment(counts.tokens);
         self.unknown_tokens.increment(counts.unknown);
@@ -227,7 +227,7 @@ impl Metrics {
     }
 
     /// Empties the buffers of histograms; to be called every few seconds.
-    pub fn upkeep(&self) {
+    pub(crate) fn upkeep(&self) {
         self.handle().run_upkeep();
     }
 
@@ -263,7 +263,7 @@ fn request_labels(
 }
 
 /// One of nine verbs, or `other`.
-pub fn verb_label(verb: &Verb) -> &'static str {
+pub(crate) fn verb_label(verb: &Verb) -> &'static str {
     const VERBS: [&str; 9] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
     VERBS.into_iter().find(|known| *known == verb.as_str()).unwrap_or("other")

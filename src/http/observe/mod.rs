@@ -2,5 +2,5 @@
 
 pub mod metrics;
 mod process;
-pub mod request_id;
+pub(crate) mod request_id;
 pub mod trace;

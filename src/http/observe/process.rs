@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 /// The series, as Prometheus reads them. What the system does not tell is left out.
-pub fn series() -> String {
+pub(crate) fn series() -> String {
     let mut page = String::new();
     let mut add = |name: &str, kind: &str, help: &str, value: Option<f64>| {
         if let Some(value) = value {

@@ -15,7 +15,7 @@ pub struct Ids {
 
 impl Ids {
     /// A source of its own.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut seed = [0; 8];
         // Without randomness ids repeat between processes, which the log survives.
         let _ = getrandom::fill(&mut seed);
@@ -23,7 +23,7 @@ impl Ids {
     }
 
     /// An id that none had before.
-    pub fn next(&self) -> HeaderValue {
+    pub(crate) fn next(&self) -> HeaderValue {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Room for the digits of two of the largest numbers.
         let mut digits = [0; 32];

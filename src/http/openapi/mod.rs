@@ -2,8 +2,8 @@
 
 mod document;
 mod operations;
-pub mod refusals;
+pub(crate) mod refusals;
 
 pub use document::document;
 pub use document::of_models;
-pub use operations::operations;
+pub(crate) use operations::operations;

@@ -5,7 +5,7 @@ use utoipa::openapi::PathItem;
 use utoipa::openapi::path::Operation;
 
 /// The operations of a path. HEAD, OPTIONS and TRACE are never declared: the router answers them.
-pub fn operations(item: &mut PathItem) -> impl Iterator<Item = (Verb, &mut Operation)> {
+pub(crate) fn operations(item: &mut PathItem) -> impl Iterator<Item = (Verb, &mut Operation)> {
     let PathItem { get, post, put, delete, patch, .. } = item;
     let operations = [
         (Verb::GET, get),

@@ -14,13 +14,13 @@ use crate::http::error::Code;
 use crate::http::error::Problem;
 
 /// What any request may be refused with.
-pub const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
+pub(crate) const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
 
 /// What a request that needs a key may be refused with.
-pub const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited];
+pub(crate) const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited];
 
 /// What a question may be refused with, whatever it asks.
-pub const QUESTION: &[Code] = &[
+pub(crate) const QUESTION: &[Code] = &[
     Code::MalformedJson,
     Code::InvalidField,
     Code::OutOfRange,
@@ -47,10 +47,10 @@ pub const QUESTION: &[Code] = &[
 pub const LIST: &[Code] = &[Code::EmptyList, Code::TooManyItems, Code::TooManyTokensTotal];
 
 /// The responses of a route, by status.
-pub type Responses = BTreeMap<String, RefOr<Response>>;
+pub(crate) type Responses = BTreeMap<String, RefOr<Response>>;
 
 /// Lists a code among the responses of a route.
-pub fn list(responses: &mut Responses, code: Code) {
+pub(crate) fn list(responses: &mut Responses, code: Code) {
     let response = responses.entry(code.status().as_str().to_owned()).or_insert_with(|| {
         let problem = Content::new(Some(Ref::from_schema_name(Problem::name())));
         ResponseBuilder::new().content("application/problem+json", problem).into()
@@ -68,7 +68,7 @@ pub fn list(responses: &mut Responses, code: Code) {
 macro_rules! refusals {
     ($name:ident: $($codes:expr),+) => {
         /// What the route may be refused with.
-        pub struct $name;
+        pub(crate) struct $name;
 
         impl utoipa::IntoResponses for $name {
             fn responses() -> $crate::http::openapi::refusals::Responses {

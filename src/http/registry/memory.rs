@@ -13,7 +13,7 @@ const RESERVE: u64 = 32 << 20;
 
 /// How many bytes are free, if that is too few for a model that takes `addresses` bytes of address
 /// space and `resident` bytes of memory. Nothing if it fits, or if nothing is known to limit this process.
-pub fn lacking(addresses: u64, resident: u64) -> Option<u64> {
+pub(crate) fn lacking(addresses: u64, resident: u64) -> Option<u64> {
     let limits = [(free_addresses(), addresses), (free_in_group(), resident)];
     let short = |(free, need): (Option<u64>, u64)| {
         free.filter(|&free| need > 0 && free < need.saturating_add(RESERVE))
@@ -23,7 +23,7 @@ pub fn lacking(addresses: u64, resident: u64) -> Option<u64> {
 
 /// Bytes that this process may use: what its address limit leaves, its control group's limit, or
 /// the machine's memory, whichever is least. Nothing if none of them is known.
-pub fn limit() -> Option<u64> {
+pub(crate) fn limit() -> Option<u64> {
     [free_addresses(), group_limit(), machine()].into_iter().flatten().min()
 }
 

@@ -1,8 +1,7 @@
 //! The models being served, and whether there is memory for another.
 
-pub mod memory;
-pub mod models;
-pub mod reload;
+pub(crate) mod memory;
+pub(crate) mod models;
+pub(crate) mod reload;
 
-pub use models::LoadedModel;
 pub use models::Models;

@@ -51,7 +51,7 @@ impl LoadedModel {
     }
 
     /// Refuses a model whose file was changed in place: its scores may be wrong.
-    pub fn check_sound(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_sound(&self) -> Result<(), ApiError> {
         if !self.engine.model().damaged() {
             return Ok(());
         }
@@ -126,7 +126,7 @@ pub enum ModelsError {
 
 impl ModelsError {
     /// The refusal of a reload. Files are named in the log alone.
-    pub fn refusal(&self) -> ApiError {
+    pub(crate) fn refusal(&self) -> ApiError {
         let (code, name, why) = match self {
             Self::Model { name, source } if matches!(**source, ModelError::Io { .. }) => {
                 (Code::BadModel, name, "the file cannot be read; the log says why")

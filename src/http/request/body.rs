@@ -47,21 +47,21 @@ pub fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// The `content-type`, if there is one, and only one, that is text.
-pub fn media_type(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let media = types.next()?.to_str().ok()?;
     types.next().is_none().then_some(media)
 }
 
 /// The refusal of a media type.
-pub fn unsupported(accepted: &'static str) -> ApiError {
+pub(crate) fn unsupported(accepted: &'static str) -> ApiError {
     let detail = format!("the body must be {accepted} in UTF-8");
     ApiError::new(Code::UnsupportedMediaType, detail)
         .with_header(HeaderName::from_static("accept-post"), HeaderValue::from_static(accepted))
 }
 
 /// Refuses a compressed body.
-pub fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
         return Ok(());
@@ -73,7 +73,7 @@ pub fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Refuses settings in the query string of a question whose settings stand in its body, where they
 /// would pass unread.
-pub fn no_settings(uri: &Uri) -> Result<(), ApiError> {
+pub(crate) fn no_settings(uri: &Uri) -> Result<(), ApiError> {
     if uri.query().is_none_or(str::is_empty) {
         return Ok(());
     }
@@ -82,7 +82,7 @@ pub fn no_settings(uri: &Uri) -> Result<(), ApiError> {
 }
 
 /// How long a body says it is.
-pub fn declared(headers: &HeaderMap) -> Option<u64> {
+pub(crate) fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 

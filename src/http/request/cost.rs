@@ -5,12 +5,12 @@
 /// Nanoseconds that reading a byte of text takes: parsing, tokens, look-up. Words that are not listed
 /// take about four times as long, but which those are is only known once they were looked up. This
 /// and the next one are from `cargo bench --bench handover`.
-pub const NANOS_PER_BYTE: u64 = 16;
+pub(crate) const NANOS_PER_BYTE: u64 = 16;
 /// Multiplications a nanosecond, as the methods' costs count them, with the vectors' rows converted
 /// on the way.
-pub const MULTIPLICATIONS_PER_NANO: u64 = 32;
+pub(crate) const MULTIPLICATIONS_PER_NANO: u64 = 32;
 /// Multiplications that take as long as writing a number as text: some 30 ns.
-pub const WRITING: u64 = 30 * MULTIPLICATIONS_PER_NANO;
+pub(crate) const WRITING: u64 = 30 * MULTIPLICATIONS_PER_NANO;
 
 /// Nanoseconds that texts of `bytes` bytes and `multiplications` multiplications take, roughly.
 pub fn estimate(bytes: usize, multiplications: u64) -> u64 {
@@ -18,6 +18,6 @@ pub fn estimate(bytes: usize, multiplications: u64) -> u64 {
 }
 
 /// Multiplications that take as long as reading `bytes` bytes of text.
-pub fn reading(bytes: usize) -> u64 {
+pub(crate) fn reading(bytes: usize) -> u64 {
     (bytes as u64).saturating_mul(NANOS_PER_BYTE * MULTIPLICATIONS_PER_NANO)
 }

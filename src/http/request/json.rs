@@ -25,7 +25,7 @@ pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
 }
 
 /// Reads JSON.
-pub fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
         // Following the path costs time, so only a body that is known to be faulty is followed.
         let mut reader = serde_json::Deserializer::from_slice(body);

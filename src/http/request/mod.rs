@@ -3,7 +3,7 @@
 
 pub mod body;
 pub mod cost;
-pub mod fields;
+pub(crate) mod fields;
 pub mod json;
 pub mod query;
-pub mod threshold;
+pub(crate) mod threshold;

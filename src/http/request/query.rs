@@ -33,7 +33,7 @@ const SHORTEST_WORD: usize = 2;
 /// What to do with a text of which no word is known: list it as unscored, or refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OovPolicy {
+pub(crate) enum OovPolicy {
     /// Score 0, and its index is listed under `unscored`.
     #[default]
     Score,
@@ -43,7 +43,7 @@ pub enum OovPolicy {
 
 /// The settings that every question may have.
 #[derive(Debug, Default)]
-pub struct Selection<'r> {
+pub(crate) struct Selection<'r> {
     /// The model's name.
     pub model: Option<&'r str>,
     /// The method's name.
@@ -66,7 +66,10 @@ pub struct Resolved {
 
 impl<'r> Selection<'r> {
     /// A selection by names alone.
-    pub fn named(model: Option<&'r impl AsRef<str>>, method: Option<&'r impl AsRef<str>>) -> Self {
+    pub(crate) fn named(
+        model: Option<&'r impl AsRef<str>>,
+        method: Option<&'r impl AsRef<str>>,
+    ) -> Self {
         let (model, method) = (model.map(AsRef::as_ref), method.map(AsRef::as_ref));
         Self { model, method, ..Self::default() }
     }
@@ -91,13 +94,13 @@ impl<'r> Selection<'r> {
 
 impl Resolved {
     /// The measure that scores are computed by.
-    pub fn measure(&self) -> Measure {
+    pub(crate) fn measure(&self) -> Measure {
         let own = || self.model.engine.default_measure(self.query.method);
         self.query.measure.unwrap_or_else(own)
     }
 
     /// Refuses a method that cannot score pairs, or not by the measure asked for.
-    pub fn check_scores(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_scores(&self) -> Result<(), ApiError> {
         let info = self.query.method.info();
         if info.kind == Kind::Ranker {
             return Err(QueryError::OnlyRanks { method: info.name }.into());
@@ -106,7 +109,7 @@ impl Resolved {
     }
 
     /// Refuses a method whose scores of pairs cannot be explained.
-    pub fn check_explains(&self) -> Result<(), ApiError> {
+    pub(crate) fn check_explains(&self) -> Result<(), ApiError> {
         Ok(self.model.engine.check_explain(&self.query)?)
     }
 
@@ -149,7 +152,7 @@ impl Resolved {
     }
 
     /// Words of a text, roughly, of those that are read.
-    pub fn words(&self, text: &str) -> u64 {
+    pub(crate) fn words(&self, text: &str) -> u64 {
         self.words_of(self.model.engine.model().about_tokens(text))
     }
 
@@ -158,7 +161,7 @@ impl Resolved {
     }
 
     /// Every text that is at fault, where scoring stopped at the first.
-    pub fn faults<'t>(&self, texts: impl Iterator<Item = (Place, &'t str)>) -> Vec<Fault> {
+    pub(crate) fn faults<'t>(&self, texts: impl Iterator<Item = (Place, &'t str)>) -> Vec<Fault> {
         let fault = |(place, text)| {
             let error = self.model.engine.check_text(text, &self.query, place).err()?;
             Fault::of(&error)
@@ -167,7 +170,7 @@ impl Resolved {
     }
 
     /// Adds the other faults of a question to the first one.
-    pub fn explain<'t>(
+    pub(crate) fn explain<'t>(
         &self,
         mut error: ApiError,
         texts: impl Iterator<Item = (Place, &'t str)>,
@@ -186,7 +189,7 @@ impl Resolved {
     }
 
     /// Refuses a question whose texts have too many tokens in all.
-    pub fn check_total<'t>(
+    pub(crate) fn check_total<'t>(
         &self,
         texts: impl Iterator<Item = (Place, &'t str)> + Clone,
         settings: &Settings,

@@ -28,7 +28,7 @@ const CALIBRATED: &str = "calibrated";
 
 /// The score from which a pair counts as related, as it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Threshold {
+pub(crate) enum Threshold {
     /// This one.
     Number(Score),
     /// The one that was found for the model, the method and the measure.
@@ -100,7 +100,7 @@ impl ToSchema for Threshold {
 
 impl Threshold {
     /// A threshold as it is written in a query string.
-    pub fn parse(written: &str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(written: &str) -> Result<Self, ApiError> {
         if written == CALIBRATED {
             return Ok(Self::Calibrated);
         }
@@ -112,7 +112,7 @@ impl Threshold {
     }
 
     /// What it comes to for the model, the method and the measure of a question.
-    pub fn resolve(self, resolved: &Resolved) -> Result<Cutoff, ApiError> {
+    pub(crate) fn resolve(self, resolved: &Resolved) -> Result<Cutoff, ApiError> {
         match self {
             // Scores have single precision; so a score reaches the number that it is printed as.
             Self::Number(Score(number)) => Ok(Cutoff { number, least: f64::from(number as f32) }),
@@ -133,7 +133,7 @@ impl Threshold {
 
 /// A threshold that scores can be held against.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cutoff {
+pub(crate) struct Cutoff {
     /// The number as it was asked for or found.
     pub number: f64,
     /// The least score that counts as related.
@@ -142,7 +142,7 @@ pub struct Cutoff {
 
 impl Cutoff {
     /// Whether a pair with this score counts as related.
-    pub fn is_reached_by(self, score: f32) -> bool {
+    pub(crate) fn is_reached_by(self, score: f32) -> bool {
         f64::from(score) >= self.least
     }
 }

@@ -32,13 +32,13 @@ use crate::model::format::Limits;
 
 impl Settings {
     /// How model files are opened under these settings.
-    pub fn open_options(&self) -> OpenOptions {
+    pub(crate) fn open_options(&self) -> OpenOptions {
         let limits = Limits { model_bytes: self.model_bytes, ..Limits::DEFAULT };
         OpenOptions { verify: self.verify, storage: self.model_storage, limits }
     }
 
     /// How many streams of lines there may be at once.
-    pub fn most_streams(&self) -> usize {
+    pub(crate) fn most_streams(&self) -> usize {
         self.max_streams.unwrap_or(self.max_connections / 4).max(1)
     }
 

@@ -37,42 +37,42 @@ pub struct Rule {
 
 impl Rule {
     /// A number within a range.
-    pub const fn count(least: u64, most: u64) -> Self {
+    pub(crate) const fn count(least: u64, most: u64) -> Self {
         Self { shape: ValueShape::Count(least, most), unset: None }
     }
 
     /// A size within a range.
-    pub const fn bytes(least: u64, most: u64) -> Self {
+    pub(crate) const fn bytes(least: u64, most: u64) -> Self {
         Self { shape: ValueShape::Bytes(least, most), unset: None }
     }
 
     /// One of some words.
-    pub const fn choice(words: &'static [&'static str]) -> Self {
+    pub(crate) const fn choice(words: &'static [&'static str]) -> Self {
         Self { shape: ValueShape::Choice(words), unset: None }
     }
 
     /// True or false.
-    pub const fn switch() -> Self {
+    pub(crate) const fn switch() -> Self {
         Self { shape: ValueShape::Switch, unset: None }
     }
 
     /// A text of a form.
-    pub const fn text(form: &'static str) -> Self {
+    pub(crate) const fn text(form: &'static str) -> Self {
         Self { shape: ValueShape::Text(form), unset: None }
     }
 
     /// Texts of a form.
-    pub const fn list(form: &'static str) -> Self {
+    pub(crate) const fn list(form: &'static str) -> Self {
         Self { shape: ValueShape::List(form), unset: None }
     }
 
     /// The same, or none, written so.
-    pub const fn or(self, unset: &'static str) -> Self {
+    pub(crate) const fn or(self, unset: &'static str) -> Self {
         Self { unset: Some(unset), ..self }
     }
 
     /// Whether this is a list.
-    pub fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         matches!(self.shape, ValueShape::List(_))
     }
 

@@ -20,7 +20,7 @@ pub struct NamedModel {
 
 impl NamedModel {
     /// What a model is called that comes without a name.
-    pub const UNNAMED: &str = "default";
+    pub(crate) const UNNAMED: &str = "default";
 
     /// The first of a list as a variable holds it, after which another name would follow.
     pub fn first(list: &str) -> Result<Self, String> {

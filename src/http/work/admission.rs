@@ -24,7 +24,7 @@ pub struct Permit(OwnedSemaphorePermit);
 
 impl Admission {
     /// A semaphore of `units` units.
-    pub fn new(units: usize) -> Self {
+    pub(crate) fn new(units: usize) -> Self {
         let all = units.min(Semaphore::MAX_PERMITS);
         Self { units: Arc::new(Semaphore::new(all)), all }
     }
@@ -35,7 +35,7 @@ impl Admission {
     }
 
     /// Takes the units of a request's items, less those that it has.
-    pub fn top_up(&self, permit: &mut Permit, items: usize) -> Result<(), ApiError> {
+    pub(crate) fn top_up(&self, permit: &mut Permit, items: usize) -> Result<(), ApiError> {
         // A request of more units than there are takes all of them, rather than never being admitted.
         let more = items.min(self.all).saturating_sub(permit.0.num_permits());
         if more > 0 {

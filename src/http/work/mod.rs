@@ -1,7 +1,7 @@
 //! Limits of work: how much is taken on at once, the threads that compute, and the memory of answers
 //! that are not sent yet.
 
-pub mod admission;
+pub(crate) mod admission;
 pub mod pool;
-pub mod streams;
-pub mod unsent;
+pub(crate) mod streams;
+pub(crate) mod unsent;

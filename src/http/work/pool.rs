@@ -36,7 +36,7 @@ const PART_NANOS: u64 = 1_000_000;
 
 /// How many of `items` that are estimated at `nanos` nanoseconds in all make one part of a large
 /// answer; at least one.
-pub fn items_per_part(items: usize, nanos: u64) -> usize {
+pub(crate) fn items_per_part(items: usize, nanos: u64) -> usize {
     let each = (nanos / items.max(1) as u64).max(1);
     usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
 }
@@ -58,7 +58,7 @@ impl JobContext {
     }
 
     /// Whether the answer is still wanted and in time.
-    pub fn check(&self) -> Result<(), ApiError> {
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
         if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
         }
@@ -69,7 +69,7 @@ impl JobContext {
     }
 
     /// Whether half of the time between its beginning and its deadline is over.
-    pub fn is_half_over(&self) -> bool {
+    pub(crate) fn is_half_over(&self) -> bool {
         let now = Instant::now();
         now.duration_since(self.begun) >= self.deadline.saturating_duration_since(now)
     }
@@ -91,7 +91,7 @@ impl JobContext {
 
     /// [`JobContext::in_parts`] for a question of which something is prepared once a thread: `work`
     /// prepares it and then answers the parts that it takes by [`PartQueue::each`].
-    pub fn in_parts_by<A: Parts + Default + Send>(
+    pub(crate) fn in_parts_by<A: Parts + Default + Send>(
         &self,
         items: usize,
         per_part: usize,
@@ -132,7 +132,7 @@ impl JobContext {
 }
 
 /// The parts of a question that nobody has taken yet, and the answers of one thread.
-pub struct PartQueue<'j, A> {
+pub(crate) struct PartQueue<'j, A> {
     job: &'j JobContext,
     next: &'j AtomicUsize,
     parts: usize,
@@ -145,7 +145,7 @@ pub struct PartQueue<'j, A> {
 impl<A> PartQueue<'_, A> {
     /// Answers part after part for as long as there is one, the job is in time, and no part failed.
     /// Parts are taken in order, so none before the first that failed is left out.
-    pub fn each(&mut self, mut ask: impl FnMut(Range<usize>) -> Result<A, QueryError>) {
+    pub(crate) fn each(&mut self, mut ask: impl FnMut(Range<usize>) -> Result<A, QueryError>) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.parts {
@@ -169,7 +169,7 @@ impl<A> PartQueue<'_, A> {
 }
 
 /// The refusal of a job that finds no place to wait for a thread.
-pub fn queue_full() -> ApiError {
+pub(crate) fn queue_full() -> ApiError {
     let detail = "as many large requests wait as this server lets wait (setting `compute_queue`); \
                   ask again, or another server";
     ApiError::overloaded(Bottleneck::Queue, detail)
@@ -214,7 +214,7 @@ impl Pool {
     }
 
     /// Threads that compute.
-    pub fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 

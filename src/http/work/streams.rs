@@ -22,7 +22,7 @@ pub struct Places {
 
 impl Places {
     /// So many places.
-    pub fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self { open: Arc::default(), most, ended: watch::Sender::new(false) }
     }
 
@@ -37,7 +37,7 @@ impl Places {
     }
 
     /// A place, if there is one left.
-    pub fn take(&self) -> Result<Place, ApiError> {
+    pub(crate) fn take(&self) -> Result<Place, ApiError> {
         let enter = |open: usize| (open < self.most).then_some(open + 1);
         self.open.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).map_err(|_| {
             let detail = "as many streams are open as this server takes on (setting `max_streams`); \
@@ -50,19 +50,19 @@ impl Places {
 
 /// A stream's place; dropping it makes room for another.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     open: Arc<AtomicUsize>,
     ended: watch::Receiver<bool>,
 }
 
 impl Place {
     /// Whether the order to end was given.
-    pub fn is_ended(&self) -> bool {
+    pub(crate) fn is_ended(&self) -> bool {
         *self.ended.borrow()
     }
 
     /// Waits for the order to end.
-    pub async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         if self.ended.wait_for(|ended| *ended).await.is_err() {
             // Who could give the order is gone, and so is the service.
             std::future::pending::<()>().await;

@@ -18,7 +18,7 @@ use crate::http::error::Code;
 
 /// Answers up to this size are not charged: a connection's own buffers take as much, and connections
 /// are counted.
-pub const FREE_BYTES: usize = 8 << 10;
+pub(crate) const FREE_BYTES: usize = 8 << 10;
 /// Room for the answer to a small question.
 const SMALL_ANSWER: usize = 256;
 /// Share of an answer's memory that may stay unused once it is written.
@@ -35,18 +35,23 @@ pub struct Unsent {
 
 impl Unsent {
     /// A budget of `limit` bytes for answers of at most `largest` bytes each.
-    pub fn new(limit: usize, largest: usize) -> Self {
+    pub(crate) fn new(limit: usize, largest: usize) -> Self {
         Self { used: Arc::default(), limit, largest: largest.min(limit) }
     }
 
     /// Bytes charged now, and all of the budget.
-    pub fn in_use(&self) -> (usize, usize) {
+    pub(crate) fn in_use(&self) -> (usize, usize) {
         (self.used.load(Ordering::Acquire), self.limit)
     }
 
     /// Refuses an answer whose estimated size no single answer may have. `fits` is how many items
     /// would.
-    pub fn check(&self, estimate: usize, items: usize, pointer: &str) -> Result<(), ApiError> {
+    pub(crate) fn check(
+        &self,
+        estimate: usize,
+        items: usize,
+        pointer: &str,
+    ) -> Result<(), ApiError> {
         if estimate <= self.largest {
             return Ok(());
         }
@@ -61,7 +66,7 @@ impl Unsent {
     }
 
     /// Makes room for an answer of about `estimate` bytes, or refuses while others take it.
-    pub fn answer(&self, estimate: usize) -> Result<Answer<'_>, ApiError> {
+    pub(crate) fn answer(&self, estimate: usize) -> Result<Answer<'_>, ApiError> {
         let mut answer =
             Answer { bytes: Vec::new(), charge: self.free(), unsent: self, refusal: None };
         let room = estimate.clamp(SMALL_ANSWER, self.largest.max(SMALL_ANSWER));
@@ -71,7 +76,7 @@ impl Unsent {
     }
 
     /// Charges bytes that are computed already, or gives them back while there is no room.
-    pub fn charge(&self, bytes: Vec<u8>) -> Result<Bytes, Vec<u8>> {
+    pub(crate) fn charge(&self, bytes: Vec<u8>) -> Result<Bytes, Vec<u8>> {
         let mut charge = self.free();
         match charge.resize(charged(bytes.capacity()), self.limit) {
             Ok(()) => Ok(charge.of(bytes)),
@@ -148,7 +153,7 @@ impl AsRef<[u8]> for Charged {
 
 /// An answer being written. It grows within the budget or not at all.
 #[derive(Debug)]
-pub struct Answer<'u> {
+pub(crate) struct Answer<'u> {
     bytes: Vec<u8>,
     charge: Charge,
     unsent: &'u Unsent,
@@ -158,7 +163,7 @@ pub struct Answer<'u> {
 
 impl Answer<'_> {
     /// Writes a response as JSON.
-    pub fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
+    pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
         // Beside the budget only maps with keys that are no strings could fail.
         serde_json::to_writer(&mut *self, response).map_err(|error| {
             self.refusal.take().unwrap_or_else(|| ApiError::internal(&error.to_string()))
@@ -166,7 +171,7 @@ impl Answer<'_> {
     }
 
     /// What was written, charged until it is sent.
-    pub fn into_bytes(mut self) -> Bytes {
+    pub(crate) fn into_bytes(mut self) -> Bytes {
         let length = self.bytes.len();
         if charged(self.bytes.capacity()) > 0 && self.bytes.capacity() - length > length / SLACK {
             self.bytes.shrink_to_fit();

@@ -40,7 +40,7 @@ const SMALLEST_ENTRY: u64 = 10;
 const LONGEST_NGRAM: u32 = 64;
 
 /// How it is called and recognised.
-pub const INFO: Info = Info {
+pub(crate) const INFO: Info = Info {
     name: "fasttext",
     mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC.to_le_bytes())),
 };

@@ -41,7 +41,7 @@ use chunks::Parts;
 use chunks::Vocabulary;
 
 /// How it is called and recognised.
-pub const INFO: Info =
+pub(crate) const INFO: Info =
     Info { name: "finalfusion", mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC)) };
 
 /// Opens a file.
@@ -66,11 +66,11 @@ pub struct FinalfusionReader {
 
 impl FinalfusionReader {
     /// Opens a file and checks all of it but the numbers in its matrix.
-    pub fn open(path: &Path, budget: Budget) -> Result<Self, ReadError> {
+    pub(crate) fn open(path: &Path, budget: Budget) -> Result<Self, ReadError> {
         Self::over(Source::open(path)?, budget)
     }
 
-    /// As [`open`](Self::open), for bytes from anywhere.
+    /// As `open`, for bytes from anywhere.
     pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
         let mut scan = Scan::new(source);
         let mut chunks = Chunks::read_header(&mut scan)?;

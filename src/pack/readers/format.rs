@@ -22,7 +22,7 @@ use super::text_rows::line_bytes;
 
 impl Format {
     /// The name on the command line.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         self.info().name
     }
 }
@@ -61,7 +61,7 @@ pub fn open(source: &Source) -> Opened {
 }
 
 /// Finds out the format of a file or folder.
-pub fn detect(path: &Path) -> Result<Format, ReadError> {
+pub(crate) fn detect(path: &Path) -> Result<Format, ReadError> {
     if path.is_dir()
         && let Some(format) = marked(|mark| matches!(mark, Mark::Folder))
     {

@@ -8,7 +8,7 @@ use super::source::Source;
 use super::text;
 
 /// How it is called and recognised.
-pub const INFO: Info =
+pub(crate) const INFO: Info =
     Info { name: "glove", mark: Mark::Lines(|lines| !lines.header && lines.rows) };
 
 /// Opens text, without a header or with one.

@@ -16,10 +16,10 @@ macro_rules! formats {
 
         impl Format {
             /// Every format, in the order in which help lists them.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant),+];
 
             /// Its name and how it is recognised.
-            pub fn info(self) -> &'static Info {
+            pub(crate) fn info(self) -> &'static Info {
                 match self { $(Self::$variant => &$module::INFO,)+ }
             }
 
@@ -70,7 +70,7 @@ formats! {
 
 /// What is known of a format before a file is opened.
 #[derive(Debug)]
-pub struct Info {
+pub(crate) struct Info {
     /// The name on the command line.
     pub name: &'static str,
     /// How its files are recognised.
@@ -79,7 +79,7 @@ pub struct Info {
 
 /// How files of a format are recognised.
 #[derive(Debug)]
-pub enum Mark {
+pub(crate) enum Mark {
     /// By their first [`FIRST_BYTES`] bytes, or fewer where the file ends, and its size, which is
     /// not known of a compressed file.
     Bytes(fn(&[u8], Option<u64>) -> bool),
@@ -90,11 +90,11 @@ pub enum Mark {
 }
 
 /// Bytes that [`Mark::Bytes`] is shown.
-pub const FIRST_BYTES: usize = 9;
+pub(crate) const FIRST_BYTES: usize = 9;
 
 /// What the first lines of a file look like.
 #[derive(Debug, Clone, Copy)]
-pub struct Lines {
+pub(crate) struct Lines {
     /// The first line is two whole numbers, as word2vec's header is.
     pub header: bool,
     /// The line after it, or else the first, is a word and numbers; or it is not, but the file's
@@ -103,7 +103,7 @@ pub struct Lines {
 }
 
 /// Vectors ready to be read.
-pub type Opened = Result<Box<dyn VectorReader>, ReadError>;
+pub(crate) type Opened = Result<Box<dyn VectorReader>, ReadError>;
 
 /// Upper bounds that hold for every format, whatever its header says.
 #[derive(Debug, Clone, Copy)]

@@ -29,7 +29,7 @@ use super::Opened;
 use super::source::Source;
 
 /// How it is called and recognised.
-pub const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
+pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
 
 /// Opens a folder.
 #[cfg(feature = "model2vec")]

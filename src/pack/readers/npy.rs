@@ -23,7 +23,8 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 const HEADER_BYTES: usize = 64 << 10;
 
 /// How it is called and recognised.
-pub const INFO: Info = Info { name: "npy", mark: Mark::Bytes(|first, _| first.starts_with(MAGIC)) };
+pub(crate) const INFO: Info =
+    Info { name: "npy", mark: Mark::Bytes(|first, _| first.starts_with(MAGIC)) };
 
 /// Opens a matrix and its words.
 pub(super) fn open(source: &Source) -> Opened {

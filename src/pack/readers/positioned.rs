@@ -47,7 +47,7 @@ enum Bytes {
 
 impl Source {
     /// Opens a regular file. A pipe is refused: it has no positions, and opening one would wait.
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
         let io = |source| ReadError::Io { path: path.to_owned(), source };
         let regular = std::fs::metadata(path).map_err(io)?.is_file();
         if !regular {
@@ -72,17 +72,13 @@ impl Source {
     }
 
     /// Bytes in all.
-    pub fn len(&self) -> u64 {
+    #[cfg(feature = "model2vec")]
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there is no byte at all.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Fills `out` with the bytes from `offset` on.
-    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+    pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
         match &self.bytes {
             Bytes::File(file) => file.read_exact_at(out, offset).map_err(|source| {
                 if source.kind() == std::io::ErrorKind::UnexpectedEof {
@@ -104,7 +100,7 @@ impl Source {
     }
 
     /// BLAKE3 of all bytes, in hexadecimal; reads those that no reader has asked for in order.
-    pub fn digest(&self) -> Result<String, ReadError> {
+    pub(crate) fn digest(&self) -> Result<String, ReadError> {
         let mut bytes = vec![0; BUFFER_BYTES as usize];
         loop {
             let begin = self.digested.borrow().bytes;
@@ -118,7 +114,7 @@ impl Source {
     }
 
     /// Fills `row` with little-endian floats from `offset` on; `bytes` is space used again.
-    pub fn floats_at(
+    pub(crate) fn floats_at(
         &self,
         offset: u64,
         bytes: &mut Vec<u8>,
@@ -133,13 +129,13 @@ impl Source {
     }
 
     /// The error for bytes at `offset` that are not what the format demands.
-    pub fn malformed(&self, offset: u64, problem: impl Into<String>) -> ReadError {
+    pub(crate) fn malformed(&self, offset: u64, problem: impl Into<String>) -> ReadError {
         let (path, place) = (self.path.clone(), Place::Byte(offset));
         ReadError::Malformed { path, place, problem: problem.into() }
     }
 
     /// The error for a well-formed file of a kind that is not read.
-    pub fn unsupported(&self, problem: impl Into<String>) -> ReadError {
+    pub(crate) fn unsupported(&self, problem: impl Into<String>) -> ReadError {
         ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
 
@@ -157,7 +153,7 @@ const BUFFER_BYTES: u64 = 64 * 1024;
 
 /// Reads a [`Source`] from front to back through a buffer of fixed size.
 #[derive(Debug)]
-pub struct Scan {
+pub(crate) struct Scan {
     source: Source,
     /// Where the byte after the buffer stands in the source.
     buffered_to: u64,
@@ -168,61 +164,61 @@ pub struct Scan {
 
 impl Scan {
     /// Begins at the first byte.
-    pub fn new(source: Source) -> Self {
+    pub(crate) fn new(source: Source) -> Self {
         Self { source, buffered_to: 0, buffer: Vec::new(), taken: 0 }
     }
 
     /// What is read.
-    pub fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &Source {
         &self.source
     }
 
     /// Where the next byte stands.
-    pub fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.buffered_to - self.waiting().len() as u64
     }
 
     /// Bytes from here to the end.
-    pub fn left(&self) -> u64 {
+    pub(crate) fn left(&self) -> u64 {
         self.source.len.saturating_sub(self.position())
     }
 
     /// Goes on from `offset`.
-    pub fn seek(&mut self, offset: u64) {
+    pub(crate) fn seek(&mut self, offset: u64) {
         self.buffer.clear();
         self.taken = 0;
         self.buffered_to = offset;
     }
 
     /// The next `N` bytes, which hold `what`.
-    pub fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
+    pub(crate) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
         let mut out = [0; N];
         self.exact(&mut out, what)?;
         Ok(out)
     }
 
     /// The next four bytes as a number.
-    pub fn u32(&mut self, what: &str) -> Result<u32, ReadError> {
+    pub(crate) fn u32(&mut self, what: &str) -> Result<u32, ReadError> {
         self.array(what).map(u32::from_le_bytes)
     }
 
     /// The next four bytes as a signed number.
-    pub fn i32(&mut self, what: &str) -> Result<i32, ReadError> {
+    pub(crate) fn i32(&mut self, what: &str) -> Result<i32, ReadError> {
         self.array(what).map(i32::from_le_bytes)
     }
 
     /// The next eight bytes as a number.
-    pub fn u64(&mut self, what: &str) -> Result<u64, ReadError> {
+    pub(crate) fn u64(&mut self, what: &str) -> Result<u64, ReadError> {
         self.array(what).map(u64::from_le_bytes)
     }
 
     /// The next eight bytes as a signed number.
-    pub fn i64(&mut self, what: &str) -> Result<i64, ReadError> {
+    pub(crate) fn i64(&mut self, what: &str) -> Result<i64, ReadError> {
         self.array(what).map(i64::from_le_bytes)
     }
 
     /// Reads `len` bytes, at most `most`, into `word`.
-    pub fn counted_word(
+    pub(crate) fn counted_word(
         &mut self,
         word: &mut Vec<u8>,
         len: u32,
@@ -239,7 +235,11 @@ impl Scan {
     }
 
     /// Reads up to a zero byte, which is taken but not kept, into `word`: at most `most` bytes.
-    pub fn terminated_word(&mut self, word: &mut Vec<u8>, most: usize) -> Result<(), ReadError> {
+    pub(crate) fn terminated_word(
+        &mut self,
+        word: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<(), ReadError> {
         let begin = self.position();
         word.clear();
         loop {

@@ -39,7 +39,7 @@ const NAMES: [&str; 2] = ["vectors", "embeddings"];
 const LISTED: usize = 8;
 
 /// How it is called and recognised: its header is JSON, and fits into the file.
-pub const INFO: Info = Info { name: "safetensors", mark: Mark::Bytes(begins_with_header) };
+pub(crate) const INFO: Info = Info { name: "safetensors", mark: Mark::Bytes(begins_with_header) };
 
 fn begins_with_header(first: &[u8], size: Option<u64>) -> bool {
     let Some((length, [b'{', ..])) = first.split_first_chunk() else { return false };

@@ -34,7 +34,7 @@ impl Source {
     }
 
     /// Every file that may be read for it, of whatever format it is.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         match &self.vocabulary {
             Some(vocabulary) => files.push(vocabulary.clone()),

@@ -20,7 +20,7 @@ use super::source::Source;
 const NUMBER_BYTES: u64 = 4;
 
 /// How it is called and recognised.
-pub const INFO: Info =
+pub(crate) const INFO: Info =
     Info { name: "word2vec-bin", mark: Mark::Lines(|lines| lines.header && !lines.rows) };
 
 /// Opens a file.

@@ -8,7 +8,7 @@ use super::source::Source;
 use super::text;
 
 /// How it is called and recognised.
-pub const INFO: Info =
+pub(crate) const INFO: Info =
     Info { name: "word2vec-text", mark: Mark::Lines(|lines| lines.header && lines.rows) };
 
 /// Opens text, with a header or without.

@@ -230,7 +230,7 @@ async fn a_process_told_to_stop_loses_nobody_and_exits_with_0() {
 }
 
 #[tokio::test]
-async fn between_the_order_and_the_closed_door_requests_are_answered_but_nobody_is_invited() {
+async fn between_the_signal_and_the_closed_port_requests_are_answered_and_ready_says_no() {
     let mut process = Process::start(&["--shutdown-delay-s".to_owned(), "2".to_owned()]);
     let ready = async || {
         let mut stream = TcpStream::connect(process.address).await.unwrap();

@@ -9,7 +9,7 @@ use crate::methods::ranker::Attention;
 
 /// What a word of the query was read from.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct WordAttention<'r> {
+pub(crate) struct WordAttention<'r> {
     /// Its place among the words of `a`.
     word: usize,
     /// The token it comes from.
@@ -20,7 +20,7 @@ pub struct WordAttention<'r> {
 
 /// A word of the post, as a word of the query saw it.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct AttendedWord<'r> {
+pub(crate) struct AttendedWord<'r> {
     /// Its place among the words of `b`.
     word: usize,
     /// The token it comes from.

@@ -45,7 +45,7 @@ const WORD_BYTES: usize = 150;
 /// The body of `POST /explain`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ExplainRequest<'b> {
+pub(crate) struct ExplainRequest<'b> {
     /// The first text; for a method that only ranks, the query.
     #[serde(borrow)]
     a: Text<'b>,

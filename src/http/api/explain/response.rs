@@ -14,7 +14,7 @@ use crate::model::phrase::Found;
 
 /// Why two texts scored as they did.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ExplainResponse<'r> {
+pub(crate) struct ExplainResponse<'r> {
     /// The model's name.
     model: &'r str,
     /// The method, `auto` resolved.
@@ -49,7 +49,7 @@ pub struct ExplainResponse<'r> {
 
 /// One text, explained.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ExplainedText<'r> {
+pub(crate) struct ExplainedText<'r> {
     /// Words that a vector was found for, in the order of the text.
     words: Vec<ExplainedWord<'r>>,
     /// Tokens that no word was found for.
@@ -62,7 +62,7 @@ pub struct ExplainedText<'r> {
 
 /// A word that a vector was found for.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ExplainedWord<'r> {
+pub(crate) struct ExplainedWord<'r> {
     /// The token it comes from, as it was looked up.
     token: &'r str,
     /// Bytes of the text that the token comes from: first and end.
@@ -85,7 +85,7 @@ pub struct ExplainedWord<'r> {
 
 /// A token that no word was found for.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct UnknownToken<'r> {
+pub(crate) struct UnknownToken<'r> {
     /// The token, as it was looked up.
     token: &'r str,
     /// What it adds to the score, for methods that read tokens.
@@ -94,7 +94,7 @@ pub struct UnknownToken<'r> {
 
 /// How much each word of the universe belongs to either text: `[in a, in b]`.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Memberships<'r> {
+pub(crate) struct Memberships<'r> {
     /// Of each word of `a`.
     a: &'r [[f32; 2]],
     /// Of each word of `b`.
@@ -103,7 +103,7 @@ pub struct Memberships<'r> {
 
 impl<'r> ExplainResponse<'r> {
     /// What the engine explained of a question.
-    pub fn of(explained: &'r Explanation, resolved: &'r Resolved) -> Self {
+    pub(crate) fn of(explained: &'r Explanation, resolved: &'r Resolved) -> Self {
         let shares = explained.shares.as_ref();
         let method = resolved.query.method.name();
         let attention = attention(explained);

@@ -7,7 +7,7 @@ use crate::http::api::explain::attention::WordAttention;
 const MOST_NAMED: usize = 3;
 
 /// The summary of an explanation.
-pub fn of(
+pub(crate) fn of(
     method: &str,
     explained: &Explanation,
     attention: Option<&[WordAttention<'_>]>,

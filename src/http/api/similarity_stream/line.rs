@@ -55,7 +55,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for PairLine<'b> {
 }
 
 /// The two texts of a line.
-pub fn parse(line: &Line) -> Result<(Text<'_>, Text<'_>), ApiError> {
+pub(crate) fn parse(line: &Line) -> Result<(Text<'_>, Text<'_>), ApiError> {
     let Some(bytes) = &line.bytes else {
         let detail = format!("the line has more than {MOST_LINE_BYTES} bytes");
         return Err(ApiError::new(Code::BodyTooLarge, detail));
@@ -66,7 +66,7 @@ pub fn parse(line: &Line) -> Result<(Text<'_>, Text<'_>), ApiError> {
 
 /// One line of the answer.
 #[derive(Serialize)]
-pub struct Scored {
+pub(crate) struct Scored {
     /// The score; 0 if the pair is unscored.
     pub score: f32,
     /// Whether a text has no known word.
@@ -82,7 +82,7 @@ pub struct Scored {
 
 impl Scored {
     /// Adds the line to an answer.
-    pub fn write(&self, answer: &mut Vec<u8>) {
+    pub(crate) fn write(&self, answer: &mut Vec<u8>) {
         write(answer, self);
     }
 }
@@ -101,7 +101,7 @@ struct Failure<'e> {
 }
 
 /// Adds to an answer that a line failed.
-pub fn fail(answer: &mut Vec<u8>, line: u64, error: &ApiError) {
+pub(crate) fn fail(answer: &mut Vec<u8>, line: u64, error: &ApiError) {
     write(answer, &Failed { line, error: Failure { code: error.code, detail: &error.detail } });
 }
 

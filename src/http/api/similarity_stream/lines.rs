@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use axum::body::Bytes;
 
 /// Longest line that is kept.
-pub const MOST_LINE_BYTES: usize = 64 << 10;
+pub(crate) const MOST_LINE_BYTES: usize = 64 << 10;
 
 /// One line.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Line {
+pub(crate) struct Line {
     /// Its number, from 1.
     pub number: u64,
     /// Its bytes without the end of the line; none if it was too long.
@@ -19,7 +19,7 @@ pub struct Line {
 
 /// Lines that were taken together.
 #[derive(Debug)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// Those that have an answer.
     pub lines: Vec<Line>,
     /// How many there were, with those of white space.
@@ -28,7 +28,7 @@ pub struct Batch {
 
 /// Bytes that arrived, and the beginning of a line among those that were looked at.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub(crate) struct Lines {
     arrived: VecDeque<Bytes>,
     partial: Vec<u8>,
     /// Whether the line being read is too long already.
@@ -40,17 +40,17 @@ pub struct Lines {
 
 impl Lines {
     /// Takes more bytes.
-    pub fn push(&mut self, bytes: Bytes) {
+    pub(crate) fn push(&mut self, bytes: Bytes) {
         self.arrived.push_back(bytes);
     }
 
     /// What stands after the last end of a line is a line, too.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.finished = true;
     }
 
     /// The next complete lines, at most `most`. Lines of white space count, but have no answer.
-    pub fn take(&mut self, most: usize) -> Batch {
+    pub(crate) fn take(&mut self, most: usize) -> Batch {
         let (first, mut lines) = (self.seen, Vec::new());
         while self.seen - first < most as u64 {
             let Some(mut bytes) = self.arrived.pop_front() else {
@@ -72,12 +72,12 @@ impl Lines {
     }
 
     /// Whether nothing more arrives, and all that did was taken.
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.finished && self.arrived.is_empty() && self.partial.is_empty() && !self.overlong
     }
 
     /// Lines that were taken so far, those of white space among them.
-    pub fn seen(&self) -> u64 {
+    pub(crate) fn seen(&self) -> u64 {
         self.seen
     }
 

@@ -73,7 +73,7 @@ struct StreamSettings {
 }
 
 /// Whether a request's body is lines.
-pub fn is_lines(headers: &HeaderMap) -> bool {
+pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
     let bare = |media: &str| media.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     body::media_type(headers).is_some_and(|media| bare(media) == "application/x-ndjson")
 }

@@ -14,19 +14,19 @@ mod unseen;
 use axum::http::StatusCode;
 
 #[cfg(feature = "otlp")]
-pub use otlp::Span;
+pub(crate) use otlp::Span;
 #[cfg(feature = "otlp")]
-pub use otlp::Tracer;
+pub(crate) use otlp::Tracer;
 #[cfg(feature = "otlp")]
-pub use otlp::check_endpoint;
+pub(crate) use otlp::check_endpoint;
 pub use parent::Parent;
 pub use parent::TraceId;
 #[cfg(not(feature = "otlp"))]
-pub use unseen::Span;
+pub(crate) use unseen::Span;
 #[cfg(not(feature = "otlp"))]
-pub use unseen::Tracer;
+pub(crate) use unseen::Tracer;
 #[cfg(not(feature = "otlp"))]
-pub use unseen::check_endpoint;
+pub(crate) use unseen::check_endpoint;
 
 /// What a span tells when its request is answered. Neither texts nor headers.
 #[derive(Debug)]

@@ -48,7 +48,7 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// Whether spans can be sent there: plain HTTP, since the collector is meant to stand beside the
 /// service.
-pub fn check_endpoint(endpoint: &str) -> Result<(), String> {
+pub(crate) fn check_endpoint(endpoint: &str) -> Result<(), String> {
     target(endpoint).map(drop)
 }
 
@@ -74,7 +74,7 @@ pub struct Tracer(Option<(SdkTracerProvider, SdkTracer)>);
 
 impl Tracer {
     /// Sends spans to a collector, if there is one.
-    pub fn new(endpoint: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn new(endpoint: Option<&str>) -> Result<Self, String> {
         let Some(endpoint) = endpoint else {
             return Ok(Self(None));
         };
@@ -125,7 +125,7 @@ impl Tracer {
     }
 
     /// Sends what waits, and gives up after a while. There are no spans afterwards.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         if let Some((provider, _)) = &self.0
             && provider.shutdown_with_timeout(LAST_WAIT).is_err()
         {
@@ -169,7 +169,7 @@ impl Span {
 
     /// Ends it. A refusal is the caller's fault, and no error of this span, unless its status says
     /// otherwise.
-    pub fn end(self, answered: &Answered<'_>) {
+    pub(crate) fn end(self, answered: &Answered<'_>) {
         let Some(mut span) = self.recorded.filter(|span| span.is_recording()) else {
             return;
         };

@@ -9,7 +9,7 @@ use crate::http::observe::trace::TraceId;
 const WITHOUT: &str = "this build exports no spans: build with `--features otlp`";
 
 /// Says that spans cannot be sent anywhere.
-pub fn check_endpoint(_: &str) -> Result<(), String> {
+pub(crate) fn check_endpoint(_: &str) -> Result<(), String> {
     Err(WITHOUT.to_owned())
 }
 
@@ -18,7 +18,7 @@ pub struct Tracer;
 
 impl Tracer {
     /// A tracer without a collector; there can be no other.
-    pub fn new(endpoint: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn new(endpoint: Option<&str>) -> Result<Self, String> {
         endpoint.map_or(Ok(()), check_endpoint).map(|()| Self)
     }
 
@@ -28,7 +28,7 @@ impl Tracer {
     }
 
     /// Has nothing to send.
-    pub fn finish(&self) {}
+    pub(crate) fn finish(&self) {}
 }
 
 /// The span of a request.
@@ -41,5 +41,5 @@ impl Span {
     }
 
     /// Ends it.
-    pub fn end(self, _: &Answered<'_>) {}
+    pub(crate) fn end(self, _: &Answered<'_>) {}
 }

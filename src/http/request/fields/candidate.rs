@@ -20,7 +20,7 @@ use crate::http::request::fields::number::whole;
 /// A text to be ranked, with or without a name of its own.
 #[derive(Debug, Clone, PartialEq, ToSchema)]
 #[serde(untagged)]
-pub enum Candidate<'b> {
+pub(crate) enum Candidate<'b> {
     /// A text.
     Text(Text<'b>),
     /// A text and its name.
@@ -30,7 +30,7 @@ pub enum Candidate<'b> {
 /// A text and its name.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NamedCandidate<'b> {
+pub(crate) struct NamedCandidate<'b> {
     #[serde(borrow)]
     id: Option<CandidateId<'b>>,
     #[serde(borrow)]
@@ -39,7 +39,7 @@ pub struct NamedCandidate<'b> {
 
 impl<'b> Candidate<'b> {
     /// Its name, if it came with one.
-    pub fn id(&self) -> Option<&CandidateId<'b>> {
+    pub(crate) fn id(&self) -> Option<&CandidateId<'b>> {
         match self {
             Self::Text(_) => None,
             Self::Named(named) => named.id.as_ref(),
@@ -85,7 +85,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Candidate<'b> {
 /// A candidate's own name, which is given back as it came.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
-pub enum CandidateId<'b> {
+pub(crate) enum CandidateId<'b> {
     /// A string.
     Text(Cow<'b, str>),
     /// A whole number.

@@ -10,11 +10,11 @@ use serde::de::SeqAccess;
 use serde::de::Visitor;
 
 /// Most items of any list that are kept, whatever the settings; the others are only counted.
-pub const MOST_KEPT: usize = 100_000;
+pub(crate) const MOST_KEPT: usize = 100_000;
 
 /// A list of which at most `MOST_KEPT` items are kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct List<T> {
+pub(crate) struct List<T> {
     /// The items.
     pub items: Vec<T>,
     /// How many the list had.
@@ -28,7 +28,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 }
 
 /// Reads a [`List`].
-pub struct ListVisitor<T>(pub PhantomData<T>);
+pub(crate) struct ListVisitor<T>(pub PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     type Value = List<T>;

@@ -15,7 +15,7 @@ use crate::engine::Measure;
 /// The name of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub struct MeasureName(pub Measure);
+pub(crate) struct MeasureName(pub Measure);
 
 impl PartialSchema for MeasureName {
     fn schema() -> RefOr<Schema> {

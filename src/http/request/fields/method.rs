@@ -21,7 +21,7 @@ macro_rules! method_names {
         #[doc = $doc]
         #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
         #[serde(transparent)]
-        pub struct $name<'b>(#[serde(borrow)] pub Cow<'b, str>);
+        pub(crate) struct $name<'b>(#[serde(borrow)] pub Cow<'b, str>);
 
         impl AsRef<str> for $name<'_> {
             fn as_ref(&self) -> &str {

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::http::request::fields::list::MOST_KEPT;
 
 /// How a number that does not fit begins its complaint, here as in `serde_json`.
-pub const OUT_OF_RANGE: &str = "number out of range";
+pub(crate) const OUT_OF_RANGE: &str = "number out of range";
 /// Largest score or threshold that can be asked for; no method comes near it.
 const MOST_SCORE: f64 = 1e6;
 
@@ -21,7 +21,7 @@ const MOST_SCORE: f64 = 1e6;
 // Kept as it was written: the parser would turn what is too large for an f32 into infinity.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
 #[schema(minimum = -1e6, maximum = 1e6)]
-pub struct Score(pub f64);
+pub(crate) struct Score(pub f64);
 
 impl<'de> Deserialize<'de> for Score {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Score {
 
 impl Score {
     /// The number, if it lies within the bounds.
-    pub fn of<E: Error>(number: f64) -> Result<Self, E> {
+    pub(crate) fn of<E: Error>(number: f64) -> Result<Self, E> {
         if number.abs() <= MOST_SCORE { Ok(Self(number)) } else { Err(E::custom(OUT_OF_RANGE)) }
     }
 }
@@ -59,7 +59,7 @@ impl Score {
 /// How many are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
 #[schema(value_type = u32, minimum = 1, maximum = 100000)]
-pub struct Count(pub usize);
+pub(crate) struct Count(pub usize);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for Count {
 }
 
 /// What is wrong with a number that is no whole one: its fraction, or its size.
-pub fn misfit<E: Error>(number: f64, expected: &dyn Expected) -> E {
+pub(crate) fn misfit<E: Error>(number: f64, expected: &dyn Expected) -> E {
     match number.fract() == 0.0 {
         true => E::custom(OUT_OF_RANGE),
         false => E::invalid_type(Unexpected::Float(number), expected),
@@ -99,7 +99,7 @@ pub fn misfit<E: Error>(number: f64, expected: &dyn Expected) -> E {
 }
 
 /// The whole number that JSON also lets be written as `3.0`, if it is one.
-pub fn whole(number: f64) -> Option<i64> {
+pub(crate) fn whole(number: f64) -> Option<i64> {
     // Beyond this not every whole number has a float of its own.
     let exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
     exact.then_some(number as i64)

@@ -20,7 +20,7 @@ use crate::http::request::fields::Text;
 
 /// A list of exactly two texts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pair<'b>(pub Text<'b>, pub Text<'b>);
+pub(crate) struct Pair<'b>(pub Text<'b>, pub Text<'b>);
 
 impl<'de: 'b, 'b> Deserialize<'de> for Pair<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -29,7 +29,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Pair<'b> {
 }
 
 /// Reads a [`Pair`]. The parser's own tuples take a third item for a fault of the JSON.
-pub struct PairVisitor;
+pub(crate) struct PairVisitor;
 
 impl<'de> Visitor<'de> for PairVisitor {
     type Value = Pair<'de>;

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(transparent)]
 #[schema(value_type = String, min_length = 1, max_length = 8192, pattern = r"\S")]
-pub struct Text<'b>(#[serde(borrow)] pub Cow<'b, str>);
+pub(crate) struct Text<'b>(#[serde(borrow)] pub Cow<'b, str>);
 
 impl AsRef<str> for Text<'_> {
     fn as_ref(&self) -> &str {
@@ -22,7 +22,7 @@ impl AsRef<str> for Text<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(transparent)]
 #[schema(value_type = String)]
-pub struct ModelName<'b>(#[serde(borrow)] pub Cow<'b, str>);
+pub(crate) struct ModelName<'b>(#[serde(borrow)] pub Cow<'b, str>);
 
 impl AsRef<str> for ModelName<'_> {
     fn as_ref(&self) -> &str {

@@ -25,7 +25,7 @@ use crate::http::settings::Settings;
 
 /// One text or many.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Texts<'b> {
+pub(crate) enum Texts<'b> {
     /// One.
     One(Text<'b>),
     /// Many.
@@ -34,7 +34,7 @@ pub enum Texts<'b> {
 
 impl<'b> Texts<'b> {
     /// The texts that are kept.
-    pub fn items(&self) -> &[Text<'b>] {
+    pub(crate) fn items(&self) -> &[Text<'b>] {
         match self {
             Self::One(text) => slice::from_ref(text),
             Self::Many(list) => &list.items,
@@ -42,7 +42,7 @@ impl<'b> Texts<'b> {
     }
 
     /// How many there were.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         match self {
             Self::One(_) => 1,
             Self::Many(list) => list.length,
