@@ -32,6 +32,18 @@ impl Counts {
     }
 }
 
+/// Why an item has no score, or a text no vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A text is empty, or all white space.
+    Empty,
+    /// A text has no known word.
+    Unknown,
+    /// A text is longer than the limits allow.
+    TooLong,
+}
+
 /// The vectors of texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Embeddings {
@@ -43,6 +55,10 @@ pub struct Embeddings {
     pub tokens: Vec<usize>,
     /// Tokens of each text that a word was found for.
     pub known: Vec<usize>,
+    /// Texts without a vector.
+    pub unscored: Vec<usize>,
+    /// Why, for each of them.
+    pub reasons: Vec<Reason>,
     /// Texts that were cut short.
     pub truncated: Vec<usize>,
     /// What was read.
@@ -56,6 +72,8 @@ pub struct Scores {
     pub scores: Vec<f32>,
     /// Pairs that could not be scored.
     pub unscored: Vec<usize>,
+    /// Why, for each of them.
+    pub reasons: Vec<Reason>,
     /// Pairs of which a text was cut short.
     pub truncated: Vec<usize>,
     /// The measure used.
@@ -80,6 +98,8 @@ pub struct Ranking {
     pub results: Vec<Ranked>,
     /// Candidates that could not be scored, by index.
     pub unscored: Vec<usize>,
+    /// Why, for each of them.
+    pub reasons: Vec<Reason>,
     /// Candidates that were cut short.
     pub truncated: Vec<usize>,
     /// Whether the query was cut short.

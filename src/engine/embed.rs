@@ -53,17 +53,19 @@ impl Engine {
         let dims = embedder.dims(self.model.vectors().dims());
         let mut answer = Embeddings { dims, ..Embeddings::default() };
         for (index, text) in texts.iter().enumerate() {
-            let truncated = self.read(&mut phrase, text.as_ref(), query, Place::Text(index))?;
-            if truncated {
+            let item = self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;
+            if item.is_cut() {
                 answer.truncated.push(index);
             }
             answer.counts.saw(&phrase);
             answer.tokens.push(phrase.tokens().len());
             // Of a text that was cut only the tokens that were read can be known.
             answer.known.push(phrase.token_keys().len() - phrase.unknown().len());
-            if !scorable(&phrase, info) {
+            if let Some(reason) = item.reason(scorable(&phrase, info)) {
                 query.accepts_unknown(Place::Text(index))?;
                 answer.vectors.push(None);
+                answer.unscored.push(index);
+                answer.reasons.push(reason);
                 continue;
             }
             let mut vector = vec![0.0; dims];

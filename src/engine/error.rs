@@ -1,5 +1,6 @@
 //! What a caller asked that cannot be answered, and where in the question it stands.
 
+use crate::engine::answers::Reason;
 use crate::methods::Measure;
 use crate::methods::Unavailable;
 
@@ -136,6 +137,16 @@ impl QueryError {
             | Self::OnlyRanks { .. }
             | Self::MeasureNotSupported { .. }
             | Self::NonFinite { .. } => None,
+        }
+    }
+
+    /// Why a text has no score, where this says so.
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::EmptyText { .. } => Some(Reason::Empty),
+            Self::TextTooLong { .. } | Self::TooManyTokens { .. } => Some(Reason::TooLong),
+            Self::AllUnknown { .. } => Some(Reason::Unknown),
+            _ => None,
         }
     }
 

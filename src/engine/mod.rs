@@ -21,6 +21,7 @@ pub use answers::Counts;
 pub use answers::Embeddings;
 pub use answers::Ranked;
 pub use answers::Ranking;
+pub use answers::Reason;
 pub use answers::Scores;
 pub use calibration::Calibration;
 pub use calibration::Calibrations;
@@ -160,6 +161,28 @@ impl Engine {
         Ok(cut)
     }
 
+    /// Reads a text of a list, of which one that cannot be scored is left out unless the query wants
+    /// that refused.
+    fn read_item(
+        &self,
+        phrase: &mut Phrase<'_>,
+        text: &str,
+        query: &Query,
+        place: Place,
+    ) -> Result<Item, QueryError> {
+        let error = match self.read(phrase, text, query, place) {
+            Ok(cut) => return Ok(Item::Read { cut }),
+            Err(error) => error,
+        };
+        match error.reason().filter(|_| !query.refuse_unscored) {
+            Some(reason) => {
+                phrase.read("");
+                Ok(Item::Left(reason))
+            }
+            None => Err(error),
+        }
+    }
+
     fn measure(&self, scorer: &Scorer, info: &Info, query: &Query) -> Result<Measure, QueryError> {
         match (scorer, query.measure) {
             (Scorer::Embed(embedder), None) => Ok(embedder.measure()),
@@ -169,6 +192,29 @@ impl Engine {
             (_, Some(measure)) => {
                 Err(QueryError::MeasureNotSupported { method: info.name, measure })
             }
+        }
+    }
+}
+
+/// A text of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    /// It was read, all of it or cut.
+    Read { cut: bool },
+    /// It is left out.
+    Left(Reason),
+}
+
+impl Item {
+    fn is_cut(self) -> bool {
+        self == Self::Read { cut: true }
+    }
+
+    /// Why it has no score: it was left out, or `scorable` is not so.
+    fn reason(self, scorable: bool) -> Option<Reason> {
+        match self {
+            Self::Left(reason) => Some(reason),
+            Self::Read { .. } => (!scorable).then_some(Reason::Unknown),
         }
     }
 }

@@ -22,6 +22,7 @@ impl Parts for Scores {
         self.measure = part.measure;
         self.scores.extend(part.scores);
         extend(&mut self.unscored, part.unscored, first);
+        self.reasons.extend(part.reasons);
         extend(&mut self.truncated, part.truncated, first);
         self.counts.add(part.counts);
     }
@@ -33,6 +34,8 @@ impl Parts for Embeddings {
         self.vectors.extend(part.vectors);
         self.tokens.extend(part.tokens);
         self.known.extend(part.known);
+        extend(&mut self.unscored, part.unscored, first);
+        self.reasons.extend(part.reasons);
         extend(&mut self.truncated, part.truncated, first);
         self.counts.add(part.counts);
     }
@@ -47,6 +50,7 @@ impl Parts for Ranking {
         let moved = |ranked: Ranked| Ranked { index: ranked.index + first, ..ranked };
         self.results.extend(part.results.into_iter().map(moved));
         extend(&mut self.unscored, part.unscored, first);
+        self.reasons.extend(part.reasons);
         extend(&mut self.truncated, part.truncated, first);
         self.counts.add(part.counts);
     }

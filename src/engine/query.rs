@@ -12,8 +12,10 @@ pub struct Query {
     pub method: Method,
     /// The measure; none means the method's own.
     pub measure: Option<Measure>,
-    /// Whether a text without a known word is an error.
-    pub refuse_unknown: bool,
+    /// Whether a text that cannot be scored (without a known word, empty, or too long) is an error.
+    /// Otherwise it is listed, with the reason. The query of a ranking must be neither empty nor too
+    /// long in any case.
+    pub refuse_unscored: bool,
     /// Whether a text with too many tokens is cut, not refused.
     pub truncate: bool,
 }
@@ -21,12 +23,12 @@ pub struct Query {
 impl Query {
     /// A method with the usual settings.
     pub fn new(method: Method) -> Self {
-        Self { method, measure: None, refuse_unknown: false, truncate: false }
+        Self { method, measure: None, refuse_unscored: false, truncate: false }
     }
 
     /// Refuses a text without a known word, if that is wanted.
     pub(crate) fn accepts_unknown(&self, place: Place) -> Result<(), QueryError> {
-        if self.refuse_unknown { Err(QueryError::AllUnknown { place }) } else { Ok(()) }
+        if self.refuse_unscored { Err(QueryError::AllUnknown { place }) } else { Ok(()) }
     }
 }
 

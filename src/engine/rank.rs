@@ -191,18 +191,22 @@ impl RankSession<'_, '_> {
             let Some(phrase) = self.phrases.get_mut(indexes.len()) else { continue };
             let index = first + place;
             let place = Place::Candidate(index);
-            if self.engine.read(phrase, candidate.as_ref(), query, place)? {
+            let item = self.engine.read_item(phrase, candidate.as_ref(), query, place)?;
+            if item.is_cut() {
                 answer.truncated.push(index);
             }
             answer.counts.saw(phrase);
             if tokens_alone {
                 phrase.keep_tokens_alone();
             }
-            if self.against.is_some() && scorable(phrase, self.info) {
-                indexes.push(index);
-            } else {
-                query.accepts_unknown(place)?;
-                answer.unscored.push(index);
+            let scorable = self.against.is_some() && scorable(phrase, self.info);
+            match item.reason(scorable) {
+                None => indexes.push(index),
+                Some(reason) => {
+                    query.accepts_unknown(place)?;
+                    answer.unscored.push(index);
+                    answer.reasons.push(reason);
+                }
             }
         }
         Ok(())

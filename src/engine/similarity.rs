@@ -42,20 +42,18 @@ impl Engine {
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
         for (index, (a, b)) in pairs.iter().enumerate() {
-            let truncated = self.read(&mut one, a.as_ref(), query, Place::Pair(index, 0))?
-                | self.read(&mut other, b.as_ref(), query, Place::Pair(index, 1))?;
-            if truncated {
+            let a = self.read_item(&mut one, a.as_ref(), query, Place::Pair(index, 0))?;
+            let b = self.read_item(&mut other, b.as_ref(), query, Place::Pair(index, 1))?;
+            if a.is_cut() || b.is_cut() {
                 answer.truncated.push(index);
             }
             answer.counts.saw(&one);
             answer.counts.saw(&other);
-            if !scorable(&one, info) {
-                query.accepts_unknown(Place::Pair(index, 0))?;
-            }
-            let known = scorable(&one, info) && scorable(&other, info);
-            if !known {
-                query.accepts_unknown(Place::Pair(index, 1))?;
+            let reasons = [a.reason(scorable(&one, info)), b.reason(scorable(&other, info))];
+            if let Some(side) = reasons.iter().position(Option::is_some) {
+                query.accepts_unknown(Place::Pair(index, side))?;
                 answer.unscored.push(index);
+                answer.reasons.extend(reasons[side]);
                 answer.scores.push(0.0);
                 continue;
             }

@@ -1,6 +1,6 @@
 //! What the engine answers to each kind of question, and how it names what it cannot answer.
 
-use cognate::engine::{Engine, Measure, Place, Query, QueryError, RankOptions, TextLimits};
+use cognate::engine::{Engine, Measure, Place, Query, QueryError, RankOptions, Reason, TextLimits};
 use cognate::methods::Method;
 use cognate::model::format::Dtype;
 use cognate::model::{Model, ModelError};
@@ -33,7 +33,7 @@ fn skipping() -> Engine {
 #[test]
 fn an_empty_text_is_named_by_its_place() {
     let engine = support::engine();
-    let query = by("avg-cos");
+    let query = Query { refuse_unscored: true, ..by("avg-cos") };
     for empty in ["", " \n\t", "\u{1c}\u{3000}"] {
         let error = engine.similarity(&[(A, B), (A, empty)], &query).unwrap_err();
         assert_eq!(error, QueryError::EmptyText { place: Place::Pair(1, 1) });
@@ -50,10 +50,45 @@ fn an_empty_text_is_named_by_its_place() {
 }
 
 #[test]
+fn one_text_that_cannot_be_scored_leaves_the_others_their_scores() {
+    let limits = TextLimits { bytes: 60, chars: 40, tokens: 8 };
+    let engine = skipping().with_limits(limits);
+    let query = by("avg-cos");
+    let long = "a".repeat(61);
+    let reasons = [Reason::Empty, Reason::TooLong, Reason::Unknown, Reason::TooLong];
+    let faulty = [" ", &long, "zzz", "the the the the the the the the the"];
+    let mut pairs = vec![(A, B)];
+    pairs.extend(faulty.map(|text| (A, text)));
+    pairs.extend([(" ", long.as_str()), (A, B)]);
+    let scores = engine.similarity(&pairs, &query).unwrap();
+    assert_eq!(scores.unscored, [1, 2, 3, 4, 5]);
+    assert_eq!(
+        scores.reasons,
+        [&reasons[..], &[Reason::Empty]].concat(),
+        "the first text at fault"
+    );
+    assert_eq!(scores.scores[0].to_bits(), scores.scores[6].to_bits());
+    assert!(scores.scores[0] != 0.0 && scores.scores[1..6] == [0.0; 5]);
+    let texts = [&[A][..], &faulty, &[B]].concat();
+    let vectors = engine.embed(&texts, &query).unwrap();
+    assert_eq!((vectors.unscored, &vectors.reasons[..]), (vec![1, 2, 3, 4], &reasons[..]));
+    assert_eq!(vectors.vectors.iter().filter(|vector| vector.is_none()).count(), 4);
+    for method in ["avg-cos", "dynamax", "wmd", "jaccard"] {
+        let ranking = engine.rank(A, &texts, &by(method)).unwrap();
+        let known = if method == "jaccard" { 3 } else { 2 };
+        assert_eq!((ranking.results.len(), ranking.reasons.len()), (known, 6 - known), "{method}");
+    }
+    for text in [" ", &long] {
+        assert!(engine.rank(text, &[A], &query).is_err(), "the query is what is asked for");
+        assert!(engine.explain(text, A, &query).is_err());
+    }
+}
+
+#[test]
 fn overlong_texts_are_refused_or_cut() {
     let limits = TextLimits { bytes: 60, chars: 40, tokens: 3 };
     let engine = Engine::new(support::served()).unwrap().with_limits(limits);
-    let query = by("avg-cos");
+    let query = Query { refuse_unscored: true, ..by("avg-cos") };
     let too_long = |text: &str| engine.embed(&[text], &query).unwrap_err();
     let place = Place::Text(0);
     let expected = QueryError::TextTooLong { place, unit: "bytes", limit: 60, actual: 61 };
@@ -83,7 +118,7 @@ fn overlong_texts_are_refused_or_cut() {
 #[test]
 fn texts_without_a_known_word_are_unscored_or_refused() {
     let engine = skipping();
-    let (query, strict) = (by("avg-cos"), Query { refuse_unknown: true, ..by("avg-cos") });
+    let (query, strict) = (by("avg-cos"), Query { refuse_unscored: true, ..by("avg-cos") });
     let pairs = [(A, B), ("xyzzy", B), (A, "plugh"), ("xyzzy", "xyzzy")];
     let answer = engine.similarity(&pairs, &query).unwrap();
     assert_eq!((&answer.scores[1..], answer.unscored), (&[0.0; 3][..], vec![1, 2, 3]));

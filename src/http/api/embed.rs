@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::engine::Counts;
 use crate::engine::Place;
+use crate::engine::Reason;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::INDEX_BYTES;
@@ -32,6 +33,7 @@ use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
 use crate::http::request::fields::VectorMethod;
 use crate::http::request::query::OovPolicy;
+use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
@@ -84,6 +86,14 @@ pub(crate) struct EmbedResponse<'r> {
     tokens: &'r [usize],
     /// Tokens of each text that a word was found for.
     known: &'r [usize],
+    /// Indexes of the texts without a vector.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    unscored: &'r [usize],
+    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    reasons: &'r [Reason],
     /// Indexes of the texts that were cut.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
@@ -184,6 +194,7 @@ impl Question for EmbedRequest<'_> {
         });
         let embedded =
             embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
+        Resolved::check_read(embedded.counts.tokens as usize, &app.settings)?;
         let encode = |vector: Option<Vec<f32>>| vector.map(|vector| self.encode(vector));
         let response = EmbedResponse {
             model: &resolved.model.name,
@@ -194,6 +205,8 @@ impl Question for EmbedRequest<'_> {
             embeddings: embedded.vectors.into_iter().map(encode).collect(),
             tokens: &embedded.tokens,
             known: &embedded.known,
+            unscored: &embedded.unscored,
+            reasons: &embedded.reasons,
             truncated: &embedded.truncated,
         };
         work.check()?;

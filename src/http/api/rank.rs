@@ -13,6 +13,7 @@ use crate::engine::Counts;
 use crate::engine::Place;
 use crate::engine::RankOptions;
 use crate::engine::Ranking;
+use crate::engine::Reason;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::INDEX_BYTES;
@@ -36,6 +37,7 @@ use crate::http::request::fields::RankMethod;
 use crate::http::request::fields::Score;
 use crate::http::request::fields::Text;
 use crate::http::request::query::OovPolicy;
+use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
@@ -87,8 +89,12 @@ pub(crate) struct RankResponse<'r> {
     fingerprint: &'r str,
     /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
     results: Vec<RankedCandidate<'r>>,
-    /// Indexes of the candidates that cannot be scored.
+    /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
     unscored: &'r [usize],
+    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    reasons: &'r [Reason],
     /// Indexes of the candidates that were cut.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
@@ -226,6 +232,7 @@ impl Question for RankRequest<'_> {
         });
         let mut ranking =
             ranked.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
+        Resolved::check_read(ranking.counts.tokens as usize, &app.settings)?;
         ranking.order(&options);
         let response = RankResponse {
             model: &resolved.model.name,
@@ -234,6 +241,7 @@ impl Question for RankRequest<'_> {
             fingerprint: engine.model().fingerprint(),
             results: self.results(&ranking, &options),
             unscored: &ranking.unscored,
+            reasons: &ranking.reasons,
             truncated: &ranking.truncated,
             query_truncated: ranking.query_truncated,
         };

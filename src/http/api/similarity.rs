@@ -17,6 +17,7 @@ use utoipa::openapi::Schema;
 
 use crate::engine::Counts;
 use crate::engine::Place;
+use crate::engine::Reason;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::NUMBER_BYTES;
@@ -129,8 +130,12 @@ pub(crate) struct SimilarityResponse<'r> {
     fingerprint: &'r str,
     /// A score a pair, in order; 0 for a pair that is unscored.
     scores: &'r [f32],
-    /// Indexes of the pairs of which a text has no known word.
+    /// Indexes of the pairs that cannot be scored.
     unscored: &'r [usize],
+    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    reasons: &'r [Reason],
     /// Indexes of the pairs of which a text was cut.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
@@ -231,6 +236,7 @@ impl Question for SimilarityRequest<'_> {
         });
         let scored =
             scored.map_err(|error| self.locate(resolved.explain(error, places(&pairs))))?;
+        Resolved::check_read(scored.counts.tokens as usize, &app.settings)?;
         let cutoff = self.cutoff(resolved)?;
         let related = cutoff
             .map(|cutoff| scored.scores.iter().map(|&score| cutoff.is_reached_by(score)).collect());
@@ -241,6 +247,7 @@ impl Question for SimilarityRequest<'_> {
             fingerprint: engine.model().fingerprint(),
             scores: &scored.scores,
             unscored: &scored.unscored,
+            reasons: &scored.reasons,
             truncated: &scored.truncated,
             threshold: cutoff.map(|cutoff| cutoff.number),
             related,

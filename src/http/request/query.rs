@@ -30,11 +30,12 @@ const MEAN_WORD: usize = 6;
 /// Bytes of the shortest word, with the space after it.
 const SHORTEST_WORD: usize = 2;
 
-/// What to do with a text of which no word is known: list it as unscored, or refuse the request.
+/// What to do with a text that cannot be scored: list it, or refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OovPolicy {
-    /// Score 0, and its index is listed under `unscored`.
+    /// An item with a text that has no known word, is empty or is too long gets score 0; its index is
+    /// listed under `unscored`, the reason under `reasons`.
     #[default]
     Score,
     /// The whole request is refused.
@@ -85,7 +86,7 @@ impl<'r> Selection<'r> {
         let query = Query {
             method,
             measure: self.measure,
-            refuse_unknown: self.oov == Some(OovPolicy::Error),
+            refuse_unscored: self.oov == Some(OovPolicy::Error),
             truncate: self.truncate.unwrap_or(false),
         };
         Ok(Resolved { model: Arc::clone(model), query })
@@ -188,35 +189,46 @@ impl Resolved {
         error
     }
 
-    /// Refuses a question whose texts have too many tokens in all.
+    /// Refuses a question whose texts have certainly too many tokens in all, before they are read.
+    /// [`Resolved::check_read`] looks at the others afterwards, so that no text is cut twice.
     pub(crate) fn check_total<'t>(
         &self,
         texts: impl Iterator<Item = (Place, &'t str)> + Clone,
         settings: &Settings,
     ) -> Result<(), ApiError> {
         let limit = settings.tokens_total;
-        // A token takes a byte at least, so only long questions have to be counted.
+        // A token takes a byte at least, so only long questions have to be counted, and most of
+        // those roughly.
         let bytes: usize = texts.clone().map(|(_, text)| text.len()).sum();
-        if bytes <= limit {
+        let model = self.model.engine.model();
+        if bytes <= limit
+            || texts.clone().map(|(_, text)| model.about_tokens(text)).sum::<usize>() <= limit
+        {
             return Ok(());
         }
         let count = |total: usize, (place, text)| {
-            let read = self.model.engine.check_text(text, &self.query, place)?;
+            let read = match self.model.engine.check_text(text, &self.query, place) {
+                Err(_) if !self.query.refuse_unscored => 0,
+                read => read?,
+            };
             Ok::<_, QueryError>(total.saturating_add(read))
         };
         let total = texts
             .clone()
             .try_fold(0, count)
             .map_err(|error| self.explain(ApiError::from(error), texts))?;
-        if total > limit {
-            return Err(ApiError::beyond(
-                Code::TooManyTokensTotal,
-                "",
-                "tokens in all",
-                limit,
-                total,
-            ));
+        Self::check_read(total, settings)
+    }
+
+    /// Refuses a question whose texts turned out to have too many tokens in all.
+    pub(crate) fn check_read(tokens: usize, settings: &Settings) -> Result<(), ApiError> {
+        let limit = settings.tokens_total;
+        match tokens > limit {
+            false => Ok(()),
+            true => {
+                let code = Code::TooManyTokensTotal;
+                Err(ApiError::beyond(code, "", "tokens in all", limit, tokens))
+            }
         }
-        Ok(())
     }
 }

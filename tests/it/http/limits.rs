@@ -24,7 +24,7 @@ async fn limits_say_what_they_are_and_what_was_found() {
         (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
         (&json!(2), &json!(3))
     );
-    let long = json!({"a": "the new city of quakes", "b": "town"}).to_string();
+    let long = json!({"a": "the new city of quakes", "b": "town", "oov": "error"}).to_string();
     let problem = app.post("/similarity", long).await.refusal(422, "too_many_tokens");
     assert_eq!(
         (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),

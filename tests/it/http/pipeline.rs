@@ -75,13 +75,19 @@ async fn a_fault_in_a_late_part_has_its_own_place() {
     let app = TestApp::with(|settings| settings.compute_deadline_ms = 60_000);
     let mut pairs = vec![json!(["the quake hits the city ".repeat(8), "new york"]); 4000];
     pairs[3777] = json!(["quake", " "]);
-    let body = json!({"pairs": pairs, "method": "dynamax"}).to_string();
+    let body = json!({"pairs": pairs, "method": "dynamax", "oov": "error"}).to_string();
     let problem = app.post("/similarity", body).await.refusal(422, "empty_text");
     assert_eq!(problem["errors"][0]["pointer"], "/pairs/3777/1");
     assert_eq!(problem["detail"], "pairs[3777][1] is empty");
     let mut candidates = vec![json!("the quake hits the city ".repeat(8)); 4000];
     (candidates[3777], candidates[3900]) = (json!(" "), json!(""));
-    let body = json!({"query": "new york", "candidates": candidates, "method": "dynamax"});
+    let mut body = json!({"query": "new york", "candidates": candidates, "method": "dynamax"});
+    let listed = app.ask("/rank", body.clone()).await;
+    assert_eq!(
+        (&listed["unscored"], &listed["reasons"]),
+        (&json!([3777, 3900]), &json!(["empty", "empty"]))
+    );
+    body["oov"] = json!("error");
     let problem = app.post("/rank", body.to_string()).await.refusal(422, "empty_text");
     assert_eq!(problem["errors"][0]["pointer"], "/candidates/3777");
     let body = json!({"query": "", "candidates": candidates, "method": "dynamax"});

@@ -11,6 +11,10 @@ use crate::support::app::TestApp;
 /// Bodies of `/similarity` and what they are refused with, and where.
 #[tokio::test]
 async fn bodies_are_refused_by_name_and_place() {
+    let refused = |mut body: Value| {
+        body["oov"] = json!("error");
+        body.to_string().into_bytes()
+    };
     let app = TestApp::strict();
     let pair = json!(["quake", "city"]);
     let rows: Vec<(Vec<u8>, u16, &str, &str)> = vec![
@@ -32,8 +36,13 @@ async fn bodies_are_refused_by_name_and_place() {
         (br#"{"a":"a","b":"b","threshold":1e39}"#.to_vec(), 422, "out_of_range", "/threshold"),
         (br#"{"a":"a","b":"b","threshold":1e400}"#.to_vec(), 422, "out_of_range", "/threshold"),
         (br#"{"pairs":[]}"#.to_vec(), 422, "empty_list", "/pairs"),
-        (b"{\"a\":\" \\u001c\\n\",\"b\":\"b\"}".into(), 422, "empty_text", "/a"),
-        (br#"{"pairs":[["a","b"],["a",""]]}"#.to_vec(), 422, "empty_text", "/pairs/1/1"),
+        (b"{\"a\":\" \\u001c\\n\",\"b\":\"b\",\"oov\":\"error\"}".into(), 422, "empty_text", "/a"),
+        (
+            br#"{"pairs":[["city","town"],["city",""]],"oov":"error"}"#.to_vec(),
+            422,
+            "empty_text",
+            "/pairs/1/1",
+        ),
         (
             json!({"pairs": [["quake", "zzz qqq"]], "oov": "error", "method": "avg-cos"})
                 .to_string()
@@ -42,8 +51,8 @@ async fn bodies_are_refused_by_name_and_place() {
             "all_oov",
             "/pairs/0/1",
         ),
-        (json!({"a": "x".repeat(8193), "b": "b"}).to_string().into(), 422, "text_too_long", "/a"),
-        (json!({"a": "x ".repeat(513), "b": "b"}).to_string().into(), 422, "too_many_tokens", "/a"),
+        (refused(json!({"a": "x".repeat(8193), "b": "b"})), 422, "text_too_long", "/a"),
+        (refused(json!({"a": "x ".repeat(513), "b": "b"})), 422, "too_many_tokens", "/a"),
         (json!({"pairs": vec![pair; 10_001]}).to_string().into(), 422, "too_many_items", "/pairs"),
         (br#"{"a":"a","b":"b","model":"other"}"#.to_vec(), 422, "unknown_model", "/model"),
         (br#"{"a":"a","b":"b","method":"dynamx"}"#.to_vec(), 422, "unknown_method", "/method"),
@@ -77,7 +86,8 @@ async fn all_faulty_texts_are_named_at_most_sixteen() {
     let app = TestApp::new();
     let pairs: Vec<Value> =
         (0..40).map(|n| json!([if n % 2 == 0 { " " } else { "a" }, "b"])).collect();
-    let problem = app.post("/similarity", json!({"pairs": pairs}).to_string()).await;
+    let problem =
+        app.post("/similarity", json!({"pairs": pairs, "oov": "error"}).to_string()).await;
     let problem = problem.refusal(422, "empty_text");
     let faults = problem["errors"].as_array().unwrap();
     assert_eq!(faults.len(), 16);
@@ -184,6 +194,8 @@ async fn pointers_lead_to_the_text_at_fault_however_it_is_given() {
         ("/rank", json!({"query": "", "candidates": ["a"]}), "/query"),
         ("/similarity", json!({"a": "a", "b": ""}), "/b"),
     ] {
+        let mut body = body;
+        body["oov"] = json!("error");
         let problem = app.post(path, body.to_string()).await.refusal(422, "empty_text");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}");
     }

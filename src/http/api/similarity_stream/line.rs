@@ -10,6 +10,7 @@ use serde::de::SeqAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
 
+use crate::engine::Reason;
 use crate::http::api::similarity_stream::lines::Line;
 use crate::http::api::similarity_stream::lines::MOST_LINE_BYTES;
 use crate::http::error::ApiError;
@@ -69,9 +70,12 @@ pub(crate) fn parse(line: &Line) -> Result<(Text<'_>, Text<'_>), ApiError> {
 pub(crate) struct Scored {
     /// The score; 0 if the pair is unscored.
     pub score: f32,
-    /// Whether a text has no known word.
+    /// Whether the pair could not be scored.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unscored: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
     /// Whether a text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,

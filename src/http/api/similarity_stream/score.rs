@@ -1,7 +1,9 @@
 //! Lines scored by a job on the pool: as many as it gets done in half its time, so that costly lines
 //! take as many jobs as they need.
 
+use crate::engine;
 use crate::engine::Counts;
+use crate::engine::Reason;
 use crate::http::api::similarity_stream::Stream;
 use crate::http::api::similarity_stream::line::Scored;
 use crate::http::api::similarity_stream::line::fail;
@@ -76,6 +78,7 @@ impl Stream {
                 Some(all) => Ok(Scored {
                     score: all.scores.get(place).copied().unwrap_or(0.0),
                     unscored: all.unscored.binary_search(&place).is_ok(),
+                    reason: reason_of(all, place),
                     truncated: all.truncated.binary_search(&place).is_ok(),
                     related: None,
                 }),
@@ -86,6 +89,7 @@ impl Stream {
                         Scored {
                             score: one.scores.first().copied().unwrap_or(0.0),
                             unscored: !one.unscored.is_empty(),
+                            reason: reason_of(&one, 0),
                             truncated: !one.truncated.is_empty(),
                             related: None,
                         }
@@ -108,4 +112,10 @@ impl Stream {
         scores.lines += lines.len();
         Ok(())
     }
+}
+
+/// Why the pair in this place has no score.
+fn reason_of(scores: &engine::Scores, place: usize) -> Option<Reason> {
+    let at = scores.unscored.binary_search(&place).ok()?;
+    scores.reasons.get(at).copied()
 }

@@ -11,6 +11,8 @@
 //! | `bytes`, `offsets`, `index` | as the vocabulary's | the pieces, marks included |
 //! | `rows`, `scales`? | as `vectors` and `scales` | a row a piece |
 
+pub(crate) mod cut;
+
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -28,10 +30,9 @@ use crate::model::format::Dtype;
 use crate::model::format::Limits;
 use crate::model::format::Tensor;
 use crate::model::mapped::numbers;
+use crate::model::pieces::cut::PieceLengths;
 use crate::model::profile::Shape;
 use crate::model::profile::accept;
-use crate::model::subword;
-use crate::model::subword::PieceLengths;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
@@ -171,7 +172,7 @@ impl<'m> Pieces<'m> {
             return;
         }
         let known = |piece: &str| self.strings.lookup(piece);
-        subword::longest_pieces(token, MARK, self.lengths, known, out);
+        cut::longest_pieces(token, MARK, self.lengths, known, out);
     }
 
     /// A piece, its mark included.
