@@ -148,22 +148,31 @@ pub(super) struct CalibrateArgs {
     /// Measures of vector methods, separated by commas [default: each method's own]
     #[arg(long, value_enum, value_delimiter = ',')]
     measure: Vec<Measure>,
-    /// Goal of the threshold: f1, accuracy, or precision=SHARE for the highest recall at it
+    /// Goal of the threshold: f1, accuracy, precision=SHARE for the highest recall at it, or
+    /// recall=SHARE for the highest threshold at it
     #[arg(long, default_value = "f1", value_parser = aim)]
     aim: Criterion,
+    /// Share of related pairs where the threshold will be used; in a stream 0.01 or less
+    /// [default: the share in the file]
+    #[arg(long, value_name = "SHARE")]
+    prior: Option<f64>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 fn aim(text: &str) -> Result<Criterion, String> {
-    let share = text.strip_prefix("precision=").map(str::parse::<f64>);
-    match (text, share) {
-        ("f1", _) => Ok(Criterion::F1),
-        ("accuracy", _) => Ok(Criterion::Accuracy),
-        (_, Some(Ok(share))) if share > 0.0 && share <= 1.0 => Ok(Criterion::Precision(share)),
-        _ => Err("expected f1, accuracy, or precision= and a number above 0, at most 1".to_owned()),
+    let share = |text: &str| text.parse().ok().filter(|&share| share > 0.0 && share <= 1.0);
+    match text.split_once('=') {
+        None if text == "f1" => Some(Criterion::F1),
+        None if text == "accuracy" => Some(Criterion::Accuracy),
+        Some(("precision", wanted)) => share(wanted).map(Criterion::Precision),
+        Some(("recall", wanted)) => share(wanted).map(Criterion::Recall),
+        _ => None,
     }
+    .ok_or_else(|| {
+        "expected f1, accuracy, precision= or recall= and a number above 0, at most 1".to_owned()
+    })
 }
 
 impl Shared {
@@ -271,6 +280,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 methods: args.methods,
                 measures: args.measure.clone(),
                 aim: args.aim,
+                prior: args.prior,
                 output: args.output,
             };
             let engine = open(&args.model)?;

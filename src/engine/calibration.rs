@@ -49,8 +49,12 @@ pub struct Calibration {
 pub struct Threshold {
     /// Scores of at least this count as related.
     pub threshold: f64,
-    /// What it was chosen for: `f1`, or `precision=0.9`.
+    /// What it was chosen for: `f1`, `accuracy`, `precision=0.9` or `recall=0.9`.
     pub aim: String,
+    /// The share of related pairs that precision and F1 were reckoned for; none: that of the pairs it
+    /// was found on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<f64>,
     /// Share of pairs above it that are related.
     pub precision: f64,
     /// Share of related pairs that are above it.
@@ -104,6 +108,7 @@ impl Calibrations {
             }
             let numbers = [
                 threshold.threshold,
+                threshold.prior.unwrap_or(0.0),
                 threshold.precision,
                 threshold.recall,
                 threshold.f1,

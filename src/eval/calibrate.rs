@@ -26,7 +26,8 @@ use crate::stats::distribution::equal_edges;
 use crate::stats::distribution::histogram;
 use crate::stats::distribution::percentiles;
 use crate::stats::threshold::Criterion;
-use crate::stats::threshold::best_threshold;
+use crate::stats::threshold::Weights;
+use crate::stats::threshold::best_weighted_threshold;
 
 /// What `cognate eval calibrate` does.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub struct CalibrateOptions {
     pub measures: Vec<Measure>,
     /// What thresholds are chosen for.
     pub aim: Criterion,
+    /// The share of related pairs where the thresholds will be used; none: that of the file.
+    pub prior: Option<f64>,
     /// The model file to write; may be the one that is read.
     pub output: PathBuf,
 }
@@ -73,10 +76,11 @@ pub struct Found {
 impl std::fmt::Display for Calibrated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for found in &self.thresholds {
-            let Threshold { threshold, precision, recall, f1, aim, .. } = &found.threshold;
+            let Threshold { threshold, precision, recall, f1, aim, prior, .. } = &found.threshold;
+            let prior = prior.map_or(String::new(), |prior| format!(" of {prior} related"));
             writeln!(
                 f,
-                "{:<20} {:<9}  threshold {threshold:>7.4} for {aim}  precision {precision:.3}  \
+                "{:<20} {:<9}  threshold {threshold:>7.4} for {aim}{prior}  precision {precision:.3}  \
                  recall {recall:.3}  F1 {f1:.3}",
                 found.method, found.measure
             )?;
@@ -102,6 +106,12 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
         let problem = format!("--aim: expected a precision above 0, at most 1, got {wanted}");
         return Err(EvalError::Options(problem));
     }
+    if let Some(prior) = options.prior
+        && !(prior > 0.0 && prior < 1.0)
+    {
+        let problem = format!("--prior: expected a share between 0 and 1, got {prior}");
+        return Err(EvalError::Options(problem));
+    }
     if let Some(problem) = clash(&[("-o", &options.output)], [options.file.as_path()]) {
         return Err(EvalError::Options(problem));
     }
@@ -118,7 +128,7 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     let mut made = Vec::new();
     for (contender, scored) in field.iter().zip(&scored) {
         let Scores::Method(method, measure) = contender.scores else { continue };
-        let Some(mut calibration) = of(&set.labels, scored, options.aim) else {
+        let Some(mut calibration) = of(&set.labels, scored, options) else {
             not_reached.push(contender.name.clone());
             continue;
         };
@@ -150,10 +160,25 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
 }
 
 /// What a method's scores say of labelled pairs; nothing if they do not reach the wanted precision.
-fn of(labels: &[bool], scored: &Scored, aim: Criterion) -> Option<Calibration> {
-    let scores = &scored.scores;
-    let threshold = best_threshold(labels, scores, aim)?;
+fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Calibration> {
+    let (scores, aim) = (&scored.scores, options.aim);
+    let weights = match options.prior {
+        Some(prior) => Weights::of_prior(labels, prior)?,
+        None => Weights::EVEN,
+    };
+    let threshold = best_weighted_threshold(labels, scores, aim, weights)?;
     let at = Confusion::at(threshold, labels, scores)?;
+    let recall = at.recall();
+    let (precision, f1) = match options.prior {
+        None => (at.precision(), at.f1()),
+        Some(_) => {
+            let found = at.true_positives as f64 * weights.positive;
+            let wrong = at.false_positives as f64 * weights.negative;
+            let precision = if found > 0.0 { found / (found + wrong) } else { 0.0 };
+            let both = precision + recall;
+            (precision, if both > 0.0 { 2.0 * precision * recall / both } else { 0.0 })
+        }
+    };
     let quantiles = percentiles(scores)?;
     let (low, high) = (*quantiles.first()?, *quantiles.last()?);
     // Scores that are all the same have no range to divide.
@@ -171,10 +196,12 @@ fn of(labels: &[bool], scored: &Scored, aim: Criterion) -> Option<Calibration> {
                 Criterion::F1 => "f1".to_owned(),
                 Criterion::Accuracy => "accuracy".to_owned(),
                 Criterion::Precision(wanted) => format!("precision={wanted}"),
+                Criterion::Recall(wanted) => format!("recall={wanted}"),
             },
-            precision: at.precision(),
-            recall: at.recall(),
-            f1: at.f1(),
+            prior: options.prior,
+            precision,
+            recall,
+            f1,
             pairs: labels.len() as u64,
             unscored: scored.unscored as u64,
             file_digest: String::new(),

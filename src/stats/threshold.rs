@@ -17,6 +17,33 @@ pub enum Criterion {
     Accuracy,
     /// The highest recall among thresholds of at least this precision.
     Precision(f64),
+    /// The highest threshold of at least this recall.
+    Recall(f64),
+}
+
+/// How much a positive and a negative count, where the share of positives is another than that of the
+/// labelled set: in a stream one pair of hundreds is related, among labelled pairs often half.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// Of a positive.
+    pub positive: f64,
+    /// Of a negative.
+    pub negative: f64,
+}
+
+impl Weights {
+    /// Each counts as itself.
+    pub const EVEN: Self = Self { positive: 1.0, negative: 1.0 };
+
+    /// Weights under which `labels` have the share `prior` of positives. `None` if a label is missing
+    /// or the share is not between 0 and 1.
+    #[must_use]
+    pub fn of_prior(labels: &[bool], prior: f64) -> Option<Self> {
+        let positives = labels.iter().filter(|&&label| label).count() as f64;
+        let negatives = labels.len() as f64 - positives;
+        let sound = positives > 0.0 && negatives > 0.0 && prior > 0.0 && prior < 1.0;
+        sound.then(|| Self { positive: prior / positives, negative: (1.0 - prior) / negatives })
+    }
 }
 
 /// The threshold that serves the aim best; of several that serve it equally, the highest.
@@ -25,13 +52,27 @@ pub enum Criterion {
 /// precision is never reached. Accepting everything is a threshold at the lowest score.
 #[must_use]
 pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Criterion) -> Option<f64> {
+    best_weighted_threshold(labels, scores, aim, Weights::EVEN)
+}
+
+/// [`best_threshold`] where positives and negatives count as much as `weights` says.
+#[must_use]
+pub fn best_weighted_threshold(
+    labels: &[bool],
+    scores: &[f64],
+    aim: Criterion,
+    weights: Weights,
+) -> Option<f64> {
     let sweep = Sweep::over(labels, scores)?;
+    let negatives = sweep.negatives as f64 * weights.negative;
     let mut best = match aim {
-        Criterion::Accuracy => (sweep.negatives as f64, sweep.steps.first()?.score.next_up()),
-        Criterion::F1 | Criterion::Precision(_) => (f64::NEG_INFINITY, f64::NAN),
+        Criterion::Accuracy => (negatives, sweep.steps.first()?.score.next_up()),
+        Criterion::F1 | Criterion::Precision(_) | Criterion::Recall(_) => {
+            (f64::NEG_INFINITY, f64::NAN)
+        }
     };
     for (place, step) in sweep.steps.iter().enumerate() {
-        let worth = worth(&sweep, step, aim);
+        let worth = worth(&sweep, step, aim, weights);
         if worth > best.0 {
             best = (worth, sweep.threshold(place)?);
         }
@@ -41,13 +82,21 @@ pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Criterion) -> Option
 
 /// A number that is larger the better the step serves the aim; minus infinity if it does not serve
 /// at all.
-fn worth(sweep: &Sweep, step: &Step, aim: Criterion) -> f64 {
-    let found = step.true_positives as f64;
-    let wrong = step.false_positives as f64;
+fn worth(sweep: &Sweep, step: &Step, aim: Criterion, weights: Weights) -> f64 {
+    let found = step.true_positives as f64 * weights.positive;
+    let wrong = step.false_positives as f64 * weights.negative;
+    let positives = sweep.positives as f64 * weights.positive;
     match aim {
         // Twice the positives found, over accepted and positive pairs together.
-        Criterion::F1 => 2.0 * found / (found + wrong + sweep.positives as f64),
-        Criterion::Accuracy => found + sweep.negatives as f64 - wrong,
+        Criterion::F1 => 2.0 * found / (found + wrong + positives),
+        Criterion::Accuracy => found + sweep.negatives as f64 * weights.negative - wrong,
+        // The fewer are accepted, the higher the threshold.
+        Criterion::Recall(wanted)
+            if step.true_positives as f64 >= wanted * sweep.positives as f64 =>
+        {
+            -((step.true_positives + step.false_positives) as f64)
+        }
+        Criterion::Recall(_) => f64::NEG_INFINITY,
         Criterion::Precision(wanted) if found > 0.0 && found / (found + wrong) >= wanted => found,
         Criterion::Precision(_) => f64::NEG_INFINITY,
     }
@@ -56,7 +105,9 @@ fn worth(sweep: &Sweep, step: &Step, aim: Criterion) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::Criterion;
+    use super::Weights;
     use super::best_threshold;
+    use super::best_weighted_threshold;
     use crate::stats::classification::Confusion;
     use crate::stats::golden;
     use proptest::prelude::*;
@@ -89,6 +140,38 @@ mod tests {
             best_threshold(&labels, &scores, Criterion::Precision(0.5)),
             Some(0.4_f64.midpoint(0.6))
         );
+    }
+
+    #[test]
+    fn a_prior_moves_the_threshold_as_so_many_more_negatives_would() {
+        let (labels, scores) = ([true, false, true, true, false], [0.9, 0.8, 0.7, 0.4, 0.2]);
+        // Of 91 pairs 1 is positive, as if each negative stood there 135 times.
+        let weights = Weights::of_prior(&labels, 3.0 / 273.0).unwrap();
+        assert!((weights.negative / weights.positive - 135.0).abs() < 1e-9);
+        let repeated = |times: usize| {
+            let one = |place: usize| if labels[place] { 1 } else { times };
+            let places: Vec<usize> =
+                (0..5).flat_map(|place| std::iter::repeat_n(place, one(place))).collect();
+            let labels: Vec<bool> = places.iter().map(|&place| labels[place]).collect();
+            let scores: Vec<f64> = places.iter().map(|&place| scores[place]).collect();
+            (labels, scores)
+        };
+        let (more_labels, more_scores) = repeated(135);
+        for aim in [Criterion::F1, Criterion::Accuracy, Criterion::Precision(0.9)] {
+            let weighted = best_weighted_threshold(&labels, &scores, aim, weights);
+            assert_eq!(weighted, best_threshold(&more_labels, &more_scores, aim), "{aim:?}");
+        }
+        assert_eq!(Weights::of_prior(&labels, 1.0), None);
+        assert_eq!(Weights::of_prior(&[true], 0.5), None);
+    }
+
+    #[test]
+    fn a_wanted_recall_gives_the_highest_threshold_that_has_it() {
+        let (labels, scores) = ([true, false, true, true, false], [0.9, 0.8, 0.7, 0.4, 0.2]);
+        let at = |recall| best_threshold(&labels, &scores, Criterion::Recall(recall)).unwrap();
+        assert_eq!(at(0.3), 0.9_f64.midpoint(0.8));
+        assert_eq!(at(0.5), 0.7_f64.midpoint(0.4));
+        assert_eq!(at(1.0), 0.4_f64.midpoint(0.2));
     }
 
     #[test]

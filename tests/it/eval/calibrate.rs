@@ -54,6 +54,39 @@ fn thresholds_come_back_through_the_model_file() {
 }
 
 #[test]
+fn a_prior_says_how_few_pairs_are_related_where_the_threshold_will_be_used() {
+    let folder = compass(&[("pairs.tsv", PAIRS)]);
+    let found = |aims: &[&str]| {
+        let json = calibrate(folder.path(), &[&["--methods", "avg-cos", "--json"], aims].concat());
+        let said: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let number = |name: &str| said["thresholds"][0][name].as_f64();
+        (number("threshold").unwrap(), number("precision").unwrap(), number("prior"))
+    };
+    let root = 0.5_f64.sqrt();
+    let near =
+        |got: f64, expected: f64| assert!((got - expected).abs() < 1e-6, "{got}, {expected}");
+    // Accepting √½ would accept a third of all unrelated pairs.
+    let (threshold, precision, prior) = found(&["--prior", "0.01"]);
+    near(threshold, 1.0_f64.midpoint(root));
+    assert_eq!((precision, prior), (1.0, Some(0.01)));
+    let (threshold, precision, _) = found(&["--prior", "0.01", "--aim", "recall=0.9"]);
+    near(threshold, root / 2.0);
+    near(precision, 0.01 / (0.01 + 0.99 / 3.0));
+    let (threshold, precision, prior) = found(&["--aim", "recall=0.5"]);
+    near(threshold, 1.0_f64.midpoint(root));
+    assert_eq!((precision, prior), (1.0, None));
+    let path = folder.path().join("m.safetensors");
+    let engine = Engine::open(&path, &support::full()).unwrap();
+    assert_eq!(engine.calibrations().len(), 1);
+    for prior in ["0", "1", "nan", "-0.1"] {
+        let arguments = ["eval", "calibrate", "pairs.tsv", "--model", "m.safetensors", "-o"];
+        let prior = format!("--prior={prior}");
+        let output = cognate(folder.path(), &[&arguments[..], &["m.safetensors", &prior]].concat());
+        assert_eq!(output.status.code(), Some(2), "{prior}");
+    }
+}
+
+#[test]
 fn what_is_never_reached_writes_nothing() {
     let level = "1\teast\teast\n0\teast\teast\n1\tnorth\tnorth\n0\tnorth\tnorth\n";
     let folder = compass(&[("pairs.tsv", level)]);

@@ -57,12 +57,14 @@ function scale(score, [least, most], threshold) {
   return shown;
 }
 
-function judgement(score, { threshold, precision, recall }) {
+function judgement(score, { threshold, precision, recall, prior }) {
   const side = score >= threshold ? "Related" : "Not related";
   const percent = (part) => `${Math.round(100 * part)} %`;
+  const where = prior ? `, of which ${100 * prior} % are related` : "";
   return (
-    `${side}: the threshold found on labelled pairs is ${number(threshold)}, above which ` +
-    `${percent(precision)} are related and ${percent(recall)} of the related are found.`
+    `${side}: the calibrated threshold is ${number(threshold)}. Of pairs like those it was calibrated ` +
+    `on${where}, ${percent(precision)} of those above it are related, and ${percent(recall)} of the ` +
+    `related are above it.`
   );
 }
 
