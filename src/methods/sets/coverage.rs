@@ -8,7 +8,7 @@
 //!
 //! `score(X, Y) = √(cov(X → Y) · cov(Y → X))`.
 //!
-//! [`dynamax_weighted`](crate::methods::sets::dynamax_weighted) with exponents (α, 0) is the covered weight
+//! [`dynamax_weighted`] with exponents (α, 0) is the covered weight
 //! of both texts over their whole weight, has `p = 1` and discounts nothing; a long text then decides
 //! alone.
 //! The defaults, α = 1.75 and p = 0.75, were chosen on development sets. A model stores others as the
