@@ -24,7 +24,6 @@ use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
-use crate::methods::Memberships;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
@@ -274,16 +273,14 @@ impl Against for Prepared<'_> {
         let own = |side: &Side| -> Vec<f32> {
             side.weights.iter().map(|&weight| if weight > 0.0 { 1.0 } else { 0.0 }).collect()
         };
-        let pairs = |of_one: &[f32], of_other: &[f32]| -> Vec<[f32; 2]> {
-            of_one.iter().zip(of_other).map(|(&a, &b)| [a, b]).collect()
-        };
         Some(Shares {
             one: rows::in_text_order(self.one, &one_side.shares(score)),
             other: rows::in_text_order(other, &other_side.shares(score)),
-            memberships: Some(Memberships {
-                one: rows::in_text_order(self.one, &pairs(&own(one_side), &one_side.covered)),
-                other: rows::in_text_order(other, &pairs(&other_side.covered, &own(other_side))),
-            }),
+            memberships: Some(fuzzy::memberships(
+                [self.one, other],
+                [&own(one_side), &one_side.covered],
+                [&other_side.covered, &own(other_side)],
+            )),
         })
     }
 

@@ -19,7 +19,6 @@ use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
-use crate::methods::Memberships;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
@@ -229,16 +228,14 @@ impl Against for Prepared<'_> {
             let above = members.map(|((weight, &own), &other)| weight * f64::from(own.min(other)));
             above.map(|above| fuzzy::ratio(above, below) as f32).collect()
         };
-        let pairs = |of_one: &[f32], of_other: &[f32]| -> Vec<[f32; 2]> {
-            of_one.iter().zip(of_other).map(|(&a, &b)| [a, b]).collect()
-        };
         Some(Shares {
             one: rows::in_text_order(self.one, &shares_of(one_side)),
             other: rows::in_text_order(other, &shares_of(other_side)),
-            memberships: Some(Memberships {
-                one: rows::in_text_order(self.one, &pairs(&one_side.own, &one_side.other)),
-                other: rows::in_text_order(other, &pairs(&other_side.other, &other_side.own)),
-            }),
+            memberships: Some(fuzzy::memberships(
+                [self.one, other],
+                [&one_side.own, &one_side.other],
+                [&other_side.other, &other_side.own],
+            )),
         })
     }
 

@@ -8,6 +8,7 @@
 use crate::kernels::pairwise;
 use crate::methods::Against;
 use crate::methods::Compare;
+use crate::methods::Memberships;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::common::rows;
@@ -38,6 +39,20 @@ pub(crate) fn ratio(above: f64, below: f64) -> f64 {
         below if below.is_nan() => below,
         _ => 0.0,
     }
+}
+
+/// Memberships of the words of both texts, in the order of the texts: for the words of either, in the
+/// order of their bags, those in the one text and those in the other.
+pub(crate) fn memberships(
+    texts: [&Phrase<'_>; 2],
+    of_one: [&[f32]; 2],
+    of_other: [&[f32]; 2],
+) -> Memberships {
+    let of_text = |text: &Phrase<'_>, [one, other]: [&[f32]; 2]| {
+        let both: Vec<[f32; 2]> = one.iter().zip(other).map(|(&a, &b)| [a, b]).collect();
+        rows::in_text_order(text, &both)
+    };
+    Memberships { one: of_text(texts[0], of_one), other: of_text(texts[1], of_other) }
 }
 
 /// `Σ min(a, b) / Σ max(a, b)`.
