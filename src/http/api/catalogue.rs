@@ -59,6 +59,7 @@ pub(crate) struct MethodEntry {
     paper: &'static str,
     /// Between which numbers its scores lie; `null` on a side where they have no bound, as those of
     /// some rankers have none.
+    #[schema(value_type = Vec<Option<f32>>, min_items = 2, max_items = 2)]
     range: (Option<f32>, Option<f32>),
     /// Whether it has a vector of one text alone, so that `/embed` can use it.
     embeds: bool,

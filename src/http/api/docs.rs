@@ -23,7 +23,7 @@ pub(crate) fn documented() -> impl Iterator<Item = OpenApi> {
 pub async fn openapi(State(app): State<Arc<App>>) -> Response {
     let models = app.models();
     // Made once for these models: whoever asks for it again and again takes neither time nor memory.
-    let made = || openapi::of_models(documented(), &models).to_string().into();
+    let made = || openapi::of_server(documented(), &models, &app.settings).to_string().into();
     let json = models.document.get_or_init(made);
     let media = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, media)], json.clone()).into_response()

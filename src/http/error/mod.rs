@@ -311,7 +311,7 @@ impl ApiError {
     pub(crate) fn respond(&self, request_id: &str) -> Response {
         let code = self.code;
         let problem = Problem {
-            kind: format!("https://cognate.invalid/problems/{}", code.name().replace('_', "-")),
+            kind: code.uri(),
             title: code.title(),
             status: code.status().as_u16(),
             code,
@@ -347,5 +347,12 @@ impl IntoResponse for ApiError {
         let mut response = self.code.status().into_response();
         response.extensions_mut().insert(self);
         response
+    }
+}
+
+impl Code {
+    /// What names the kind of a problem to programs (RFC 9457, section 3.1.1).
+    pub(crate) fn uri(self) -> String {
+        format!("https://cognate.invalid/problems/{}", self.name().replace('_', "-"))
     }
 }

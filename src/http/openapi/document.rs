@@ -17,9 +17,11 @@ use utoipa::openapi::security::SecurityScheme;
 
 use crate::engine::Query;
 use crate::http::error::Problem;
+use crate::http::openapi::examples;
 use crate::http::openapi::operations;
 use crate::http::openapi::refusals;
 use crate::http::registry::models::Models;
+use crate::http::settings::Settings;
 use crate::methods::Method;
 
 /// What no single route says.
@@ -52,7 +54,7 @@ pub fn document(routes: impl Iterator<Item = OpenApi>) -> Value {
     document.paths.paths.values_mut().flat_map(operations).for_each(|(_, each)| complete(each));
     // A document of ours has string keys and finite numbers.
     let mut document = serde_json::to_value(&document).unwrap_or_default();
-    require_vectors_for_distance(&mut document["components"]["schemas"]);
+    examples::put(&mut document);
     document
 }
 
@@ -70,30 +72,32 @@ fn complete(operation: &mut Operation) {
     }
 }
 
-/// Only vectors have a Euclidean distance: says so in the schemas of questions that have both a
-/// method and a measure.
-fn require_vectors_for_distance(schemas: &mut Value) {
-    let vectors = Method::ALL.iter().filter(|method| method.info().embeds);
-    let vectors: Vec<&str> = vectors.map(|method| method.name()).collect();
-    let Some(schemas) = schemas.as_object_mut() else { return };
-    for schema in schemas.values_mut() {
-        // An answer has both as well, but is never asked to have no other field.
-        let has = |field: &str| schema["properties"].get(field).is_some();
-        if schema["additionalProperties"] == false && has("method") && has("measure") {
-            let by_vectors = json!({"method": {"enum": vectors}});
-            schema["anyOf"] = json!([
-                {"title": "ByCosine", "properties": {"measure": {"enum": ["cosine", null]}}},
-                {"title": "ByVectors", "properties": by_vectors, "required": ["method"]},
-            ]);
-        }
-    }
-}
-
-/// The document of a server with these models: it names them, and leaves out what they cannot do.
-pub fn of_models(routes: impl Iterator<Item = OpenApi>, models: &Models) -> Value {
+/// The document of a server with these models and settings: it names the models, leaves out what they
+/// cannot do, and states the limits in force.
+pub fn of_server(
+    routes: impl Iterator<Item = OpenApi>,
+    models: &Models,
+    settings: &Settings,
+) -> Value {
     let mut document = document(routes);
     narrow(&mut document, models);
+    for (pointer, limit) in limits(settings) {
+        let pointer = format!("/components/schemas/{pointer}");
+        if let Some(stated) = document.pointer_mut(&pointer) {
+            *stated = json!(limit);
+        }
+    }
     document
+}
+
+/// Where the schemas state a limit, and what it is under these settings.
+pub fn limits(settings: &Settings) -> [(&'static str, usize); 4] {
+    [
+        ("Text/maxLength", settings.text_chars),
+        ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
+        ("Texts/oneOf/1/maxItems", settings.max_texts),
+        ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
+    ]
 }
 
 fn narrow(document: &mut Value, models: &Models) {
@@ -114,10 +118,8 @@ fn narrow(document: &mut Value, models: &Models) {
         methods.retain(|name| !name.as_str().is_some_and(unexplained));
     }
     for schema in schemas.values_mut() {
-        for pointer in ["/enum", "/anyOf/1/properties/method/enum"] {
-            if let Some(methods) = schema.pointer_mut(pointer).and_then(Value::as_array_mut) {
-                methods.retain(|name| !name.as_str().is_some_and(cannot));
-            }
+        if let Some(methods) = schema.pointer_mut("/enum").and_then(Value::as_array_mut) {
+            methods.retain(|name| !name.as_str().is_some_and(cannot));
         }
     }
     if let Some(name) = schemas.get_mut("ModelName") {

@@ -1,9 +1,10 @@
 //! The OpenAPI document of the service.
 
 mod document;
+mod examples;
 mod operations;
 pub(crate) mod refusals;
 
 pub use document::document;
-pub use document::of_models;
+pub use document::of_server;
 pub(crate) use operations::operations;

@@ -84,6 +84,76 @@ fn the_document_states_the_usual_limits() {
     }
 }
 
+/// A server with other limits states them.
+#[tokio::test]
+async fn the_served_document_states_the_limits_in_force() {
+    let app = TestApp::with(|settings| {
+        (settings.max_pairs, settings.max_candidates) = (7, 8);
+        (settings.max_texts, settings.text_chars) = (9, 100);
+    });
+    let served = app.get("/openapi.json").await.json();
+    for (pointer, limit) in [
+        ("Text/maxLength", 100),
+        ("PairsRequest/properties/pairs/maxItems", 7),
+        ("Texts/oneOf/1/maxItems", 9),
+        ("RankRequest/properties/candidates/maxItems", 8),
+    ] {
+        let pointer = format!("/components/schemas/{pointer}");
+        assert_eq!(served.pointer(&pointer), Some(&json!(limit)), "{pointer}");
+    }
+}
+
+/// Whoever sends an example is answered, and each refusal shows its own code.
+#[tokio::test]
+async fn examples_are_what_the_service_takes_and_gives() {
+    let (app, document) = (TestApp::new(), document());
+    let (mut sent, mut refusals) = (0, 0);
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (_, operation) in item.as_object().unwrap() {
+            let bodies = operation["requestBody"]["content"].as_object();
+            for (media_type, content) in bodies.into_iter().flatten() {
+                for example in content["examples"].as_object().unwrap().values() {
+                    let value = &example["value"];
+                    let body = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    let request = Request::post(path).header("content-type", media_type);
+                    let answer = app.send(request.body(Body::from(body)).unwrap()).await;
+                    assert_eq!(answer.status, 200, "{path} {value}");
+                    sent += 1;
+                }
+            }
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let content = &response["content"]["application/problem+json"];
+                for (code, example) in content["examples"].as_object().into_iter().flatten() {
+                    assert_eq!(example["value"]["code"], **code, "{path} {status}");
+                    assert_eq!(example["value"]["status"].to_string(), *status);
+                    refusals += 1;
+                }
+            }
+        }
+    }
+    assert!(sent == 6 && refusals > 100, "{sent} {refusals}");
+}
+
+/// What generators of clients cannot read is not in it.
+#[test]
+fn the_document_is_plain_enough_for_generators_of_clients() {
+    fn look(value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                assert_ne!(fields.get("items"), Some(&Value::Bool(false)), "{value}");
+                assert_ne!(fields.get("default"), Some(&Value::Null), "{value}");
+                let null_in_enum =
+                    |values: &Value| values.as_array().is_some_and(|v| v.contains(&Value::Null));
+                assert!(!fields.get("enum").is_some_and(null_in_enum), "{value}");
+                fields.values().for_each(look);
+            }
+            Value::Array(items) => items.iter().for_each(look),
+            _ => {}
+        }
+    }
+    look(&document());
+}
+
 /// A method that a model cannot serve is not offered.
 #[tokio::test]
 async fn the_served_document_offers_what_can_be_done() {

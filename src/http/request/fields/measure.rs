@@ -20,7 +20,8 @@ pub(crate) struct MeasureName(pub Measure);
 impl PartialSchema for MeasureName {
     fn schema() -> RefOr<Schema> {
         let description = "What two vectors are compared by: the cosine of their angle, or 1 / (1 + \
-                           their distance), so that larger is always more alike.";
+                           their distance), so that larger is always more alike. Only methods that have \
+                           vectors can be asked for `euclidean`.";
         ObjectBuilder::new()
             .schema_type(Type::String)
             .enum_values(Some(Measure::ALL.map(Measure::name)))

@@ -1,0 +1,66 @@
+//! Examples of the document: bodies that a reader can send as they stand, and a refusal of each code.
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::http::error::Code;
+
+/// Two headlines that say the same, and one that does not.
+const QUAKE: &str = "Quake hits L.A.!!";
+const EARTHQUAKE: &str = "Earthquake shakes Los Angeles";
+const CAT: &str = "Cat naps on sofa";
+
+/// Bodies of questions: path, media type, name, body.
+fn bodies() -> [(&'static str, &'static str, &'static str, Value); 6] {
+    let json_type = "application/json";
+    let pairs = json!({"pairs": [[QUAKE, EARTHQUAKE], [QUAKE, CAT]]});
+    let pair = json!({"a": QUAKE, "b": EARTHQUAKE, "method": "avg-cos", "threshold": 0.5});
+    let lines = format!("{}\n{}\n", json!([QUAKE, EARTHQUAKE]), json!({"a": QUAKE, "b": CAT}));
+    let candidates = json!(["quake hits city", {"id": "p2", "text": "football results"}]);
+    let rank = json!({"query": "earthquake", "candidates": candidates, "top_k": 1});
+    let embed = json!({"texts": [QUAKE, CAT], "encoding": "base64", "normalize": true});
+    let explain = json!({"a": QUAKE, "b": EARTHQUAKE});
+    [
+        ("/similarity", json_type, "pairs", pairs),
+        ("/similarity", json_type, "one pair", pair),
+        ("/similarity", "application/x-ndjson", "lines", json!(lines)),
+        ("/rank", json_type, "candidates", rank),
+        ("/embed", json_type, "texts", embed),
+        ("/explain", json_type, "two texts", explain),
+    ]
+}
+
+/// Puts the examples into a document.
+pub(super) fn put(document: &mut Value) {
+    for (path, media_type, name, body) in bodies() {
+        let content = &mut document["paths"][path]["post"]["requestBody"]["content"][media_type];
+        content["examples"][name] = json!({"value": body});
+    }
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    let operations = paths.filter_map(|(_, item)| item.as_object_mut()).flatten();
+    for (_, operation) in operations {
+        for (_, response) in operation["responses"].as_object_mut().into_iter().flatten() {
+            let described = response["description"].as_str().unwrap_or_default().to_owned();
+            let content = response.pointer_mut("/content/application~1problem+json");
+            let Some(content) = content else { continue };
+            let codes = Code::ALL.iter().filter(|code| {
+                described.split(", ").any(|name| name.trim_matches('`') == code.name())
+            });
+            for code in codes {
+                content["examples"][code.name()] = json!({"value": problem(*code)});
+            }
+        }
+    }
+}
+
+/// What a refusal looks like, without the places that it may name.
+fn problem(code: Code) -> Value {
+    json!({
+        "type": code.uri(),
+        "title": code.title(),
+        "status": code.status().as_u16(),
+        "code": code.name(),
+        "detail": code.title(),
+        "request_id": "ecafda5d83ad173c00000006",
+    })
+}
