@@ -34,11 +34,12 @@ use crate::http::request::fields::List;
 use crate::http::request::fields::MeasureName;
 use crate::http::request::fields::ModelName;
 use crate::http::request::fields::RankMethod;
-use crate::http::request::fields::Score;
 use crate::http::request::fields::Text;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
+use crate::http::request::threshold::Cutoff;
+use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
@@ -68,7 +69,7 @@ pub struct RankRequest<'b> {
     /// Most results wanted.
     top_k: Option<Count>,
     /// The least score wanted.
-    min_score: Option<Score>,
+    min_score: Option<Threshold>,
     /// Repeat each result's text.
     return_text: Option<bool>,
     oov: Option<OovPolicy>,
@@ -167,6 +168,12 @@ impl RankRequest<'_> {
             .saturating_add(longest.saturating_mul(wanted).min(all))
     }
 
+    /// The least score wanted.
+    fn least(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
+        let cutoff = self.min_score.map(|threshold| threshold.resolve(resolved, "/min_score"));
+        Ok(cutoff.transpose()?.map(Cutoff::least))
+    }
+
     /// The results, the unscored last where everything is wanted.
     fn results<'r>(&'r self, ranking: &Ranking, options: &RankOptions) -> Vec<RankedCandidate<'r>> {
         let wanted = options.top_k.unwrap_or(usize::MAX);
@@ -197,6 +204,7 @@ impl Question for RankRequest<'_> {
         };
         let resolved = selection.resolve(models)?;
         resolved.model.engine.check(&resolved.query)?;
+        self.least(&resolved)?;
         let query = self.query.as_ref();
         let texts = self.candidates.items.iter().map(AsRef::as_ref);
         let bytes = query.len() + texts.clone().map(str::len).sum::<usize>();
@@ -221,7 +229,7 @@ impl Question for RankRequest<'_> {
         let options = RankOptions {
             query: resolved.query,
             top_k: self.top_k.map(|Count(most)| most),
-            min_score: self.min_score.map(|Score(least)| least as f32),
+            min_score: self.least(resolved)?,
         };
         let in_parts = engine.ranks_in_parts(resolved.query.method);
         let per_part = if in_parts { plan.per_part() } else { candidates.len() };
@@ -253,7 +261,7 @@ impl Question for RankRequest<'_> {
     }
 }
 
-refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported]);
+refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported, Code::NotCalibrated]);
 
 /// Candidates by how alike they are to a query, best first.
 #[utoipa::path(

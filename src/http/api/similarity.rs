@@ -155,7 +155,7 @@ impl SimilarityRequest<'_> {
     }
 
     fn cutoff(&self, resolved: &Resolved) -> Result<Option<Cutoff>, ApiError> {
-        self.threshold.map(|threshold| threshold.resolve(resolved)).transpose()
+        self.threshold.map(|threshold| threshold.resolve(resolved, "/threshold")).transpose()
     }
 
     /// The pairs, wherever they stand.

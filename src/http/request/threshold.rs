@@ -111,8 +111,9 @@ impl Threshold {
         Ok(Self::Number(number))
     }
 
-    /// What it comes to for the model, the method and the measure of a question.
-    pub(crate) fn resolve(self, resolved: &Resolved) -> Result<Cutoff, ApiError> {
+    /// What it comes to for the model, the method and the measure of a question, in which it stands at
+    /// `pointer`.
+    pub(crate) fn resolve(self, resolved: &Resolved, pointer: &str) -> Result<Cutoff, ApiError> {
         match self {
             // Scores have single precision; so a score reaches the number that it is printed as.
             Self::Number(Score(number)) => Ok(Cutoff { number, least: f64::from(number as f32) }),
@@ -122,7 +123,7 @@ impl Threshold {
                 let known = known.ok_or_else(|| {
                     let detail = "the model has no threshold for this method and measure; \
                                   `cognate eval calibrate` finds one";
-                    ApiError::at(Code::NotCalibrated, "/threshold", detail)
+                    ApiError::at(Code::NotCalibrated, pointer, detail)
                 })?;
                 let number = known.threshold.threshold;
                 Ok(Cutoff { number, least: number })
@@ -141,6 +142,12 @@ pub(crate) struct Cutoff {
 }
 
 impl Cutoff {
+    /// The least score that counts as related.
+    pub(crate) fn least(self) -> f32 {
+        let nearest = self.least as f32;
+        if f64::from(nearest) < self.least { nearest.next_up() } else { nearest }
+    }
+
     /// Whether a pair with this score counts as related.
     pub(crate) fn is_reached_by(self, score: f32) -> bool {
         f64::from(score) >= self.least

@@ -2,7 +2,8 @@
 
 use cognate::engine::{Engine, Query, RankOptions};
 use cognate::methods::Method;
-use serde_json::json;
+use cognate::model::Model;
+use serde_json::{Value, json};
 
 use crate::support;
 use crate::support::app::TestApp;
@@ -47,4 +48,31 @@ async fn ranking_is_the_engines_with_names_and_texts_given_back() {
         .collect();
     assert_eq!(json!(indexes), json!(best.results.iter().map(|one| one.index).collect::<Vec<_>>()));
     assert!(answer["results"][0].get("text").is_none());
+}
+
+#[tokio::test]
+async fn the_least_score_may_be_the_threshold_that_the_model_brings() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    let model = Model::open(path.as_ref(), &support::full()).unwrap();
+    let app = TestApp::of(model, |_| ());
+    let mut body = json!({
+        "query": "Quake hits L.A.!!",
+        "candidates": ["Cat naps on sofa", "Earthquake shakes Los Angeles", "Quakes in California"],
+        "min_score": "calibrated",
+    });
+    let wanted = app.ask("/rank", body.clone()).await;
+    body.as_object_mut().unwrap().remove("min_score");
+    let all = app.ask("/rank", body.clone()).await;
+    let pair = json!({"a": "x", "b": "y", "threshold": "calibrated"});
+    let threshold = app.ask("/similarity", pair).await["threshold"].as_f64().unwrap();
+    let reaching: Vec<&Value> = all["results"].as_array().unwrap().iter().collect();
+    let reaching: Vec<&Value> =
+        reaching.into_iter().filter(|result| result["score"].as_f64() >= Some(threshold)).collect();
+    assert!(!reaching.is_empty() && reaching.len() < 3, "{all} {threshold}");
+    assert_eq!(wanted["results"].as_array().unwrap().iter().collect::<Vec<_>>(), reaching);
+
+    body["min_score"] = json!("calibrated");
+    let problem = TestApp::new().post("/rank", body.to_string()).await;
+    let problem = problem.refusal(422, "not_calibrated");
+    assert_eq!(problem["errors"][0]["pointer"], "/min_score");
 }

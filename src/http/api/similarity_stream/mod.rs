@@ -135,7 +135,8 @@ impl Stream {
         let resolved = selection.resolve(&app.models())?;
         resolved.check_scores()?;
         let threshold = settings.threshold.as_deref().map(Threshold::parse).transpose()?;
-        let cutoff = threshold.map(|threshold| threshold.resolve(&resolved)).transpose()?;
+        let cutoff =
+            threshold.map(|threshold| threshold.resolve(&resolved, "/threshold")).transpose()?;
         let caller = request.extensions().get::<Caller>();
         let bucket = caller.and_then(|caller| caller.bucket.clone());
         Ok(Self { app: Arc::clone(app), resolved, cutoff, bucket })
