@@ -8,7 +8,9 @@
 
 pub mod blocks;
 pub mod cache;
+mod lessons;
 mod output;
+pub mod pieces;
 mod report;
 pub mod run;
 pub mod sources;
@@ -33,25 +35,17 @@ use crate::model::writer::Written;
 use crate::text::Normalisation;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::distill::cache::Asked;
-use crate::train::distill::cache::Cache;
+use crate::train::distill::lessons::Lessons;
 use crate::train::distill::output::Output;
 use crate::train::distill::run::Point;
 use crate::train::distill::run::Run;
 use crate::train::distill::run::Schedule;
 use crate::train::distill::sources::Line;
 use crate::train::distill::sources::Reader;
-use crate::train::distill::space::Space;
-use crate::train::distill::space::Targets;
-use crate::train::distill::space::Views;
 use crate::train::distill::start::Start;
-use crate::train::distill::student::Bags;
 use crate::train::distill::student::Student;
-use crate::train::distill::teacher::Teacher;
 use crate::train::distill::texts::Numbers;
 use crate::train::distill::texts::Texts;
-use crate::train::distill::words::Lookup;
-use crate::train::distill::words::LookupMemory;
 use crate::train::outputs;
 use crate::train::outputs::Outputs;
 
@@ -245,53 +239,23 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         return Err(TrainError::Data { file: file.collect::<Vec<_>>().join(", "), problem });
     }
 
-    let cache = Cache::open(&options.cache)?;
-    let mut asked = Asked::default();
-    let (teachers, mut views) = ask(options, &cache, &texts, &start.words, &mut asked)?;
-    let of_words = views.pop().unwrap_or_else(|| Views::new(Vec::new()));
     let dims = base.as_ref().map_or(options.dims, |model| model.vectors().dims());
-    let width = of_words.width();
-    if dims > width {
-        let what = if base.is_some() { "the model's" } else { "--dims:" };
-        let problem = format!("{what} {dims} dimensions are more than the {width} of the teachers");
-        return Err(TrainError::Options(problem));
-    }
-
-    let space = Space::of(&measured(&views, &of_words), dims);
-    let centred = space.centred(&of_words);
-    let mut targets = Targets::default();
-    for views in &views {
-        targets.extend(space.targets(views));
-    }
-    targets.extend(Targets::of(centred.clone(), dims));
-    let kept = space.kept;
-    drop((views, of_words, space));
-    let bags = bags(&texts, &start.words, rules);
-    let usable = usable(&bags, &targets);
-    let first_word = texts.len();
-    let of_texts: Vec<u32> =
-        usable.iter().copied().filter(|&text| (text as usize) < first_word).collect();
-    if of_texts.is_empty() {
-        let file = options.text.iter().map(|file| file.display().to_string());
-        let problem = "no text holds a word that is listed".to_owned();
-        return Err(TrainError::Data { file: file.collect::<Vec<_>>().join(", "), problem });
-    }
-
-    let rows = start.rows(base.as_ref(), centred, &mut targets, &bags, &of_texts);
+    let mut lessons = Lessons::ask(options, &texts, &start, rules, dims)?;
+    let rows = start.rows(base.as_ref(), &mut lessons);
     let mut student = Student::new(rows, dims);
-    let digest = digest(&texts, &start);
-    let checkpoint = checkpoint(options, base.as_ref(), &teachers, &digest, dims)?;
+    let teachers = std::mem::take(&mut lessons.teachers);
+    let checkpoint = checkpoint(options, base.as_ref(), &teachers, &lessons.digest, dims)?;
     let run = Run {
-        bags: &bags,
-        targets: &targets,
-        texts: &usable,
+        bags: &lessons.bags,
+        targets: &lessons.targets,
+        texts: &lessons.usable,
         frozen: &start.frozen,
         schedule: options.schedule,
         checkpoint: &checkpoint,
     };
     let course = run.go(&mut student)?;
     if base.is_none() {
-        turn::to_principal_axes(&mut student, &bags, &of_texts);
+        turn::to_principal_axes(&mut student, &lessons.bags, lessons.of_texts());
         start.mark_numbers(&mut student);
     }
     if let Some(number) = student.rows.iter().find(|number| !number.is_finite()) {
@@ -308,12 +272,12 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         dims,
         teachers: &teachers,
         texts: texts.kinds().map(<[String]>::len),
-        digest: &digest,
+        digest: &lessons.digest,
         last: course.points.last().copied(),
     };
     let (written, words) = output.write()?;
     checkpoint.remove()?;
-    let seconds = asked.time.as_secs_f64();
+    let seconds = lessons.asked.time.as_secs_f64();
     let distilled = Distilled {
         teachers,
         texts: texts.kinds().map(<[String]>::len),
@@ -322,10 +286,10 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         left_out: start.left_out,
         added: start.added,
         dims,
-        kept,
-        asked: asked.texts,
-        asked_per_second: asked.texts as f64 / seconds.max(1e-9),
-        cache: cache.folder().to_owned(),
+        kept: lessons.kept,
+        asked: lessons.asked.texts,
+        asked_per_second: lessons.asked.texts as f64 / seconds.max(1e-9),
+        cache: options.cache.clone(),
         seconds: course.time.as_secs_f64(),
         resumed_at: course.resumed_at,
         points: course.points,
@@ -335,80 +299,6 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         outputs::write(path, &report::html(&distilled, options))?;
     }
     Ok(distilled)
-}
-
-/// What the teachers say of all texts, by kind, and at last of the words.
-fn ask(
-    options: &DistillOptions,
-    cache: &Cache,
-    texts: &Texts,
-    words: &[String],
-    asked: &mut Asked,
-) -> Result<(Vec<TeacherSaid>, Vec<Views>), TrainError> {
-    let kinds: Vec<&[String]> = texts.kinds().into_iter().chain([words]).collect();
-    let mut found = vec![Vec::new(); kinds.len()];
-    let mut teachers = Vec::new();
-    // One teacher after another, so that only one is held in memory.
-    for folder in &options.teachers {
-        let teacher = Teacher::open(folder)?;
-        for (kind, embeddings) in cache.embed(&teacher, &kinds, asked)?.into_iter().enumerate() {
-            found[kind].push(embeddings);
-        }
-        let (name, digest) = (teacher.name(), teacher.digest().to_owned());
-        teachers.push(TeacherSaid { name, digest, dims: teacher.width() });
-    }
-    Ok((teachers, found.into_iter().map(Views::new).collect()))
-}
-
-/// The kinds that directions are taken from: sentences and spans, or what there is.
-fn measured<'v>(views: &'v [Views], of_words: &'v Views) -> Vec<&'v Views> {
-    let [sentences, _, spans, _, whole] = [0, 1, 2, 3, 4].map(|kind| views.get(kind));
-    for kinds in [[sentences, spans], [whole, None]] {
-        let kinds = kinds.into_iter().flatten().filter(|views| !views.is_empty());
-        let kinds: Vec<&Views> = kinds.collect();
-        if !kinds.is_empty() {
-            return kinds;
-        }
-    }
-    vec![of_words]
-}
-
-/// The words of every text, and every word by itself.
-fn bags(texts: &Texts, words: &[String], rules: &Normalisation) -> Bags {
-    let lookup = Lookup::new(words, rules);
-    let (mut bags, mut memory, mut found) = (Bags::default(), LookupMemory::default(), Vec::new());
-    for text in texts.kinds().into_iter().flatten() {
-        found.clear();
-        lookup.read(text, &mut memory, &mut found);
-        bags.push(&found);
-    }
-    for word in 0..words.len() as u32 {
-        bags.push(&[word]);
-    }
-    bags
-}
-
-/// Texts with words and with a direction.
-fn usable(bags: &Bags, targets: &Targets) -> Vec<u32> {
-    let fits = |text: &u32| {
-        let text = *text as usize;
-        !bags.text(text).is_empty() && targets.row(text).iter().any(|x| x.to_f32() != 0.0)
-    };
-    (0..bags.len() as u32).filter(fits).collect()
-}
-
-fn digest(texts: &Texts, start: &Start) -> String {
-    let mut digest = blake3::Hasher::new();
-    for kind in texts.kinds().into_iter().chain([start.words.as_slice()]) {
-        digest.update(&(kind.len() as u64).to_le_bytes());
-        for text in kind {
-            digest.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
-        }
-    }
-    for share in &start.shares {
-        digest.update(&share.to_bits().to_le_bytes());
-    }
-    digest.finalize().to_hex().to_string()
 }
 
 /// Options that cannot be carried out are refused before anything is read.

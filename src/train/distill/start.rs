@@ -12,9 +12,9 @@ use crate::text::Numbers;
 use crate::text::Tokens;
 use crate::train::TrainError;
 use crate::train::distill::DistillOptions;
+use crate::train::distill::lessons::Lessons;
 use crate::train::distill::sources::Line;
 use crate::train::distill::space::Targets;
-use crate::train::distill::student::Bags;
 use crate::train::distill::student::Student;
 use crate::train::distill::turn;
 use crate::train::distill::words::Lookup;
@@ -116,13 +116,11 @@ impl Start {
     pub(super) fn rows(
         &self,
         base: Option<&Model>,
-        mut centred: Vec<f32>,
-        targets: &mut Targets,
-        bags: &Bags,
-        texts: &[u32],
+        lessons: &mut Lessons,
     ) -> Vec<f32> {
-        let dims = targets.dims;
+        let dims = lessons.targets.dims;
         let Some(model) = base else {
+            let mut centred = std::mem::take(&mut lessons.centred);
             for (row, share) in centred.chunks_exact_mut(dims).zip(&self.shares) {
                 let weight = (WEIGHT / (WEIGHT + share)) as f32;
                 row.iter_mut().for_each(|number| *number *= weight);
@@ -137,15 +135,16 @@ impl Start {
             }
         }
         // Only texts of listed words say how the model's axes lie.
-        let known: Vec<u32> = texts
-            .iter()
-            .copied()
-            .filter(|&text| bags.text(text as usize).iter().all(|&word| (word as usize) < listed))
-            .collect();
-        let rotation = turn::onto_sums(targets, &rows, bags, &known);
-        let mut turned: Vec<f32> = targets.rows.iter().map(|number| number.to_f32()).collect();
+        let bags = &lessons.bags;
+        let is_known = |text: &u32| {
+            bags.text(*text as usize).iter().all(|&word| (word as usize) < listed)
+        };
+        let known: Vec<u32> = lessons.of_texts().iter().copied().filter(is_known).collect();
+        let rotation = turn::onto_sums(&lessons.targets, &rows, bags, &known);
+        let numbers = lessons.targets.rows.iter();
+        let mut turned: Vec<f32> = numbers.map(|number| number.to_f32()).collect();
         turn::turn(&mut turned, &rotation, dims);
-        *targets = Targets::of(turned, dims);
+        let targets = Targets::of(turned, dims);
         let length = rarer_half(&rows[..listed * dims], dims);
         let first_word = targets.len() - self.words.len();
         for (word, row) in rows.chunks_exact_mut(dims).enumerate().skip(listed) {
@@ -153,6 +152,7 @@ impl Start {
                 *to = length * from.to_f32();
             }
         }
+        lessons.targets = targets;
         rows
     }
 

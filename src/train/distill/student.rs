@@ -257,15 +257,18 @@ impl Work {
     fn descend(&mut self, dims: usize, texts: usize, weight: f32) {
         let gram = &self.gram;
         // What R - Q is for i and j, and for j and i.
-        self.wanted_gram.par_chunks_mut(texts).with_min_len(STRIPE).enumerate().for_each(
-            |(text, row)| {
-                let turned = gram.iter().skip(text).step_by(texts);
-                let own = &gram[text * texts..(text + 1) * texts];
-                for ((to, own), turned) in row.iter_mut().zip(own).zip(turned) {
-                    *to = weight * (own + turned);
+        let stripes = self.wanted_gram.par_chunks_mut(STRIPE * texts).enumerate();
+        stripes.for_each(|(stripe, pulls)| {
+            let first = stripe * STRIPE;
+            let rows = pulls.len() / texts;
+            // Along the rows of what is turned, so that near memory is read together.
+            for (column, turned) in gram.chunks_exact(texts).enumerate() {
+                for (row, turned) in turned[first..first + rows].iter().enumerate() {
+                    let own = gram[(first + row) * texts + column];
+                    pulls[row * texts + column] = weight * (own + turned);
                 }
-            },
-        );
+            }
+        });
         self.turned.clear();
         self.turned.resize(texts * dims, 0.0);
         for (text, unit) in self.units.chunks_exact(dims).enumerate() {
@@ -331,3 +334,6 @@ fn softmax(row: &mut [f32], own: usize) -> f32 {
     let sum: f64 = row.iter().map(|number| f64::from((number - most).exp())).sum();
     most + sum.ln() as f32
 }
+
+#[cfg(test)]
+mod tests;

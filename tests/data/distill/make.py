@@ -17,7 +17,7 @@ import sys
 import numpy as np
 
 MASK = (1 << 64) - 1
-TEXTS = [[2, 5, 9, 3], [2, 7, 7, 11, 4, 30, 3], [2, 3], [2, *range(4, 38), 3]]
+TEXTS = [[2, 5, 9, 3], [2, 7, 7, 11, 4, 30, 3], [2, 3], [2, *range(4, 36), 3]]
 HIDDEN, INNER, LAYERS, HEADS, ENTRIES, POSITIONS = 12, 20, 2, 3, 40, 48
 
 
