@@ -87,6 +87,16 @@ pub(in crate::cli) struct DistillArgs {
     /// Write the first N words; the others are trained along and left out
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.words))]
     keep: Option<usize>,
+    /// Pieces of words at most, for a vector of words that are not listed: those of the teacher's
+    /// tokenizer that rare words, misspellings and compounds use most [default: none; with --start,
+    /// the pieces of the model stay]
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true,
+          value_parser = count::<usize>(0, Limits::DEFAULT.words))]
+    pieces: usize,
+    /// Rare words that pieces are fitted to, one a line, beside words that --keep leaves out,
+    /// misspellings and compounds
+    #[arg(long, value_name = "FILE", requires = "pieces")]
+    rare_words: Option<PathBuf>,
     /// Dimensions
     #[arg(long, value_name = "N", default_value = "256",
           value_parser = count::<usize>(1, Limits::DEFAULT.dims))]
@@ -164,6 +174,8 @@ impl DistillArgs {
                 bags: self.bags,
             },
             keep: self.keep,
+            pieces: self.pieces,
+            rare_words: self.rare_words,
             dims: self.dims,
             normalisation,
             dtype: self.dtype.map(RowType::dtype),

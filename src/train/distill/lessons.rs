@@ -6,6 +6,7 @@ use crate::train::distill::DistillOptions;
 use crate::train::distill::TeacherSaid;
 use crate::train::distill::cache::Asked;
 use crate::train::distill::cache::Cache;
+use crate::train::distill::pieces::rare;
 use crate::train::distill::space::Space;
 use crate::train::distill::space::Targets;
 use crate::train::distill::space::Views;
@@ -36,6 +37,20 @@ pub(super) struct Lessons {
     pub(super) kept: f64,
     /// BLAKE3 of texts and words.
     pub(super) digest: String,
+    /// What is needed to fit pieces; nothing where none are wanted.
+    pub(super) parts: Option<Parts>,
+}
+
+/// What pieces of words are fitted to.
+pub(super) struct Parts {
+    /// The pieces of the first teacher.
+    pub(super) candidates: Vec<String>,
+    /// Words that are not listed.
+    pub(super) rare: Vec<String>,
+    /// What the teachers say of them.
+    pub(super) of_rare: Views,
+    /// What the teachers say of the listed words.
+    pub(super) of_words: Views,
 }
 
 impl Lessons {
@@ -49,12 +64,22 @@ impl Lessons {
     ) -> Result<Self, TrainError> {
         let cache = Cache::open(&options.cache)?;
         let mut asked = Asked::default();
-        let (teachers, mut views) = ask(options, &cache, texts, &start.words, &mut asked)?;
-        let of_words = views.pop().unwrap_or_else(|| Views::new(Vec::new()));
+        let rare = match options.pieces {
+            0 => Vec::new(),
+            _ => rare::words(
+                options.rare_words.as_deref(),
+                &start.words,
+                rules,
+                options.schedule.seed,
+            )?,
+        };
+        let Answers { teachers, views, of_words, of_rare, candidates } =
+            ask(options, &cache, texts, [&start.words, &rare], &mut asked)?;
         let width = of_words.width();
         if dims > width {
             let what = if options.start.is_some() { "--start:" } else { "--dims:" };
-            let problem = format!("{what} {dims} dimensions, more than the {width} of the teachers");
+            let problem =
+                format!("{what} {dims} dimensions, more than the {width} of the teachers");
             return Err(TrainError::Options(problem));
         }
         let space = Space::of(&measured(&views, &of_words), dims);
@@ -74,7 +99,8 @@ impl Lessons {
             return Err(TrainError::Data { file, problem });
         }
         let (kept, digest) = (space.kept, digest(texts, start));
-        Ok(Self { teachers, asked, bags, targets, centred, usable, longer, kept, digest })
+        let parts = candidates.map(|candidates| Parts { candidates, rare, of_rare, of_words });
+        Ok(Self { teachers, asked, bags, targets, centred, usable, longer, kept, digest, parts })
     }
 
     /// Usable texts, words by themselves left out.
@@ -83,27 +109,46 @@ impl Lessons {
     }
 }
 
-/// What the teachers say of all texts, by kind, and at last of the words.
+/// What teachers say.
+struct Answers {
+    teachers: Vec<TeacherSaid>,
+    /// Of texts, by kind.
+    views: Vec<Views>,
+    of_words: Views,
+    of_rare: Views,
+    /// The pieces of the first teacher, where pieces are wanted.
+    candidates: Option<Vec<String>>,
+}
+
 fn ask(
     options: &DistillOptions,
     cache: &Cache,
     texts: &Texts,
-    words: &[String],
+    [words, rare]: [&Vec<String>; 2],
     asked: &mut Asked,
-) -> Result<(Vec<TeacherSaid>, Vec<Views>), TrainError> {
-    let kinds: Vec<&[String]> = texts.kinds().into_iter().chain([words]).collect();
+) -> Result<Answers, TrainError> {
+    let kinds: Vec<&[String]> =
+        [words, rare].map(Vec::as_slice).into_iter().chain(texts.kinds()).collect();
     let mut found = vec![Vec::new(); kinds.len()];
-    let mut teachers = Vec::new();
+    let (mut teachers, mut candidates) = (Vec::new(), None);
     // One teacher after another, so that only one is held in memory.
     for folder in &options.teachers {
         let teacher = Teacher::open(folder)?;
+        if options.pieces > 0 && teachers.is_empty() {
+            let problem = "--pieces: the first teacher's tokenizer has none marked `##`";
+            let none = || TrainError::Options(problem.to_owned());
+            candidates = Some(teacher.pieces().ok_or_else(none)?);
+        }
         for (kind, embeddings) in cache.embed(&teacher, &kinds, asked)?.into_iter().enumerate() {
             found[kind].push(embeddings);
         }
         let (name, digest) = (teacher.name(), teacher.digest().to_owned());
         teachers.push(TeacherSaid { name, digest, dims: teacher.width() });
     }
-    Ok((teachers, found.into_iter().map(Views::new).collect()))
+    let mut views: Vec<Views> = found.into_iter().map(Views::new).collect();
+    let of_texts = views.split_off(2);
+    let [of_words, of_rare] = [0, 1].map(|kind| std::mem::take(&mut views[kind]));
+    Ok(Answers { teachers, views: of_texts, of_words, of_rare, candidates })
 }
 
 /// The kinds that directions are taken from: sentences and spans, or what there is.

@@ -43,6 +43,7 @@ use crate::train::distill::run::Schedule;
 use crate::train::distill::sources::Line;
 use crate::train::distill::sources::Reader;
 use crate::train::distill::start::Start;
+use crate::train::distill::start::Trained;
 use crate::train::distill::student::Student;
 use crate::train::distill::texts::Numbers;
 use crate::train::distill::texts::Texts;
@@ -78,6 +79,10 @@ pub struct DistillOptions {
     pub numbers: Numbers,
     /// Words that are written; the others are only trained along.
     pub keep: Option<usize>,
+    /// Pieces of words that are fitted for words that are not listed, at most.
+    pub pieces: usize,
+    /// Rare words that pieces are fitted to, beside words left out, misspellings and compounds.
+    pub rare_words: Option<PathBuf>,
     /// Numbers a row; with a model to start from, its own.
     pub dims: usize,
     /// Rules that turn texts into words; with a model to start from, its own.
@@ -120,6 +125,8 @@ pub struct Distilled {
     pub kept_apart: usize,
     /// Words trained, and words of the model.
     pub words: [usize; 2],
+    /// Pieces of words, and the mean cosine of the words that they were fitted to and their sums.
+    pub pieces: Option<(usize, f64)>,
     /// Words of the list that no text could ever have, or that stood there before.
     pub left_out: usize,
     /// Words added to those of the model to start from.
@@ -154,6 +161,9 @@ impl std::fmt::Display for Distilled {
             f,
             "  {written} words × {dims} dimensions, {bytes} bytes; {trained} words trained"
         )?;
+        if let Some((pieces, agreement)) = self.pieces {
+            writeln!(f, "  {pieces} pieces for words not listed, cosine {agreement:.3}")?;
+        }
         if self.added > 0 {
             writeln!(f, "  {} words added to those of the model", self.added)?;
         }
@@ -263,26 +273,34 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         return Err(TrainError::Options(problem));
     }
 
+    let listed = options.keep.unwrap_or(usize::MAX).min(start.words.len());
+    let pieces = lessons.parts.as_ref().map(|parts| {
+        let trained = Trained { start: &start, rows: &student.rows, listed, dims };
+        trained.pieces(parts, options.pieces)
+    });
+
     let output = Output {
         options,
         base: base.as_ref(),
         rules,
         start: &start,
-        rows: &student.rows,
+        rows: &student.rows[..listed * dims],
+        pieces: pieces.as_ref(),
         dims,
         teachers: &teachers,
         texts: texts.kinds().map(<[String]>::len),
         digest: &lessons.digest,
         last: course.points.last().copied(),
     };
-    let (written, words) = output.write()?;
+    let written = output.write()?;
     checkpoint.remove()?;
     let seconds = lessons.asked.time.as_secs_f64();
     let distilled = Distilled {
         teachers,
         texts: texts.kinds().map(<[String]>::len),
         kept_apart,
-        words: [start.words.len(), words],
+        words: [start.words.len(), listed],
+        pieces: pieces.map(|fitted| (fitted.pieces.len(), fitted.agreement)),
         left_out: start.left_out,
         added: start.added,
         dims,
@@ -329,7 +347,8 @@ fn check(options: &DistillOptions) -> Result<(), TrainError> {
         beside: &[("--report", &options.report)],
     };
     let files = options.text.iter().chain(&options.whole).chain(&options.apart);
-    written.check(files.chain(&options.words), options.start.as_ref())
+    let files = files.chain(&options.words).chain(&options.rare_words);
+    written.check(files, options.start.as_ref())
 }
 
 fn checkpoint(

@@ -1,12 +1,17 @@
 //! Distilled vectors as a model file ready to serve.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use crate::methods::means::learned_idf;
 use crate::model::Counts;
 use crate::model::Frequency;
 use crate::model::Model;
 use crate::model::Unknown;
 use crate::model::format::Dtype;
+use crate::model::pieces::PIECES_SECTION;
+use crate::model::pieces::put_pieces;
 use crate::model::quantise::Quantiser;
 use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
@@ -18,11 +23,12 @@ use crate::text::Normalisation;
 use crate::train::TrainError;
 use crate::train::distill::DistillOptions;
 use crate::train::distill::TeacherSaid;
+use crate::train::distill::pieces::Fitted;
 use crate::train::distill::run::Point;
 use crate::train::distill::start::Start;
 use crate::train::distill::start::rarer_half;
 use crate::train::vectors::output::SECTION;
-use crate::train::vectors::output::carry_weights;
+use crate::train::vectors::output::carry_section;
 
 /// What is written.
 pub(super) struct Output<'o> {
@@ -31,8 +37,10 @@ pub(super) struct Output<'o> {
     pub(super) base: Option<&'o Model>,
     pub(super) rules: &'o Normalisation,
     pub(super) start: &'o Start,
-    /// The vectors of all words.
+    /// The vectors of the words that are written.
     pub(super) rows: &'o [f32],
+    /// Pieces for words that are not.
+    pub(super) pieces: Option<&'o Fitted>,
     pub(super) dims: usize,
     pub(super) teachers: &'o [TeacherSaid],
     /// Texts by kind.
@@ -61,38 +69,36 @@ struct Settings<'s> {
 }
 
 impl Output<'_> {
-    /// Writes the model, and says how many words it has.
-    pub(super) fn write(&self) -> Result<(Written, usize), TrainError> {
-        let count = self.options.keep.unwrap_or(usize::MAX).min(self.start.words.len());
-        let rows = &self.rows[..count * self.dims];
+    /// Writes the model.
+    pub(super) fn write(&self) -> Result<Written, TrainError> {
+        let count = self.rows.len() / self.dims;
         let dtype = self.options.dtype.unwrap_or_else(|| self.stored());
-        let mut quantiser = Quantiser::new(dtype);
-        let mut bytes = Vec::new();
-        for row in rows.chunks_exact(self.dims) {
-            quantiser
-                .write(row, &mut bytes)
-                .map_err(|error| TrainError::Options(format!("--dtype: {error}")))?;
-        }
-        let words = &self.start.words[..count];
-        let tables = VocabularyTables::build(words.iter().map(String::as_str));
+        let vectors = Stored::of(self.rows, self.dims, dtype)?;
+        let tables = VocabularyTables::build(self.start.words[..count].iter().map(String::as_str));
         let counts = self.counts(count);
-        let mut draft = Draft { metadata: self.metadata(rows)?, tables: Vec::new() };
-        draft.tables.push(Table {
-            name: "vectors".to_owned(),
-            dtype,
-            shape: vec![count as u64, self.dims as u64],
-            source: Source::Bytes(bytes.as_slice().into()),
-        });
-        if dtype == Dtype::I8 {
-            draft.tables.push(Table::of("scales", Dtype::F32, &[count], &quantiser.scales));
-        }
+        let fitted = self.pieces.filter(|fitted| !fitted.pieces.is_empty());
+        let rows = match fitted {
+            Some(fitted) => Stored::of(&fitted.rows, self.dims, dtype)?,
+            None => Stored::default(),
+        };
+        let strings = fitted.map(|fitted| fitted.pieces.iter().map(String::as_str));
+        let strings = strings.map(VocabularyTables::build);
+        let mut draft = Draft { metadata: self.metadata()?, tables: Vec::new() };
+        draft.tables.extend(vectors.tables("vectors"));
         draft.push_vocabulary(&tables);
         draft.push_counts(&counts);
         draft.set_section(SECTION, self.settings()?, Vec::new());
         if let Some(base) = self.base {
-            carry_weights(base, &mut draft);
+            carry_section(base, learned_idf::SECTION, &mut draft);
+            if self.pieces.is_none() {
+                carry_section(base, PIECES_SECTION, &mut draft);
+            }
         }
-        Ok((draft.write(&self.options.output)?, count))
+        if let Some(strings) = &strings {
+            put_pieces(&mut draft, strings, rows.tables("rows"), Some(self.digest.to_owned()))
+                .map_err(|error| TrainError::Options(format!("pieces: {error}")))?;
+        }
+        Ok(draft.write(&self.options.output)?)
     }
 
     /// The element type of the model that was the start.
@@ -101,11 +107,8 @@ impl Output<'_> {
         tables.map_or(Dtype::F32, |(vectors, _)| vectors.dtype)
     }
 
-    fn metadata(
-        &self,
-        rows: &[f32],
-    ) -> Result<std::collections::BTreeMap<String, String>, TrainError> {
-        let mut metadata = std::collections::BTreeMap::new();
+    fn metadata(&self) -> Result<BTreeMap<String, String>, TrainError> {
+        let mut metadata = BTreeMap::new();
         if let Some(base) = self.base {
             metadata = Draft::of(base).metadata;
             metadata.retain(|key, _| !key.starts_with("section."));
@@ -119,24 +122,35 @@ impl Output<'_> {
                 set(key, value.clone());
             }
         }
-        match self.base.map(Model::unknown) {
-            // Parts of words have vectors that were not trained along.
-            Some(Unknown::Subword) => {
-                set("unknown", json(&Unknown::Skip)?);
-            }
-            Some(_) => {}
-            None => {
-                set("dim", self.dims.to_string());
-                set("normalisation", json(self.rules)?);
-                let fallback = Fallback::english(rarer_half(rows, self.dims));
-                set("unknown", json(&Unknown::Fallback(fallback))?);
-                set("frequency", Frequency::InNorm.name().to_owned());
-                if auto_method.is_none() {
-                    set("auto_method", "avg-cos".to_owned());
-                }
+        if let Some(unknown) = self.unknown() {
+            set("unknown", json(&unknown)?);
+        }
+        if self.base.is_none() {
+            set("dim", self.dims.to_string());
+            set("normalisation", json(self.rules)?);
+            set("frequency", Frequency::InNorm.name().to_owned());
+            if auto_method.is_none() {
+                set("auto_method", "avg-cos".to_owned());
             }
         }
         Ok(metadata)
+    }
+
+    /// What becomes of words that are not listed, where that is not what the model says that was the
+    /// start.
+    fn unknown(&self) -> Option<Unknown> {
+        let length = rarer_half(self.rows, self.dims);
+        let has_pieces = self.pieces.is_some_and(|fitted| !fitted.pieces.is_empty());
+        let piece_norm = has_pieces.then_some(length);
+        match self.base.map(Model::unknown) {
+            Some(Unknown::Fallback(rules)) if has_pieces => {
+                Some(Unknown::Fallback(Fallback { piece_norm, ..rules.clone() }))
+            }
+            // Parts of words have vectors that were not trained along.
+            Some(Unknown::Subword) => Some(Unknown::Skip),
+            Some(_) if !has_pieces => None,
+            _ => Some(Unknown::Fallback(Fallback { piece_norm, ..Fallback::english(length) })),
+        }
     }
 
     /// What is known of how often words occur. Without a model, the list's counts, or those of the
@@ -191,6 +205,43 @@ impl Output<'_> {
             loss: self.last,
             version: env!("CARGO_PKG_VERSION"),
         })
+    }
+}
+
+/// Rows as a model file has them.
+#[derive(Default)]
+struct Stored {
+    dtype: Option<Dtype>,
+    dims: usize,
+    bytes: Vec<u8>,
+    scales: Vec<f32>,
+}
+
+impl Stored {
+    fn of(rows: &[f32], dims: usize, dtype: Dtype) -> Result<Self, TrainError> {
+        let (mut quantiser, mut bytes) = (Quantiser::new(dtype), Vec::new());
+        for row in rows.chunks_exact(dims) {
+            quantiser
+                .write(row, &mut bytes)
+                .map_err(|error| TrainError::Options(format!("--dtype: {error}")))?;
+        }
+        Ok(Self { dtype: Some(dtype), dims, bytes, scales: quantiser.scales })
+    }
+
+    /// The tables of the rows, the first under this name.
+    fn tables(&self, name: &str) -> Vec<Table<'_>> {
+        let Some(dtype) = self.dtype else { return Vec::new() };
+        let count = self.bytes.len() / (self.dims * dtype.bytes() as usize);
+        let mut tables = vec![Table {
+            name: name.to_owned(),
+            dtype,
+            shape: vec![count as u64, self.dims as u64],
+            source: Source::Bytes(self.bytes.as_slice().into()),
+        }];
+        if dtype == Dtype::I8 {
+            tables.push(Table::of("scales", Dtype::F32, &[count], &self.scales));
+        }
+        tables
     }
 }
 

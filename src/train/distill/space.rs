@@ -27,7 +27,7 @@ const STRIPE: usize = 64;
 const SHORTEST: f32 = 1e-6;
 
 /// What every teacher says of the same texts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Views {
     views: Vec<Embeddings>,
 }
@@ -76,7 +76,11 @@ impl Views {
     }
 
     /// Writes the joint vector of a text.
-    fn fill(&self, text: usize, row: &mut [f32]) {
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such text, or `row` is not as wide as the views together.
+    pub fn fill(&self, text: usize, row: &mut [f32]) {
         let share = 1.0 / (self.views.len() as f32).sqrt();
         let mut at = 0;
         for view in &self.views {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
+
 use crate::kernels::simd;
 use crate::model::Model;
 use crate::model::format::Limits;
@@ -13,7 +15,13 @@ use crate::text::Tokens;
 use crate::train::TrainError;
 use crate::train::distill::DistillOptions;
 use crate::train::distill::lessons::Lessons;
+use crate::train::distill::lessons::Parts;
+use crate::train::distill::pieces;
+use crate::train::distill::pieces::Example;
+use crate::train::distill::pieces::Fitted;
+use crate::train::distill::pieces::map::Map;
 use crate::train::distill::sources::Line;
+use crate::train::distill::space;
 use crate::train::distill::space::Targets;
 use crate::train::distill::student::Student;
 use crate::train::distill::turn;
@@ -31,6 +39,12 @@ const NUMBER_SHARE: f32 = 0.5;
 const NUMBER_OWN: f32 = 1.2;
 /// How often a word must occur to be added to those of a model.
 const LEAST: u64 = 5;
+
+/// Words up to this place are too frequent to tell how rare words' vectors come from teachers; of a
+/// short list, half.
+const FREQUENT: usize = 8000;
+/// What a word trained along counts beside a rare word when pieces are fitted.
+const LEFT_OUT: f32 = 3.0;
 
 /// Words and what is known of them before training.
 #[derive(Debug)]
@@ -113,11 +127,7 @@ impl Start {
     /// The first vectors. Without a model, a / (a + p(w)) of the teachers' centred vector of the word
     /// alone. With one, the model's; targets are turned onto the sums of its words, and new words get
     /// the direction of their target and the length that rare words of the model have.
-    pub(super) fn rows(
-        &self,
-        base: Option<&Model>,
-        lessons: &mut Lessons,
-    ) -> Vec<f32> {
+    pub(super) fn rows(&self, base: Option<&Model>, lessons: &mut Lessons) -> Vec<f32> {
         let dims = lessons.targets.dims;
         let Some(model) = base else {
             let mut centred = std::mem::take(&mut lessons.centred);
@@ -136,9 +146,8 @@ impl Start {
         }
         // Only texts of listed words say how the model's axes lie.
         let bags = &lessons.bags;
-        let is_known = |text: &u32| {
-            bags.text(*text as usize).iter().all(|&word| (word as usize) < listed)
-        };
+        let is_known =
+            |text: &u32| bags.text(*text as usize).iter().all(|&word| (word as usize) < listed);
         let known: Vec<u32> = lessons.of_texts().iter().copied().filter(is_known).collect();
         let rotation = turn::onto_sums(&lessons.targets, &rows, bags, &known);
         let numbers = lessons.targets.rows.iter();
@@ -167,6 +176,48 @@ impl Start {
                 *number = NUMBER_SHARE * *number + own;
             }
         }
+    }
+}
+
+/// What training left.
+pub(super) struct Trained<'t> {
+    pub(super) start: &'t Start,
+    /// The vectors of all words.
+    pub(super) rows: &'t [f32],
+    /// Words that the model will list; the others were trained along.
+    pub(super) listed: usize,
+    pub(super) dims: usize,
+}
+
+impl Trained<'_> {
+    /// Pieces fitted to the words trained along and to rare words. A rare word's direction is where
+    /// the map puts it that leads from what teachers say to the vectors of less frequent words.
+    pub(super) fn pieces(&self, parts: &Parts, most: usize) -> Fitted {
+        let dims = self.dims;
+        let words = self.start.words.len();
+        let plain = |word: &usize| !self.start.words[*word].chars().any(char::is_numeric);
+        let from = FREQUENT.min(words / 2);
+        let rarer: Vec<usize> = (from..words).filter(plain).collect();
+        let fill = |word: usize, row: &mut [f32]| parts.of_words.fill(word, row);
+        let width = parts.of_words.width();
+        let map = Map::fit(&rarer, &fill, width, self.rows, dims);
+        let of_rare = |word: usize| {
+            let mut said = vec![0.0; width];
+            parts.of_rare.fill(word, &mut said);
+            map.apply(&said)
+        };
+        let left_out: Vec<usize> = (self.listed..words).filter(plain).collect();
+        let of_left_out = |&word: &usize| self.rows[word * dims..(word + 1) * dims].to_vec();
+        let mut directions: Vec<Vec<f32>> = left_out.iter().map(of_left_out).collect();
+        directions.par_extend((0..parts.rare.len()).into_par_iter().map(of_rare));
+        directions.par_iter_mut().for_each(|row| space::unit(row));
+        let words = left_out.iter().map(|&word| (&self.start.words[word], LEFT_OUT));
+        let words = words.chain(parts.rare.iter().map(|word| (word, 1.0)));
+        let examples: Vec<Example<'_>> = words
+            .zip(&directions)
+            .map(|((word, weight), direction)| Example { word, direction, weight })
+            .collect();
+        pieces::fit(&parts.candidates, &examples, most, dims)
     }
 }
 

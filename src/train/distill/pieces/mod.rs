@@ -9,6 +9,7 @@
 //! the mark `##`; a character that begins no piece is passed over.
 
 pub mod map;
+pub mod rare;
 mod solve;
 
 use std::collections::HashMap;
@@ -16,11 +17,10 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use crate::kernels::simd;
+use crate::model::pieces::MARK;
 use crate::train::distill::pieces::solve::Symmetric;
 use crate::train::distill::space;
 
-/// What a piece that does not begin a word begins with.
-const MARK: &str = "##";
 /// λ.
 const RIDGE: f32 = 2.0;
 
@@ -77,7 +77,8 @@ impl<'p> Cutter<'p> {
             let places = &self.places[usize::from(rest.len() < word.len())];
             let ends = rest.char_indices().map(|(at, letter)| at + letter.len_utf8());
             let ends: Vec<usize> = ends.take(self.longest).collect();
-            let longest = ends.iter().rev().find_map(|&end| Some((end, *places.get(&rest[..end])?)));
+            let longest =
+                ends.iter().rev().find_map(|&end| Some((end, *places.get(&rest[..end])?)));
             let end = match longest {
                 Some((end, place)) => {
                     found.push(place);
@@ -126,12 +127,7 @@ fn by_use<'c, S: AsRef<str>>(candidates: &'c [S], examples: &[Example<'_>]) -> V
 }
 
 /// For every piece, the weighted sum of the directions of words that hold it.
-fn right_side(
-    cuts: &[Vec<u32>],
-    examples: &[Example<'_>],
-    pieces: usize,
-    dims: usize,
-) -> Vec<f32> {
+fn right_side(cuts: &[Vec<u32>], examples: &[Example<'_>], pieces: usize, dims: usize) -> Vec<f32> {
     let mut holders = vec![Vec::new(); pieces];
     for (word, cut) in cuts.iter().enumerate() {
         cut.iter().for_each(|&piece| holders[piece as usize].push(word));

@@ -40,11 +40,8 @@ impl Symmetric {
         pairs.extend((0..unknowns as u32).map(|row| ((row, row), ridge)));
         // Stable, so that equal places are summed in the order of lists.
         pairs.par_sort_by_key(|(place, _)| *place);
-        let mut matrix = Self {
-            starts: vec![0],
-            entries: Vec::new(),
-            diagonal: Vec::with_capacity(unknowns),
-        };
+        let mut matrix =
+            Self { starts: vec![0], entries: Vec::new(), diagonal: Vec::with_capacity(unknowns) };
         for alike in pairs.chunk_by(|a, b| a.0 == b.0) {
             let (row, column) = alike[0].0;
             while matrix.starts.len() <= row as usize {
@@ -138,7 +135,8 @@ fn sums(a: &[f32], b: &[f32], columns: usize) -> Vec<f64> {
 
 /// Quotients, 0 where there is nothing to divide by: a column that is solved.
 fn shares(above: &[f64], below: &[f64]) -> Vec<f32> {
-    let share = |(above, below): (&f64, &f64)| if *below > 0.0 { (above / below) as f32 } else { 0.0 };
+    let share =
+        |(above, below): (&f64, &f64)| if *below > 0.0 { (above / below) as f32 } else { 0.0 };
     above.iter().zip(below).map(share).collect()
 }
 
@@ -159,8 +157,9 @@ mod tests {
 
     #[test]
     fn solutions_solve() {
-        let lists: Vec<Vec<u32>> =
-            (0..50).map(|at: u32| (0..1 + at % 3).map(|part| (at * 7 + part * 5) % 9).collect()).collect();
+        let lists: Vec<Vec<u32>> = (0..50)
+            .map(|at: u32| (0..1 + at % 3).map(|part| (at * 7 + part * 5) % 9).collect())
+            .collect();
         let weights = (0..50).map(|at| 1.0 + (at % 4) as f32);
         let matrix = Symmetric::of_products(&lists, weights, 9, 0.5);
         let right: Vec<f32> = (0..27).map(|at| (at as f32 * 1.7).sin()).collect();
@@ -171,7 +170,8 @@ mod tests {
             assert!((back - right).abs() < 1e-4, "{back} {right}");
         }
         // By hand: both together in a list of weight 2, and the second twice in one of weight 3.
-        let matrix = Symmetric::of_products(&[vec![0, 1], vec![1, 1]], [2.0, 3.0].into_iter(), 2, 1.0);
+        let matrix =
+            Symmetric::of_products(&[vec![0, 1], vec![1, 1]], [2.0, 3.0].into_iter(), 2, 1.0);
         assert_eq!(matrix.entries, [(0, 3.0), (1, 2.0), (0, 2.0), (1, 15.0)]);
         assert_eq!(matrix.diagonal, [3.0, 15.0]);
     }

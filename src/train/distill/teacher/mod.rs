@@ -20,6 +20,7 @@ use std::sync::PoisonError;
 use candle_core::Device;
 use half::f16;
 use rayon::prelude::*;
+use tokenizers::ModelWrapper;
 use tokenizers::Tokenizer;
 use tokenizers::TruncationParams;
 
@@ -29,6 +30,7 @@ pub use crate::train::distill::teacher::folder::Shape;
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::model::pieces::MARK;
 use crate::train::TrainError;
 use crate::train::distill::teacher::encoder::Encoder;
 use crate::train::distill::teacher::folder::small;
@@ -92,6 +94,25 @@ impl Teacher {
     pub fn name(&self) -> String {
         let name = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// The pieces that the tokenizer cuts words into, if it is of WordPiece's kind: those inside a word
+    /// bear the mark `##`.
+    pub fn pieces(&self) -> Option<Vec<String>> {
+        let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else { return None };
+        if model.continuing_subword_prefix != MARK {
+            return None;
+        }
+        let special = self.tokenizer.get_added_tokens_decoder();
+        let is_piece = |(entry, id): &(String, u32)| {
+            let bare = entry.strip_prefix(MARK).unwrap_or(entry);
+            let reserved = entry.starts_with('[') && entry.ends_with(']');
+            !bare.is_empty() && !reserved && !special.contains_key(id)
+        };
+        let entries = self.tokenizer.get_vocab(false).into_iter();
+        let mut entries: Vec<(String, u32)> = entries.filter(is_piece).collect();
+        entries.sort_unstable_by_key(|(_, id)| *id);
+        Some(entries.into_iter().map(|(entry, _)| entry).collect())
     }
 
     /// The vectors of texts, one after another, each of length 1; zeros for a text of which the

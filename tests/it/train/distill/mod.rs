@@ -27,7 +27,9 @@ fn text(lines: usize) -> String {
     for _ in 0..lines {
         let (place, other) = (word(9, 16), word(9, 16));
         let (like, does, year) = (word(16, 20), word(20, 24), word(34, 36));
-        text.push_str(&format!("The {like} {place}, of the {other}, {does} in the lake in {year}.\n"));
+        text.push_str(&format!(
+            "The {like} {place}, of the {other}, {does} in the lake in {year}.\n"
+        ));
     }
     text.push_str("The secret road leads to the old town in the rain of fire.\n");
     text
@@ -43,7 +45,8 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     toy::write(folder.path(), "bert", "mean_tokens");
     toy::write(folder.path(), "mpnet", "cls_token");
-    let write = |name: &str, content: &str| std::fs::write(folder.path().join(name), content).unwrap();
+    let write =
+        |name: &str, content: &str| std::fs::write(folder.path().join(name), content).unwrap();
     write("text.txt", &text(600));
     write("words.tsv", &words());
     write("whole.txt", "a man reads a book\na woman writes a letter\n");
@@ -196,7 +199,9 @@ fn a_model_is_moved_to_other_texts() {
     let folder = folder.path();
     done(distil(folder, "m.safetensors", &AFRESH).args(["--epochs", "10"]));
     let table: String = (0..400)
-        .map(|at| format!("{at}\tthe fire burns the large wall {} of smokestack {}\n", at % 7, at % 9))
+        .map(|at| {
+            format!("{at}\tthe fire burns the large wall {} of smokestack {}\n", at % 7, at % 9)
+        })
         .collect();
     std::fs::write(folder.join("tweets.tsv"), format!("id\ttweet\n{table}")).unwrap();
     let start = ["--start", "m.safetensors", "--text", "tweets.tsv", "--text-column", "tweet"];

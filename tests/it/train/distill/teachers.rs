@@ -28,7 +28,9 @@ fn vectors_are_those_of_the_formulas() {
     let folder = tempfile::tempdir().unwrap();
     let mut checked = 0;
     for kind in ["bert", "mpnet"] {
-        for (pooling, mode) in [("mean", "mean_tokens"), ("cls", "cls_token"), ("max", "max_tokens")] {
+        for (pooling, mode) in
+            [("mean", "mean_tokens"), ("cls", "cls_token"), ("max", "max_tokens")]
+        {
             let teacher = Teacher::open(&toy::write(folder.path(), kind, mode)).unwrap();
             let golden = golden();
             let cases: Vec<&Value> = golden["cases"]
@@ -132,7 +134,9 @@ fn configurations_that_make_no_sense_are_refused_by_name() {
         let short = key == "max_position_embeddings" && said.contains("tokens");
         assert!(said.contains("config.json") && (named || short), "{key} {value}: {said}");
     }
-    let said = refusal(|folder| toy::write_json(&folder.join("config.json"), &json!({"model_type": "bert"})));
+    let said = refusal(|folder| {
+        toy::write_json(&folder.join("config.json"), &json!({"model_type": "bert"}))
+    });
     assert!(said.contains("hidden_size"), "{said}");
     let pooling = |modes: Value| {
         refusal(|folder| toy::write_json(&folder.join("1_Pooling/config.json"), &modes))
@@ -177,7 +181,8 @@ fn tensors_that_do_not_fit_are_refused_by_name() {
         assert!(cut(bytes).contains("not a safetensors file"), "{}", cut(bytes));
     }
     let said = refusal(|folder| {
-        std::fs::rename(folder.join("model.safetensors"), folder.join("pytorch_model.bin")).unwrap();
+        std::fs::rename(folder.join("model.safetensors"), folder.join("pytorch_model.bin"))
+            .unwrap();
     });
     assert!(said.contains("pickle") && said.contains("safe_serialization"), "{said}");
 }

@@ -20,10 +20,10 @@ const POSITIONS: usize = 48;
 
 /// The vocabulary: special entries, words, and parts of words.
 pub const ENTRIES: [&str; 40] = [
-    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "a", "of", "to", "in", "city", "town", "road", "river", "hill",
-    "stone", "wall", "old", "new", "large", "small", "leads", "falls", "stands", "burns", "fire", "rain",
-    "man", "woman", "child", "walks", "reads", "writes", "book", "letter", "2010", "2011", "##s", "##ed",
-    "##ing", "lake",
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "a", "of", "to", "in", "city", "town", "road",
+    "river", "hill", "stone", "wall", "old", "new", "large", "small", "leads", "falls", "stands",
+    "burns", "fire", "rain", "man", "woman", "child", "walks", "reads", "writes", "book", "letter",
+    "2010", "2011", "##s", "##ed", "##ing", "lake",
 ];
 
 pub type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
@@ -47,7 +47,8 @@ pub fn tensors(kind: &str) -> Tensors {
     put("embeddings.LayerNorm.bias", &[HIDDEN]);
     let [parts, after] = if kind == "bert" {
         put("embeddings.token_type_embeddings.weight", &[2, HIDDEN]);
-        let query = "attention.self.query attention.self.key attention.self.value attention.output.dense";
+        let query =
+            "attention.self.query attention.self.key attention.self.value attention.output.dense";
         [query, "attention.output.LayerNorm output.LayerNorm"]
     } else {
         put("encoder.relative_attention_bias.weight", &[32, HEADS]);
@@ -131,17 +132,22 @@ pub fn write_json(path: &Path, value: &Value) {
 /// Writes a toy with this pooling, `mean_tokens`, `cls_token` or `max_tokens`.
 pub fn write(folder: &Path, kind: &str, pooling: &str) -> PathBuf {
     let folder = folder.join(format!("{kind}-{pooling}"));
-    let module = |path: &str, kind: &str| {
-        json!({"idx": 0, "name": "0", "path": path, "type": format!("sentence_transformers.models.{kind}")})
-    };
-    let modules = [module("", "Transformer"), module("1_Pooling", "Pooling"), module("2_Normalize", "Normalize")];
+    let module = |path: &str, kind: &str| json!({"idx": 0, "name": "0", "path": path, "type": format!("sentence_transformers.models.{kind}")});
+    let modules = [
+        module("", "Transformer"),
+        module("1_Pooling", "Pooling"),
+        module("2_Normalize", "Normalize"),
+    ];
     write_json(&folder.join("modules.json"), &json!(modules));
     let mut modes = json!({"word_embedding_dimension": HIDDEN});
     for mode in ["mean_tokens", "cls_token", "max_tokens", "mean_sqrt_len_tokens"] {
         modes[format!("pooling_mode_{mode}")] = json!(mode == pooling);
     }
     write_json(&folder.join("1_Pooling/config.json"), &modes);
-    write_json(&folder.join("sentence_bert_config.json"), &json!({"max_seq_length": 40, "do_lower_case": false}));
+    write_json(
+        &folder.join("sentence_bert_config.json"),
+        &json!({"max_seq_length": 40, "do_lower_case": false}),
+    );
     write_json(&folder.join("config.json"), &config(kind));
     write_json(&folder.join("tokenizer.json"), &tokenizer());
     write_tensors(&folder.join("model.safetensors"), &tensors(kind));
