@@ -57,7 +57,10 @@ fn folder() -> tempfile::TempDir {
 fn distil(folder: &Path, output: &str, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
     command.args(["train", "distill", "--teacher", "bert-mean_tokens", "-o", output, "--json"]);
-    command.args(["--cache", "cache", "--batch", "128", "--text", "text.txt"]).args(flags);
+    command.args(["--batch", "128", "--text", "text.txt"]).args(flags);
+    if !flags.contains(&"--cache") {
+        command.args(["--cache", "cache"]);
+    }
     command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -127,22 +130,22 @@ fn a_seed_fixes_every_bit_whatever_the_threads_and_the_cache() {
     let folder = folder();
     let folder = folder.path();
     let with = |flags: &[&str]| {
-        let said = done(distil(folder, "m.safetensors", &AFRESH).args(flags));
+        let said = done(&mut distil(folder, "m.safetensors", &[&AFRESH, flags].concat()));
         (std::fs::read(folder.join("m.safetensors")).unwrap(), said["asked"].as_u64().unwrap())
     };
     let (one, asked) = with(&["--threads", "1"]);
     assert!(asked > 1000);
     assert_eq!(with(&["--threads", "3"]), (one.clone(), 0));
-    let mut fresh = distil(folder, "m.safetensors", &AFRESH);
-    fresh.args(["--threads", "3", "--cache", "other"]).env("RAYON_NUM_THREADS", "3");
-    assert_eq!(done(&mut fresh)["asked"], asked);
+    let other = [AFRESH.as_slice(), &["--threads", "3", "--cache", "other"]].concat();
+    let mut fresh = distil(folder, "m.safetensors", &other);
+    assert_eq!(done(fresh.env("RAYON_NUM_THREADS", "3"))["asked"], asked);
     assert!(std::fs::read(folder.join("m.safetensors")).unwrap() == one);
-    let (other, asked) = with(&["--seed", "2"]);
-    assert!(other != one && asked > 0);
+    let (of_other_seed, asked) = with(&["--seed", "2"]);
+    assert!(of_other_seed != one && asked > 0);
     // Only texts of part files that are there no more are asked about again.
     let part = std::fs::read_dir(folder.join("other")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(&part, b"damaged").unwrap();
-    let said = done(distil(folder, "m.safetensors", &AFRESH).args(["--cache", "other"]));
+    let said = done(&mut distil(folder, "m.safetensors", &other));
     assert!(said["asked"].as_u64().unwrap() > 0);
     assert!(std::fs::read(folder.join("m.safetensors")).unwrap() == one);
 }
@@ -151,7 +154,7 @@ fn a_seed_fixes_every_bit_whatever_the_threads_and_the_cache() {
 fn a_killed_run_ends_in_the_same_bits() {
     let folder = folder();
     let folder = folder.path();
-    let flags = ["--epochs", "30", "--checkpoint-every", "0"];
+    let flags = ["--epochs", "8", "--checkpoint-every", "0"];
     let run = |output: &str| {
         let mut command = distil(folder, output, &AFRESH);
         command.args(flags);
@@ -191,6 +194,44 @@ fn two_teachers_are_learned_from_together() {
     assert_eq!((model.vectors().len(), model.vectors().dims()), (20, 16));
     let (vectors, _) = model.tensors().next().unwrap();
     assert_eq!(vectors.dtype, cognate::model::format::Dtype::I8);
+}
+
+#[test]
+fn words_that_are_not_listed_get_pieces() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("rare.txt"), "burnsed\nstoneing\nlakes\nhillwall\n").unwrap();
+    let pieces = ["--pieces", "30", "--rare-words", "rare.txt", "--keep", "29"];
+    let run = |output: &str, more: &[&str]| {
+        done(distil(folder, output, &AFRESH).args(pieces).args(["--epochs", "10"]).args(more))
+    };
+    let said = run("m.safetensors", &["--threads", "1"]);
+    assert!(
+        said["pieces"][0].as_u64().unwrap() > 20 && said["pieces"][1].as_f64() > Some(0.3),
+        "{said}"
+    );
+    run("other.safetensors", &["--threads", "3"]);
+    let bytes = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert!(bytes("m.safetensors") == bytes("other.safetensors"));
+    let model = open(folder, "m.safetensors");
+    assert!(matches!(model.unknown(), Unknown::Fallback(rules) if rules.piece_norm > Some(0.0)));
+    let engine = Engine::new(model).unwrap();
+    let query = Query::new(Method::named("avg-cos").unwrap());
+    // `townqed` is town, a letter passed over, and `##ed`; `xqxqx` has only a hash.
+    let pairs = [("townqed", "townqing"), ("townqed", "xqxqx")];
+    let scores = engine.similarity(&pairs, &query).unwrap().scores;
+    assert!(scores[0] > 0.5 && scores[1] < scores[0], "{scores:?}");
+    // A model that is moved to other texts keeps them, unless it gets others.
+    let start = ["--start", "m.safetensors", "--epochs", "1"];
+    done(&mut distil(folder, "moved.safetensors", &start));
+    let tables = |name: &str| {
+        let model = open(folder, name);
+        let section = model.section("pieces").unwrap();
+        section.tensor("rows").unwrap().1.to_vec()
+    };
+    assert_eq!(tables("moved.safetensors"), tables("m.safetensors"));
+    done(distil(folder, "moved.safetensors", &start).args(["--pieces", "10"]));
+    assert_eq!(tables("moved.safetensors").len(), 10 * 8 * 4);
 }
 
 #[test]
@@ -235,7 +276,7 @@ fn what_cannot_be_distilled_is_refused() {
         command
     };
     refused(&mut distil(folder, "m.safetensors", &[]), 2, &["--words"]);
-    refused(&mut with(&["--rate", "-1"]), 2, &["--rate"]);
+    refused(&mut with(&["--rate", "0"]), 2, &["--rate"]);
     refused(&mut with(&["--divergence", "nan"]), 2, &["--divergence"]);
     refused(&mut with(&["--teacher", "nowhere"]), 1, &["nowhere", "not a folder"]);
     refused(&mut with(&["--report", "words.tsv"]), 2, &["--report", "files that are read"]);
