@@ -9,8 +9,10 @@ use crate::files::input::Input;
 use crate::files::progress::Progress;
 use crate::model::vocabulary::hash;
 use crate::text;
+use crate::text::Mentions;
 use crate::text::Normalisation;
 use crate::text::Tokens;
+use crate::text::Urls;
 use crate::train::TrainError;
 
 /// Longest line, far above any sentence.
@@ -75,7 +77,8 @@ impl<'r> Reader<'r> {
                     found.apart += 1;
                     return;
                 }
-                let text = line.split_whitespace().collect::<Vec<_>>().join(" ");
+                let words = line.split_whitespace().filter(|word| !is_dropped(self.rules, word));
+                let text = words.collect::<Vec<_>>().join(" ");
                 found.lines.push(Line { text, tokens: self.tokens.len() });
             })?;
         }
@@ -95,6 +98,14 @@ impl<'r> Reader<'r> {
         }
         Ok(apart)
     }
+}
+
+/// Whether the rules make no token of a word because it is an address or a user's name. A teacher must
+/// not see what the vectors will not know of.
+fn is_dropped(rules: &Normalisation, word: &str) -> bool {
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|start| word.starts_with(start));
+    (rules.urls == Urls::Drop && begins(&["http://", "https://", "www."]))
+        || (rules.mentions == Mentions::Drop && begins(&["@"]))
 }
 
 impl Apart {
@@ -194,7 +205,8 @@ mod tests {
 
     #[test]
     fn tables_have_their_text_in_a_column() {
-        let table = "id\ttext\tyear\n1\tfirst text\t2020\n2\n3\tsecond text\t2021\n";
+        let table =
+            "id\ttext\tyear\n1\tfirst @one text\t2020\n2\n3\tsecond text http://t.co\t2021\n";
         assert_eq!(read(&[("a.tsv", table)], "").unwrap().0, ["first text", "second text"]);
         let refusal = read(&[("a.tsv", "id\ttweet\n1\tx\n")], "").unwrap_err().to_string();
         assert!(refusal.contains("--text-column"), "{refusal}");

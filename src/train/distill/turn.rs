@@ -140,11 +140,11 @@ fn orthonormal(direction: &mut [f64], others: &[Vec<f64>]) -> bool {
         }
     }
     let after = length(direction);
-    if !(after > 1e-6 * before) {
-        return false;
+    let has_direction = after > 1e-6 * before;
+    if has_direction {
+        direction.iter_mut().for_each(|x| *x /= after);
     }
-    direction.iter_mut().for_each(|x| *x /= after);
-    true
+    has_direction
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::train::distill::teacher::folder::Kind;
 use crate::train::distill::teacher::folder::MPNET_BUCKETS;
 use crate::train::distill::teacher::folder::Pooling;
 use crate::train::distill::teacher::folder::Shape;
+use crate::train::distill::teacher::gelu::gelu;
 use crate::train::distill::teacher::tensors::Tensors;
 
 type Result<T> = std::result::Result<T, candle_core::Error>;
@@ -203,7 +204,7 @@ impl Layer {
         let attended = softmax_last_dim(&scores)?.matmul(&values)?;
         let attended = attended.transpose(1, 2)?.contiguous()?.reshape((texts * length, hidden))?;
         let rows = self.after_attention.apply(&(rows + self.joined.apply(&attended)?)?)?;
-        let inner = self.inner.apply(&rows)?.gelu_erf()?;
+        let inner = gelu(&self.inner.apply(&rows)?)?;
         self.after.apply(&(&rows + self.outer.apply(&inner)?)?)
     }
 }

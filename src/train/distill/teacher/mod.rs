@@ -10,6 +10,7 @@
 
 mod encoder;
 mod folder;
+mod gelu;
 mod tensors;
 
 use std::path::Path;
@@ -130,8 +131,9 @@ impl Teacher {
         for alike in order.chunk_by(|&a, &b| encoded[a as usize].len() == encoded[b as usize].len())
         {
             let length = encoded[alike[0] as usize].len();
-            if length > 0 {
-                batches.extend(alike.chunks((BATCH_TOKENS / length).max(1)));
+            // Texts of which nothing is left have no vector.
+            if let Some(texts) = BATCH_TOKENS.checked_div(length) {
+                batches.extend(alike.chunks(texts.max(1)));
             }
         }
         let rows = Mutex::new(vec![f16::ZERO; texts.len() * self.width()]);
