@@ -1,7 +1,7 @@
 //! Word vectors distilled from toys of sentence transformers, by the library and by the built binary.
 
 mod teachers;
-mod toy;
+pub mod toy;
 
 use std::path::Path;
 use std::process::Command;
