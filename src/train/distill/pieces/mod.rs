@@ -17,9 +17,9 @@ use rayon::prelude::*;
 
 use crate::kernels::simd;
 use crate::model::pieces::MARK;
-use crate::model::subword;
-use crate::model::subword::LONGEST_PIECE_BYTES;
-use crate::model::subword::PieceLengths;
+use crate::model::pieces::cut;
+use crate::model::pieces::cut::LONGEST_PIECE_BYTES;
+use crate::model::pieces::cut::PieceLengths;
 use crate::train::distill::pieces::solve::Symmetric;
 use crate::train::distill::space;
 
@@ -66,7 +66,7 @@ impl<'p> Cutter<'p> {
     /// Adds the places of a word's pieces.
     fn cut(&self, word: &str, found: &mut Vec<u32>) {
         let known = |piece: &str| self.places.get(piece).copied();
-        subword::longest_pieces(word, MARK, &self.lengths, known, found);
+        cut::longest_pieces(word, MARK, &self.lengths, known, found);
     }
 }
 
