@@ -115,10 +115,21 @@ pub(super) struct PackArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum RowType {
+pub(super) enum RowType {
     F32,
     F16,
     Int8,
+}
+
+impl RowType {
+    /// The element type in the file.
+    pub(super) fn dtype(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::Int8 => Dtype::I8,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -164,11 +175,7 @@ impl PackArgs {
                 budget: Budget::DEFAULT,
             },
             output: self.output,
-            dtype: match self.dtype {
-                RowType::F32 => Dtype::F32,
-                RowType::F16 => Dtype::F16,
-                RowType::Int8 => Dtype::I8,
-            },
+            dtype: self.dtype.dtype(),
             policy: Policy {
                 duplicates: self.duplicates,
                 non_finite: self.non_finite,

@@ -17,6 +17,7 @@ pub mod phrase;
 pub mod pieces;
 mod profile;
 pub mod provenance;
+pub mod quantise;
 mod section;
 pub mod sigbus;
 pub mod subword;

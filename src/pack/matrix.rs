@@ -7,9 +7,9 @@ use std::io::Write;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::model::format::Dtype;
+use crate::model::quantise::Quantiser;
 use crate::model::writer::Source;
 use crate::model::writer::Table;
-use crate::pack::quantise::Quantiser;
 use crate::pack::spool::Rows;
 use crate::pack::transform::Transform;
 

@@ -11,7 +11,6 @@ mod error;
 pub mod intake;
 mod matrix;
 mod pieces;
-mod quantise;
 pub mod readers;
 mod spool;
 pub mod transform;

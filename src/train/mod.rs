@@ -5,6 +5,8 @@
 //! (see [`checkpoint`]). How texts are scored with what was learned is the methods' part.
 
 pub mod checkpoint;
+#[cfg(feature = "train-distill")]
+pub mod distill;
 mod outputs;
 #[cfg(feature = "train-ranker")]
 pub mod ranker;
@@ -44,7 +46,7 @@ pub enum TrainError {
         problem: String,
     },
     /// A computation with tensors failed.
-    #[cfg(feature = "train-ranker")]
+    #[cfg(any(feature = "train-distill", feature = "train-ranker"))]
     #[error("tensors: {0}")]
     Tensors(#[from] candle_core::Error),
     /// The model could not be read or written.

@@ -20,6 +20,7 @@ use crate::model::Model;
 use crate::model::Phrase;
 use crate::model::Unknown;
 use crate::model::format::Dtype;
+use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
@@ -200,10 +201,15 @@ impl Output<'_> {
     fn metadata(&self) -> Result<std::collections::BTreeMap<String, String>, TrainError> {
         let mut metadata = Draft::of(self.model).metadata;
         metadata.retain(|key, _| !key.starts_with("section."));
-        if *self.model.unknown() == Unknown::Subword {
-            // Parts of words have vectors that were not trained along.
-            metadata.insert("unknown".to_owned(), text(&Unknown::Skip)?);
-        }
+        // Parts of words have vectors that were not trained along.
+        let unknown = match self.model.unknown() {
+            Unknown::Subword => Unknown::Skip,
+            Unknown::Fallback(rules) => {
+                Unknown::Fallback(Fallback { piece_norm: None, ..rules.clone() })
+            }
+            Unknown::Skip => Unknown::Skip,
+        };
+        metadata.insert("unknown".to_owned(), text(&unknown)?);
         let made_by = concat!("cognate ", env!("CARGO_PKG_VERSION"));
         metadata.insert("created_by".to_owned(), made_by.to_owned());
         if let Some(licence) = &self.options.licence {

@@ -14,6 +14,7 @@ use crate::model::disk;
 use crate::model::disk::LocalDisk;
 use crate::model::format::Dtype;
 use crate::model::target::Target;
+use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::writer::Draft;
 use crate::model::writer::Table;
@@ -93,7 +94,9 @@ impl Output<'_> {
         let rules = self.base.map_or(&self.options.normalisation, Model::normalisation);
         // A rule that needs tables of its own does not outlive the vectors they were made for.
         let unknown = match self.base.map(Model::unknown) {
-            Some(Unknown::Fallback(rules)) => Unknown::Fallback(rules.clone()),
+            Some(Unknown::Fallback(rules)) => {
+                Unknown::Fallback(Fallback { piece_norm: None, ..rules.clone() })
+            }
             _ => Unknown::Skip,
         };
         let frequency = match (self.base, self.options.objective) {
@@ -211,7 +214,12 @@ fn json(value: &impl serde::Serialize) -> Result<String, TrainError> {
 
 /// Weights learned for ranks hold for other vectors, too; what was fitted to the old ones does not.
 pub(in crate::train) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
-    let prefix = format!("section.{}", learned_idf::SECTION);
+    carry_section(base, learned_idf::SECTION, draft);
+}
+
+/// Puts a section of a model into a draft as it is, if the model has it.
+pub(in crate::train) fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
+    let prefix = format!("section.{name}");
     let of_base = Draft::of(base);
     draft.metadata.extend(of_base.metadata.into_iter().filter(|(key, _)| *key == prefix));
     let dotted = format!("{prefix}.");

@@ -11,6 +11,7 @@ use cognate::engine::Engine;
 use cognate::engine::Query;
 use cognate::kernels::vector;
 use cognate::model::Model;
+use cognate::model::Unknown;
 
 use crate::support;
 use crate::support::Chance;
@@ -173,6 +174,25 @@ fn training_goes_on_from_a_model() {
     let first: Vec<&str> = lines.next().unwrap().split(' ').collect();
     let stored = row(&after, first[0]);
     assert!(first[1..].iter().zip(stored).all(|(text, value)| text.parse::<f32>() == Ok(value)));
+}
+
+#[test]
+fn pieces_do_not_outlive_the_vectors_that_they_were_made_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    text(folder, 8);
+    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
+    command.args(["train", "vectors", "text.txt", "--from", base, "--epochs", "1"]);
+    command.args(["-o", "m.safetensors"]).current_dir(folder);
+    done(command.stderr(Stdio::piped()).stdout(Stdio::piped()));
+    let norm = |path: &Path| match Model::open(path, &support::full()).unwrap().unknown() {
+        Unknown::Fallback(rules) => (rules.piece_norm.is_some(), rules.hash_norm),
+        other => panic!("{other:?}"),
+    };
+    let ((has, hash), after) = (norm(Path::new(base)), norm(&folder.join("m.safetensors")));
+    assert!(has);
+    assert_eq!(after, (false, hash));
 }
 
 #[test]

@@ -9,16 +9,16 @@ use crate::model::format::Dtype;
 
 /// Writes rows as elements of one type, and keeps what the type needs besides.
 #[derive(Debug)]
-pub(crate) struct Quantiser {
+pub struct Quantiser {
     dtype: Dtype,
     /// One scale a row, for I8 alone.
-    pub(crate) scales: Vec<f32>,
+    pub scales: Vec<f32>,
     bytes: Vec<u8>,
 }
 
 impl Quantiser {
     /// A quantiser to F32, F16 or I8.
-    pub(crate) fn new(dtype: Dtype) -> Self {
+    pub fn new(dtype: Dtype) -> Self {
         Self { dtype, scales: Vec::new(), bytes: Vec::new() }
     }
 
@@ -26,7 +26,7 @@ impl Quantiser {
     ///
     /// An int8 row's scale maps its largest component to 127, so every word has full resolution
     /// whatever its length; a row of zeros gets the scale 1.
-    pub(crate) fn write(&mut self, row: &[f32], out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&mut self, row: &[f32], out: &mut dyn Write) -> io::Result<()> {
         self.bytes.clear();
         match self.dtype {
             Dtype::F16 => {

@@ -1,0 +1,202 @@
+//! Flags of `cognate train distill`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::cli::Failure;
+use crate::cli::MOST_EPOCHS;
+use crate::cli::MOST_THREADS;
+use crate::cli::count;
+use crate::cli::pack::RowType;
+use crate::cli::show;
+use crate::cli::train::CheckpointArgs;
+use crate::cli::train::refused;
+use crate::cli::usage;
+use crate::model::format::Limits;
+use crate::text::Normalisation;
+use crate::train::distill;
+use crate::train::distill::CHECKPOINT_EVERY;
+use crate::train::distill::DistillOptions;
+use crate::train::distill::run::Schedule;
+use crate::train::distill::student::Pace;
+use crate::train::distill::texts::Numbers;
+
+/// Most texts of a kind.
+const MOST_TEXTS: u64 = 100_000_000;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DistillArgs {
+    /// Folder of a sentence transformer as sentence-transformers writes it, of type BERT or MPNet;
+    /// given more than once, the mean of their cosines is learned
+    #[arg(long = "teacher", value_name = "FOLDER", required = true)]
+    teachers: Vec<PathBuf>,
+    /// Running text, a sentence a line, or tables named .tsv with a header; .gz and .zst are read
+    /// directly. The text is held in memory
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "whole")]
+    text: Vec<PathBuf>,
+    /// Texts that are learned as they are, one a line
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    whole: Vec<PathBuf>,
+    /// Texts that must not be learned from, such as test sets: a line that equals one of their
+    /// fields, or shares eight words in a row with one, is left out
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    exclude: Vec<PathBuf>,
+    /// Column of .tsv files that holds the text
+    #[arg(long, value_name = "NAME", default_value = "text")]
+    text_column: String,
+    /// Words that get vectors, the most frequent first: a word, or a word, a tab and its count a
+    /// line. Without counts, the texts are counted
+    #[arg(long, value_name = "FILE", required_unless_present = "start", conflicts_with = "start")]
+    words: Option<PathBuf>,
+    /// Go on from the vectors of this model, for other texts: its words, counts and rules stay
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["normalisation", "dims", "keep"])]
+    start: Option<PathBuf>,
+    /// Add the N most frequent words of the texts that the model of --start does not list
+    #[arg(long, value_name = "N", default_value = "0", requires = "start",
+          value_parser = count::<usize>(0, Limits::DEFAULT.words))]
+    add_words: usize,
+    /// Model file to write
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Write one HTML page with the course of the loss
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Folder that keeps the teachers' vectors of texts, for this run and others [default:
+    /// OUTPUT.embeddings]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Sentences at most
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().sentences,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    sentences: usize,
+    /// Clauses at most
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().clauses,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    clauses: usize,
+    /// Random spans of words at most, and at most three a line
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().spans,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    spans: usize,
+    /// Bags of random words at most, and at most one a line
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().bags,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    bags: usize,
+    /// Write the first N words; the others are trained along and left out
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.words))]
+    keep: Option<usize>,
+    /// Pieces of words at most, for a vector of words that are not listed: those of the teacher's
+    /// tokenizer that rare words, misspellings and compounds use most [default: none; with --start,
+    /// the pieces of the model stay]
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true,
+          value_parser = count::<usize>(0, Limits::DEFAULT.words))]
+    pieces: usize,
+    /// Rare words that pieces are fitted to, one a line, beside words that --keep leaves out,
+    /// misspellings and compounds
+    #[arg(long, value_name = "FILE", requires = "pieces")]
+    rare_words: Option<PathBuf>,
+    /// Dimensions
+    #[arg(long, value_name = "N", default_value = "256",
+          value_parser = count::<usize>(1, Limits::DEFAULT.dims))]
+    dims: usize,
+    /// Rules that turn texts into words
+    #[arg(long, value_name = "PRESET", default_value = "plain",
+          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
+    normalisation: String,
+    /// Element type of the vectors [default: that of the model of --start, else f32]
+    #[arg(long, value_enum)]
+    dtype: Option<RowType>,
+    /// Epochs
+    #[arg(long, value_name = "N", default_value = "3", value_parser = count::<u32>(1, MOST_EPOCHS))]
+    epochs: u32,
+    /// Rate of the first step, falling linearly to a twentieth [default: 0.002, with --start 0.0005]
+    #[arg(long)]
+    rate: Option<f32>,
+    /// What the divergence of neighbours counts in the loss, beside the cosine
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.08)]
+    divergence: f32,
+    /// Texts of a batch
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = count::<usize>(2, 16_384))]
+    batch: usize,
+    /// Random seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; bits do not depend on them [default: one a core]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
+    threads: Option<usize>,
+    #[command(flatten)]
+    checkpoint: CheckpointArgs,
+    /// Seconds between two checkpoints
+    #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
+    checkpoint_every: u64,
+    /// Licence of the vectors, stored in the file
+    #[arg(long, value_name = "TEXT")]
+    licence: Option<String>,
+    /// The method that `auto` stands for [default: that of the model of --start, else avg-cos]
+    #[arg(long, value_name = "METHOD")]
+    auto_method: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The first rate, of vectors that begin at the teacher's and of those that begin at a model's.
+const RATE: f32 = 0.002;
+const RATE_OF_START: f32 = 0.0005;
+
+impl DistillArgs {
+    fn options(self) -> Result<DistillOptions, Failure> {
+        let normalisation = Normalisation::preset(&self.normalisation)
+            .ok_or_else(|| usage("--normalisation: no such preset"))?;
+        let usual = if self.start.is_some() { RATE_OF_START } else { RATE };
+        let pace = Pace { rate: self.rate.unwrap_or(usual), divergence: self.divergence };
+        let mut cache = self.output.as_os_str().to_owned();
+        cache.push(".embeddings");
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(DistillOptions {
+            checkpoint: self.checkpoint.path(&self.output),
+            teachers: self.teachers,
+            text: self.text,
+            whole: self.whole,
+            apart: self.exclude,
+            column: self.text_column,
+            words: self.words,
+            start: self.start,
+            add_words: self.add_words,
+            report: self.report,
+            cache: self.cache.unwrap_or_else(|| cache.into()),
+            numbers: Numbers {
+                sentences: self.sentences,
+                clauses: self.clauses,
+                spans: self.spans,
+                bags: self.bags,
+            },
+            keep: self.keep,
+            pieces: self.pieces,
+            rare_words: self.rare_words,
+            dims: self.dims,
+            normalisation,
+            dtype: self.dtype.map(RowType::dtype),
+            threads: self.threads.unwrap_or(cores),
+            schedule: Schedule {
+                epochs: self.epochs,
+                batch: self.batch,
+                pace,
+                seed: self.seed,
+                every: Duration::from_secs(self.checkpoint_every),
+            },
+            restart: self.checkpoint.restart,
+            licence: self.licence,
+            auto_method: self.auto_method,
+            output: self.output,
+        })
+    }
+}
+
+pub(super) fn run(args: DistillArgs) -> Result<(), Failure> {
+    let as_json = args.json;
+    let options = args.options()?;
+    show(&distill::distill(&options).map_err(refused)?, as_json)
+}
