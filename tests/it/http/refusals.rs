@@ -201,7 +201,7 @@ async fn pointers_lead_to_the_text_at_fault_however_it_is_given() {
     }
     let words = json!({"query": "q", "candidates": ["a"], "min_score": "0"}).to_string();
     let problem = app.post("/rank", words).await.refusal(422, "invalid_field");
-    assert!(problem["detail"].as_str().unwrap().ends_with("expected a number"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("expected a number"), "{problem}");
     let huge = r#"{"query":"q","candidates":["a"],"top_k":18446744073709551616}"#;
     app.post("/rank", huge).await.refusal(422, "out_of_range");
 }
