@@ -19,7 +19,6 @@ use crate::cli::usage;
 use crate::http;
 use crate::http::Settings;
 use crate::http::settings::LIST;
-use crate::http::settings::Loaded;
 use crate::http::settings::RawValue;
 use crate::http::settings::Setting;
 use crate::http::settings::ValueShape;
@@ -39,12 +38,8 @@ pub(super) struct ServeArgs {
 
 pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
     let _logs = if args.check { Some(log::set_up("warn").map_err(usage)?) } else { None };
-    let (mut layers, unread) = machine::layers(args.config.as_deref(), args.flags);
-    layers.other_flags = &["config", "check", "help"];
-    let mut loaded = Loaded::read(&layers);
-    if let Some(what) = unread {
-        loaded.note_unread(what);
-    }
+    let others = &["config", "check", "help"];
+    let mut loaded = machine::settings(args.config.as_deref(), args.flags, others);
     loaded.check(&Machine { thorough: args.check });
     if args.check {
         print(&loaded.to_toml())?;

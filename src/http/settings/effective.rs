@@ -22,7 +22,7 @@ impl Loaded {
             };
             let origin = self.origin(setting.key);
             let layer = match origin {
-                Origin::Default => "",
+                Origin::Default | Origin::Found(_) => "",
                 Origin::File { .. } => "file ",
                 Origin::Environment(_) => "environment ",
                 Origin::Flag(_) => "flag ",

@@ -3,10 +3,12 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 
 use strsim::levenshtein;
 
 use crate::http::settings::LIST;
+use crate::http::settings::NamedModel;
 use crate::http::settings::Setting;
 use crate::http::settings::Settings;
 use crate::http::settings::file;
@@ -55,6 +57,8 @@ pub enum Origin {
     Environment(String),
     /// A flag of the command line.
     Flag(String),
+    /// Nobody said anything, and a file was found at this place.
+    Found(&'static str),
 }
 
 impl fmt::Display for Origin {
@@ -64,6 +68,7 @@ impl fmt::Display for Origin {
             Self::File { name, line } => write!(f, "{}:{line}", name.escape_debug()),
             Self::Environment(name) => write!(f, "{}", name.escape_debug()),
             Self::Flag(name) => write!(f, "--{}", name.escape_debug()),
+            Self::Found(place) => write!(f, "found {place}"),
         }
     }
 }
@@ -139,6 +144,27 @@ impl Loaded {
     /// Notes that the settings file could not be read.
     pub fn note_unread(&mut self, what: String) {
         self.unread = true;
+        self.problems.push(Problem { key: None, origin: Origin::Default, what });
+    }
+
+    /// Whether no layer names a model, so that one may be looked for.
+    pub fn names_no_model(&self) -> bool {
+        let misnamed = self.problems.iter().any(|problem| problem.key == Some("model"));
+        !self.unread && !misnamed && *self.origin("model") == Origin::Default
+    }
+
+    /// Takes the only model that was found where no layer names one, and where that was.
+    pub fn take_found_model(&mut self, path: PathBuf, place: &'static str) {
+        self.settings.model = vec![NamedModel { name: NamedModel::UNNAMED.to_owned(), path }];
+        if let Some(at) = find(|setting| setting.key == "model") {
+            self.origins[at] = Origin::Found(place);
+        }
+    }
+
+    /// Notes that no layer names a model and none was found.
+    pub fn note_no_model(&mut self, what: String) {
+        // The default's path would be told of a second time.
+        self.settings.model.clear();
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }
 

@@ -50,7 +50,8 @@ settings! {
     /// serve them.
     admin_listen: Option<SocketAddr> = None, Rule::text("ADDRESS:PORT").or("none");
     /// Models by name; a request chooses one by its name and gets the first without one. The first
-    /// may be a file alone, which is then called `default`.
+    /// may be a file alone, which is then called `default`. If none is named, default.safetensors is
+    /// looked for beside the program, in models/ and in the user's data folder.
     model: Vec<NamedModel> = vec![NamedModel {
         name: NamedModel::UNNAMED.to_owned(),
         path: PathBuf::from("models/default.safetensors"),

@@ -1,29 +1,10 @@
 //! `cognate serve` before it serves: help, `--check`, and what it says when settings are wrong.
 
-use std::path::Path;
-use std::process::Command;
-use std::process::Output;
-
 use cognate::http::settings::LIST;
 
-/// Runs the binary in a folder of its own, with no setting but those given.
-fn cognate(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("COGNATE_") {
-            command.env_remove(name);
-        }
-    }
-    command.current_dir(folder).args(arguments).envs(environment.iter().copied()).output().unwrap()
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
+use crate::support::command::cognate;
+use crate::support::command::stderr;
+use crate::support::command::stdout;
 
 /// A folder with the tiny model in it.
 fn with_model() -> tempfile::TempDir {
