@@ -19,6 +19,7 @@ use crate::cli::usage;
 use crate::http;
 use crate::http::Settings;
 use crate::http::settings::LIST;
+use crate::http::settings::Problem;
 use crate::http::settings::RawValue;
 use crate::http::settings::Setting;
 use crate::http::settings::ValueShape;
@@ -44,17 +45,22 @@ pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
     if args.check {
         print(&loaded.to_toml())?;
     }
-    if !loaded.problems.is_empty() {
-        let problems: Vec<String> =
-            loaded.problems.iter().map(|problem| format!("\n  {problem}")).collect();
-        return Err(usage(format!("the settings cannot be used:{}", problems.concat())));
-    }
+    refuse(&loaded.problems)?;
     if args.check {
         return Ok(());
     }
     let _logs = log::set_up(&loaded.settings.log).map_err(usage)?;
     http::serve(loaded.settings)
         .map_err(|error| Failure { code: error.exit_code(), error: error.into() })
+}
+
+/// Ends a command whose settings have problems, with all of them.
+pub(super) fn refuse(problems: &[Problem]) -> Result<(), Failure> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<String> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
+    Err(usage(format!("the settings cannot be used:{}", problems.concat())))
 }
 
 impl Args for ServeArgs {

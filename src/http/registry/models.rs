@@ -209,12 +209,13 @@ fn open(
             return Err(ModelsError::Digest { name, path, expected: expected.to_owned(), got });
         }
     }
-    let engine = Engine::new(model).map_err(failed)?.with_limits(settings.text_limits());
+    let engine = Engine::new(model).map_err(failed)?;
+    // The canary's sentences may be longer than the settings let texts be.
     let query = Query { truncate: true, ..Query::new(engine.auto()) };
     engine
         .similarity(&CANARY, &query)
         .map_err(|source| ModelsError::Canary { name: name.to_owned(), source })?;
-    Ok(engine)
+    Ok(engine.with_limits(settings.text_limits()))
 }
 
 /// What of a file and its folder this process could change.

@@ -3,4 +3,5 @@
 mod files_written;
 mod found_model;
 mod numbers;
+mod questions;
 mod side_by_side;
