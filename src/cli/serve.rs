@@ -70,10 +70,14 @@ impl Args for ServeArgs {
             .value_name("FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .help("Settings file [default: cognate.toml if it is there; env COGNATE_CONFIG]");
-        let check = Arg::new("check").long("check").action(ArgAction::SetTrue).help(
-            "Check settings, models and keys, print the settings in force as TOML and every \
-             problem, and stop",
-        );
+        let check = Arg::new("check")
+            .long("check")
+            .action(ArgAction::SetTrue)
+            .help("Check settings, models and keys, print what is found, and stop")
+            .long_help(
+                "Check settings, models and keys, print the settings in force as TOML and every \
+                 problem, and stop",
+            );
         let rest = Arg::new(REST).num_args(0..).allow_hyphen_values(true).hide(true);
         let flags = LIST.iter().map(flag);
         command.arg(config).arg(check).args(flags).arg(rest)
@@ -101,7 +105,8 @@ fn flag(setting: &'static Setting) -> Arg {
         ValueShape::Switch => "BOOL",
         ValueShape::Text(form) | ValueShape::List(form) => form,
     };
-    let arg = Arg::new(setting.key).long(setting.flag()).value_name(name).help(help);
+    let arg = Arg::new(setting.key).long(setting.flag()).value_name(name);
+    let arg = arg.help_heading(setting.section).help(setting.summary()).long_help(help);
     let arg = arg.action(ArgAction::Append).num_args(1).allow_negative_numbers(true);
     match setting.rule.shape {
         ValueShape::Switch => {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use strsim::levenshtein;
+use strsim::osa_distance;
 
 use crate::http::settings::LIST;
 use crate::http::settings::NamedModel;
@@ -242,17 +242,32 @@ impl Loaded {
     }
 
     fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
-        // Nobody misspells a key into a thousand characters.
-        let short: String = said.chars().take(64).collect();
-        let nearest = known.min_by_key(|known| levenshtein(&short, known)).unwrap_or_default();
         // The other layers are named by what was said.
-        let said = match origin {
+        let what = match origin {
             Origin::File { .. } => format!("{} is no setting", quoted(said)),
             _ => "no such setting".to_owned(),
         };
-        let what = format!("{said}; the nearest is {nearest}");
+        let what = match nearest(said, known) {
+            Some(nearest) => format!("{what}; did you mean {nearest}?"),
+            None => format!("{what}; `cognate serve --help` lists them"),
+        };
         self.problems.push(Problem { key: None, origin, what });
     }
+}
+
+/// The known name that a misspelt one is meant for, if there is one that near: a letter in three
+/// may be wrong, missing, too many or swapped with the next.
+fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let plain = |name: &str| {
+        let name = name.trim_start_matches('-').to_lowercase().replace('-', "_");
+        name.trim_start_matches(&VARIABLES.to_lowercase()).to_owned()
+    };
+    // Nobody misspells a key into a thousand characters.
+    let short: String = said.chars().take(64).collect();
+    let said = plain(&short);
+    let known = known.map(|known| (osa_distance(&said, &plain(&known)), known));
+    let (distance, nearest) = known.min_by_key(|&(distance, _)| distance)?;
+    (distance * 3 <= said.chars().count().max(3)).then_some(nearest)
 }
 
 fn find(is: impl Fn(&Setting) -> bool) -> Option<usize> {
