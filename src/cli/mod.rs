@@ -16,6 +16,7 @@ mod model;
 mod pack;
 mod pairs;
 mod serve;
+mod shell;
 mod train;
 
 use std::io;
@@ -53,6 +54,10 @@ enum Command {
     Embed(ask::embed::EmbedArgs),
     /// Show what each word adds to the score of two texts
     Explain(ask::explain::ExplainArgs),
+    /// Print a script that completes commands and flags in a shell
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page of a command
+    Man(shell::ManArgs),
     /// Check whether a running service is ready: exit code 0 if it is, 1 if not
     Healthcheck(healthcheck::HealthcheckArgs),
     /// Generate an API key and the line for the key file
@@ -131,6 +136,8 @@ pub fn run() -> Result<(), Failure> {
         Command::Rank(args) => ask::rank::run(args),
         Command::Embed(args) => ask::embed::run(args),
         Command::Explain(args) => ask::explain::run(args),
+        Command::Completions(args) => shell::completions(args),
+        Command::Man(args) => shell::man(args),
         Command::Healthcheck(args) => healthcheck::run(args),
         Command::Keygen(args) => keygen::run(args),
         Command::Inspect(args) => inspect::run(args),

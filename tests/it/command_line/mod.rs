@@ -4,4 +4,5 @@ mod files_written;
 mod found_model;
 mod numbers;
 mod questions;
+mod shell;
 mod side_by_side;
