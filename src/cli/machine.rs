@@ -16,6 +16,7 @@ use crate::http::Models;
 use crate::http::NamedModel;
 use crate::http::Settings;
 use crate::http::auth::keys::Keys;
+use crate::http::registry::models::EMBEDDED;
 use crate::http::settings::Environment;
 use crate::http::settings::FILE_VARIABLE;
 use crate::http::settings::Layers;
@@ -91,7 +92,10 @@ impl Environment for Machine {
     }
 
     fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String> {
-        if self.thorough {
+        if !self.thorough && model.is_embedded() && EMBEDDED.is_some() {
+            return Ok(());
+        }
+        if self.thorough || model.is_embedded() {
             return Models::open(alone).map(drop).map_err(|error| error.to_string());
         }
         match model.path.metadata().map(|found| found.is_file()) {

@@ -10,6 +10,7 @@ use clap::builder::OsStringValueParser;
 use clap::builder::TypedValueParser;
 
 use crate::http::NamedModel;
+use crate::http::registry::models::EMBEDDED;
 
 /// The name of the file that is looked for.
 const FILE: &str = "default.safetensors";
@@ -31,12 +32,15 @@ pub(super) struct Found {
     pub(super) place: &'static str,
 }
 
-/// Finds the model of a command that nothing names one for, or says where it was looked for and how
+/// Finds the model of a command that nothing names one for, in a file or at last in the program, or says where it was looked for and how
 /// to get one.
 pub(super) fn find(environment: &[(OsString, OsString)]) -> Result<Found, String> {
     let program = std::env::current_exe().ok();
     let places = places(program.as_deref(), environment);
-    first_there(places)
+    first_there(places).or_else(|none| match EMBEDDED {
+        Some(_) => Ok(Found { path: NamedModel::EMBEDDED.into(), place: "in the program itself" }),
+        None => Err(none),
+    })
 }
 
 /// Where a model may lie, the best place first.

@@ -46,16 +46,21 @@ fn the_nearest_model_is_taken_and_check_says_which_and_why() {
     };
     let taken = |path: &str, place: &str| format!("model = [\"default={path}\"]  # {place}");
 
-    let (code, _, told) = check(&[]);
-    assert_eq!(code, Some(2));
-    for place in [
-        absolute("bin/models/default.safetensors"),
-        absolute("bin/default.safetensors"),
-        "models/default.safetensors (in the current folder)".to_owned(),
-        absolute("home/.local/share/cognate/default.safetensors"),
-        "Name one: `--model FILE`, or COGNATE_MODEL=FILE".to_owned(),
-    ] {
-        assert!(told.contains(&place), "{place} in\n{told}");
+    let (code, model, told) = check(&[]);
+    if cfg!(feature = "embed-model") {
+        let embedded = taken("embedded:", "found in the program itself");
+        assert_eq!((code, model), (Some(0), embedded), "{told}");
+    } else {
+        assert_eq!((code, &model[..]), (Some(2), "model = []  # default"));
+        for place in [
+            absolute("bin/models/default.safetensors"),
+            absolute("bin/default.safetensors"),
+            "models/default.safetensors (in the current folder)".to_owned(),
+            absolute("home/.local/share/cognate/default.safetensors"),
+            "Name one: `--model FILE`, or COGNATE_MODEL=FILE".to_owned(),
+        ] {
+            assert!(told.contains(&place), "{place} in\n{told}");
+        }
     }
 
     // From the farthest place to the nearest: each covers those before.
@@ -97,4 +102,46 @@ fn a_wrongly_named_model_is_no_reason_to_look_for_another() {
         told.contains("--model: `own=` is not a file") && !told.contains("looked for"),
         "{told}"
     );
+}
+
+/// One file is the whole service, and it answers as the repository's file does.
+#[test]
+#[cfg(feature = "embed-model")]
+fn the_embedded_model_is_that_of_the_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_cognate"));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
+    let question = ["similarity", "Quake hits L.A.!!", "Earthquake shakes Los Angeles", "--json"];
+    let asked = |model: &str| {
+        let mut command = command(program, folder.path(), &[]);
+        let output = command.args(question).args(["--model", model]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    assert_eq!(asked("embedded:"), asked(file.to_str().unwrap()));
+    let digest = blake3::hash(&std::fs::read(&file).unwrap()).to_hex();
+    let pinned = |digest: &str| {
+        let flags = ["serve", "--check", "--strict", "--model=embedded:", "--model-digest", digest];
+        command(program, folder.path(), &[]).args(flags).output().unwrap()
+    };
+    assert_eq!(pinned(&digest).status.code(), Some(0), "{}", stderr(&pinned(&digest)));
+    let other = pinned(&"0".repeat(64));
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("embedded:: expected BLAKE3 digest"), "{}", stderr(&other));
+}
+
+#[test]
+#[cfg(not(feature = "embed-model"))]
+fn a_program_without_a_model_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_cognate"));
+    for (arguments, code) in
+        [(&["serve"][..], 2), (&["serve", "--check"], 2), (&["similarity", "a", "b"], 1)]
+    {
+        let mut command = command(program, folder.path(), &[]);
+        let output = command.args(arguments).arg("--model=embedded:").output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let expected = "this program was built without the feature `embed-model`";
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
 }
