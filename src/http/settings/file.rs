@@ -1,6 +1,8 @@
 //! The settings file: TOML in, keys with their lines and values as written out. Which keys there
 //! are is not known here, but for the table of models.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
 use toml::de::DeTable;
 use toml::de::DeValue;
@@ -27,21 +29,22 @@ pub(super) struct Entries {
 
 /// Reads a file's text.
 pub(super) fn entries(text: &str) -> Entries {
-    let line = |at: usize| 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = |at: usize| 1 + ends.partition_point(|&end| end < at);
     let (table, errors) = DeTable::parse_recoverable(text);
-    let mut broken: Vec<(usize, String)> = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
+    // The parser has several complaints about one bare word: the first of a line is told.
+    let mut broken: BTreeMap<usize, String> = BTreeMap::new();
     for error in &errors {
         let number = line(error.span().map_or(0, |span| span.start));
-        let said = text.lines().nth(number - 1).unwrap_or_default();
-        // The parser has several complaints about one bare word.
-        if broken.iter().all(|&(known, _)| known != number) {
-            broken.push((number, complaint(said).unwrap_or_else(|| error.message().to_owned())));
-        }
+        broken.entry(number).or_insert_with(|| {
+            let said = lines.get(number - 1).and_then(|line| complaint(line));
+            said.unwrap_or_else(|| error.message().to_owned())
+        });
     }
-    broken.sort_by_key(|&(number, _)| number);
     if !broken.is_empty() {
         // What was recovered around an error may not be what was meant.
-        return Entries { entries: Vec::new(), broken };
+        return Entries { entries: Vec::new(), broken: broken.into_iter().collect() };
     }
     let entries = in_order(table.get_ref()).into_iter().map(|(at, key, value)| Entry {
         key: key.to_owned(),
@@ -51,7 +54,7 @@ pub(super) fn entries(text: &str) -> Entries {
             value => written(value),
         },
     });
-    Entries { entries: entries.collect(), broken }
+    Entries { entries: entries.collect(), broken: Vec::new() }
 }
 
 /// What people mostly get wrong on a line: a text without quotes. Nothing where it is something else.
@@ -61,26 +64,23 @@ fn complaint(line: &str) -> Option<String> {
     if value.is_empty() {
         return Some(format!("a value is missing after {}", quoted(&format!("{key} ="))));
     }
-    let bare = |item: &str| {
-        let item = item.trim();
-        !item.is_empty() && !item.starts_with(['"', '\'', '[', '{']) && !is_plain(item)
-    };
-    if let Some(list) = value.strip_prefix('[') {
-        let bare = list.trim_end_matches(']').split(',').any(bare);
-        return bare.then(|| "strings need quotes, in a list each of its own".to_owned());
+    let sound = |value: &str| DeTable::parse(&format!("key = {value}")).is_ok();
+    let quoted_or_nested = |value: &str| value.starts_with(['"', '\'', '[', '{']);
+    if sound(value) {
+        return None;
     }
-    if value.starts_with(['"', '\'', '{']) {
+    if let Some(list) = value.strip_prefix('[') {
+        let bare = |item: &str| !item.is_empty() && !quoted_or_nested(item) && !sound(item);
+        let any_bare = list.trim_end_matches(']').split(',').any(|item| bare(item.trim()));
+        return any_bare.then(|| "strings need quotes, in a list each of its own".to_owned());
+    }
+    if quoted_or_nested(value) {
         return None;
     }
     Some(format!(
         "{} is neither a number nor true or false, and strings need quotes: \"…\"",
         quoted(value)
     ))
-}
-
-/// Whether this can stand in TOML without quotes, as far as settings have it.
-fn is_plain(item: &str) -> bool {
-    matches!(item, "true" | "false") || item.parse::<i64>().is_ok()
 }
 
 /// A table's keys and values as they follow each other in the file.
@@ -215,7 +215,9 @@ mod tests {
         }
         assert_eq!(told("key = "), "a value is missing after `key =`");
         // What is wrong here is another thing.
-        for other in ["key 1", "key = \"a", "[table", "key = {a"] {
+        for other in
+            ["key 1", "key = \"a", "[table", "key = {a", "a = 1\na = 0x2", "a = 1\na = [1]"]
+        {
             assert!(!told(other).contains("quotes"), "{other}: {}", told(other));
         }
         for (value, expected) in [
