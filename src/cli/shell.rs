@@ -43,8 +43,8 @@ pub(super) fn man(args: ManArgs) -> Result<(), Failure> {
     // The title of a page is one word.
     let title = found.get_bin_name().unwrap_or(found.get_name()).replace(' ', "-");
     let version = all.get_version().unwrap_or_default();
-    let page = found.clone().version(version.to_owned());
-    let page = Man::new(page).title(title.to_uppercase());
+    let source = format!("{} {version}", all.get_name());
+    let page = Man::new(found.clone()).title(title.to_uppercase()).source(source);
     let mut text = Vec::new();
     page.render(&mut text)?;
     print(&String::from_utf8(text)?)

@@ -55,7 +55,8 @@ fn every_command_has_a_manual_page() {
     fn walk(command: &clap::Command, path: &[&str]) -> usize {
         let page = printed(&[&["man"], path].concat());
         let title = [&["cognate"], path].concat().join("-").to_uppercase();
-        assert!(page.contains(&format!(".TH {title} 1")), "{path:?}: {page}");
+        let head = format!(".TH {title} 1  \"cognate {}\"", env!("CARGO_PKG_VERSION"));
+        assert!(page.contains(&head), "{path:?}: {page}");
         assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{path:?}");
         let inner = command.get_subcommands().map(|inner| {
             assert!(page.contains(inner.get_name()), "{path:?}: {}", inner.get_name());
