@@ -8,6 +8,7 @@ use crate::cli::ask::Asked;
 use crate::cli::ask::refused;
 use crate::cli::ask::texts;
 use crate::cli::print;
+use crate::engine::Reason;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EmbedArgs {
@@ -29,6 +30,10 @@ struct Answer<'a> {
     embeddings: &'a [Option<Vec<f32>>],
     tokens: &'a [usize],
     known: &'a [usize],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unscored: &'a [usize],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reasons: &'a [Reason],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     truncated: &'a [usize],
 }
@@ -53,6 +58,8 @@ pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
             embeddings: &embedded.vectors,
             tokens: &embedded.tokens,
             known: &embedded.known,
+            unscored: &embedded.unscored,
+            reasons: &embedded.reasons,
             truncated: &embedded.truncated,
         })?);
     }

@@ -20,6 +20,7 @@ use crate::cli::usage;
 use crate::engine::Engine;
 use crate::engine::Query;
 use crate::engine::QueryError;
+use crate::engine::Reason;
 use crate::http::Models;
 use crate::http::Settings;
 use crate::http::registry::models::LoadedModel;
@@ -81,6 +82,15 @@ fn pair_refused(error: QueryError) -> Failure {
     let Failure { code, error } = refused(error);
     let told = error.to_string().replace("pairs[0][0]", "A").replace("pairs[0][1]", "B");
     Failure { code, error: anyhow::anyhow!(told) }
+}
+
+/// Why a pair has no score, in words.
+fn of_a_text(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Empty => "a text is empty",
+        Reason::Unknown => "a text has no known word",
+        Reason::TooLong => "a text is too long",
+    }
 }
 
 /// The texts given, or the lines of standard input where `-` is all that is given.

@@ -15,6 +15,7 @@ use crate::engine::Measure;
 use crate::engine::Query;
 use crate::engine::RankOptions;
 use crate::engine::Ranked;
+use crate::engine::Reason;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {
@@ -42,6 +43,8 @@ struct Answer<'a> {
     fingerprint: &'a str,
     results: Vec<Candidate<'a>>,
     unscored: &'a [usize],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reasons: &'a [Reason],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     truncated: &'a [usize],
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -91,6 +94,7 @@ pub(in crate::cli) fn run(args: RankArgs) -> Result<(), Failure> {
         fingerprint: model.engine.model().fingerprint(),
         results: all.collect(),
         unscored: &ranking.unscored,
+        reasons: &ranking.reasons,
         truncated: &ranking.truncated,
         query_truncated: ranking.query_truncated,
     })?)

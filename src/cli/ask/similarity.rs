@@ -5,10 +5,12 @@ use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
+use crate::cli::ask::of_a_text;
 use crate::cli::ask::pair_refused;
 use crate::cli::print;
 use crate::engine::Measure;
 use crate::engine::Query;
+use crate::engine::Reason;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SimilarityArgs {
@@ -33,6 +35,8 @@ struct Answer<'a> {
     scores: &'a [f32],
     unscored: &'a [usize],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reasons: &'a [Reason],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     truncated: &'a [usize],
 }
 
@@ -49,11 +53,13 @@ pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
             fingerprint: model.engine.model().fingerprint(),
             scores: &scored.scores,
             unscored: &scored.unscored,
+            reasons: &scored.reasons,
             truncated: &scored.truncated,
         })?);
     }
-    match scored.scores.as_slice() {
-        [score] if scored.unscored.is_empty() => print(&score.to_string()),
-        _ => print("0 (not scored: no word of one of the texts is known)"),
+    match (scored.scores.as_slice(), scored.reasons.as_slice()) {
+        (_, [reason, ..]) => print(&format!("0 (not scored: {})", of_a_text(*reason))),
+        ([score], []) => print(&score.to_string()),
+        _ => Err(anyhow::anyhow!("one pair has {} scores", scored.scores.len()).into()),
     }
 }

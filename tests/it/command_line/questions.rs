@@ -52,7 +52,7 @@ async fn json_is_what_the_service_answers() {
     let bytes = support::tiny(Dtype::F32);
     let model = Model::from_bytes(&bytes, &OpenOptions::default()).unwrap();
     let app = TestApp::of(model, |_| ());
-    let candidates = ["!!!", "the town shakes", "the quake", "new york city"];
+    let candidates = ["!!!", "the town shakes", "the quake", "", "new york city"];
     let rank = |more: &[(&str, Value)]| {
         let mut body = json!({"query": A, "candidates": candidates, "return_text": true});
         more.iter().for_each(|(key, value)| body[key] = value.clone());
@@ -69,6 +69,7 @@ async fn json_is_what_the_service_answers() {
             vec!["similarity", A, B, "--method", "avg-cos", "--measure", "euclidean"],
         ),
         ("/similarity", json!({"a": A, "b": "!!!"}), vec!["similarity", A, "!!!"]),
+        ("/similarity", json!({"a": A, "b": ""}), vec!["similarity", A, ""]),
         (
             "/similarity",
             json!({"a": A, "b": long, "truncate": true}),
@@ -77,7 +78,7 @@ async fn json_is_what_the_service_answers() {
         ("/rank", rank(&[]), ranking.clone()),
         ("/rank", rank(&[("top_k", json!(2))]), with(&["--top-k", "2"])),
         ("/rank", rank(&[("method", json!("bm25"))]), with(&["--method", "bm25"])),
-        ("/embed", json!({"texts": [A, "!!!", B]}), vec!["embed", A, "!!!", B]),
+        ("/embed", json!({"texts": [A, "!!!", B, " "]}), vec!["embed", A, "!!!", B, " "]),
         ("/explain", json!({"a": A, "b": B}), vec!["explain", A, B]),
         (
             "/explain",
@@ -97,8 +98,14 @@ async fn json_is_what_the_service_answers() {
 fn people_read_lines() {
     let score: f32 = printed(&["similarity", A, B]).trim_end().parse().unwrap();
     assert!(score > 0.0 && score < 1.0, "{score}");
-    let none = printed(&["similarity", A, "!!!"]);
-    assert_eq!(none, "0 (not scored: no word of one of the texts is known)\n");
+    for (b, reason) in [
+        ("!!!", "a text has no known word"),
+        (" ", "a text is empty"),
+        (&"x ".repeat(513), "a text is too long"),
+    ] {
+        let none = printed(&["similarity", A, b]);
+        assert_eq!(none, format!("0 (not scored: {reason})\n"));
+    }
 
     let ranked = printed(&["rank", A, "?!", "new york\u{1b}[2J", "the quake hits new york"]);
     let lines: Vec<&str> = ranked.lines().collect();
@@ -150,11 +157,9 @@ fn lines_of_standard_input_are_texts() {
 fn what_cannot_be_answered_is_said_in_the_engines_words() {
     let long = "x ".repeat(513);
     for (arguments, expected) in [
-        (&["similarity", "", B][..], "A is empty"),
-        (&["similarity", A, " "], "B is empty"),
+        (&["explain", A, " "][..], "B is empty"),
         (&["explain", A, &long], "B has 513 tokens; the limit is 512"),
-        (&["rank", A, "quake", ""], "candidates[1] is empty"),
-        (&["embed", A, ""], "texts[1] is empty"),
+        (&["rank", "", "quake"], "query is empty"),
         (&["similarity", A, B, "--method", "wdm"], "no such method; the nearest names are wmd"),
         (&["similarity", A, B, "--method", "bm25"], "bm25 only ranks candidates"),
         (&["embed", A, "--method", "wmd"], "wmd compares two texts and has no vector of one"),
@@ -193,7 +198,7 @@ fn the_settings_of_the_service_hold_for_questions() {
     assert_eq!(by_variable.status.code(), Some(0), "{}", stderr(&by_variable));
     let toml = "text_chars = 5\nstrict = true\n[models]\nown = 'own.bin'\n";
     std::fs::write(folder.join("cognate.toml"), toml).unwrap();
-    let limited = cognate(folder, &[], &question);
+    let limited = cognate(folder, &[], &["explain", A, B]);
     assert_eq!(limited.status.code(), Some(2));
     assert!(
         stderr(&limited).contains("A has 24 characters; the limit is 5"),
