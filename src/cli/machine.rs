@@ -11,19 +11,43 @@ use rustix::process::Resource;
 use rustix::process::Rlimit;
 
 use crate::cli::log;
+use crate::cli::model;
 use crate::http::Models;
 use crate::http::NamedModel;
 use crate::http::Settings;
 use crate::http::auth::keys::Keys;
+use crate::http::registry::models::EMBEDDED;
 use crate::http::settings::Environment;
 use crate::http::settings::FILE_VARIABLE;
 use crate::http::settings::Layers;
+use crate::http::settings::Loaded;
 use crate::http::settings::SettingsFile;
 
 /// The settings file that is read if it is there.
 const SETTINGS_FILE: &str = "cognate.toml";
 /// Largest settings file.
 const SETTINGS_FILE_BYTES: u64 = 1 << 20;
+
+/// The settings of this machine; the model is looked for where no layer names one.
+pub(super) fn settings(
+    config: Option<&Path>,
+    flags: Vec<(String, Vec<String>)>,
+    other_flags: &'static [&'static str],
+) -> Loaded {
+    let (layers, unread) = layers(config, flags);
+    let layers = Layers { other_flags, ..layers };
+    let mut loaded = Loaded::read(&layers);
+    if let Some(what) = unread {
+        loaded.note_unread(what);
+    }
+    if loaded.names_no_model() {
+        match model::find(&layers.environment) {
+            Ok(found) => loaded.take_found_model(found.path, found.place),
+            Err(what) => loaded.note_no_model(what),
+        }
+    }
+    loaded
+}
 
 /// The layers of settings on this machine, and why the settings file cannot be read if so.
 pub(super) fn layers(
@@ -68,7 +92,10 @@ impl Environment for Machine {
     }
 
     fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String> {
-        if self.thorough {
+        if !self.thorough && model.is_embedded() && EMBEDDED.is_some() {
+            return Ok(());
+        }
+        if self.thorough || model.is_embedded() {
             return Models::open(alone).map(drop).map_err(|error| error.to_string());
         }
         match model.path.metadata().map(|found| found.is_file()) {

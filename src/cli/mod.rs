@@ -3,6 +3,7 @@
 //! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration,
 //! 74 no room left for what had to be written.
 
+mod ask;
 mod choices;
 mod eval;
 mod fit;
@@ -15,6 +16,7 @@ mod model;
 mod pack;
 mod pairs;
 mod serve;
+mod shell;
 mod train;
 
 use std::io;
@@ -44,6 +46,18 @@ enum Command {
     Fit(fit::FitArgs),
     /// Start the HTTP service
     Serve(serve::ServeArgs),
+    /// Score how similar two texts are
+    Similarity(ask::similarity::SimilarityArgs),
+    /// Rank candidates by similarity to a text
+    Rank(ask::rank::RankArgs),
+    /// Print the vectors of texts
+    Embed(ask::embed::EmbedArgs),
+    /// Show what each word adds to the score of two texts
+    Explain(ask::explain::ExplainArgs),
+    /// Print a script that completes commands and flags in a shell
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page of a command
+    Man(shell::ManArgs),
     /// Check whether a running service is ready: exit code 0 if it is, 1 if not
     Healthcheck(healthcheck::HealthcheckArgs),
     /// Generate an API key and the line for the key file
@@ -118,6 +132,12 @@ pub fn run() -> Result<(), Failure> {
         Command::Pack(args) => pack::run(*args),
         Command::Fit(args) => fit::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Similarity(args) => ask::similarity::run(args),
+        Command::Rank(args) => ask::rank::run(args),
+        Command::Embed(args) => ask::embed::run(args),
+        Command::Explain(args) => ask::explain::run(args),
+        Command::Completions(args) => shell::completions(args),
+        Command::Man(args) => shell::man(args),
         Command::Healthcheck(args) => healthcheck::run(args),
         Command::Keygen(args) => keygen::run(args),
         Command::Inspect(args) => inspect::run(args),

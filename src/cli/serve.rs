@@ -19,7 +19,7 @@ use crate::cli::usage;
 use crate::http;
 use crate::http::Settings;
 use crate::http::settings::LIST;
-use crate::http::settings::Loaded;
+use crate::http::settings::Problem;
 use crate::http::settings::RawValue;
 use crate::http::settings::Setting;
 use crate::http::settings::ValueShape;
@@ -39,27 +39,28 @@ pub(super) struct ServeArgs {
 
 pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
     let _logs = if args.check { Some(log::set_up("warn").map_err(usage)?) } else { None };
-    let (mut layers, unread) = machine::layers(args.config.as_deref(), args.flags);
-    layers.other_flags = &["config", "check", "help"];
-    let mut loaded = Loaded::read(&layers);
-    if let Some(what) = unread {
-        loaded.note_unread(what);
-    }
+    let others = &["config", "check", "help"];
+    let mut loaded = machine::settings(args.config.as_deref(), args.flags, others);
     loaded.check(&Machine { thorough: args.check });
     if args.check {
         print(&loaded.to_toml())?;
     }
-    if !loaded.problems.is_empty() {
-        let problems: Vec<String> =
-            loaded.problems.iter().map(|problem| format!("\n  {problem}")).collect();
-        return Err(usage(format!("the settings cannot be used:{}", problems.concat())));
-    }
+    refuse(&loaded.problems)?;
     if args.check {
         return Ok(());
     }
     let _logs = log::set_up(&loaded.settings.log).map_err(usage)?;
     http::serve(loaded.settings)
         .map_err(|error| Failure { code: error.exit_code(), error: error.into() })
+}
+
+/// Ends a command whose settings have problems, with all of them.
+pub(super) fn refuse(problems: &[Problem]) -> Result<(), Failure> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<String> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
+    Err(usage(format!("the settings cannot be used:{}", problems.concat())))
 }
 
 impl Args for ServeArgs {
@@ -69,10 +70,14 @@ impl Args for ServeArgs {
             .value_name("FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .help("Settings file [default: cognate.toml if it is there; env COGNATE_CONFIG]");
-        let check = Arg::new("check").long("check").action(ArgAction::SetTrue).help(
-            "Check settings, models and keys, print the settings in force as TOML and every \
-             problem, and stop",
-        );
+        let check = Arg::new("check")
+            .long("check")
+            .action(ArgAction::SetTrue)
+            .help("Check settings, models and keys, print what is found, and stop")
+            .long_help(
+                "Check settings, models and keys, print the settings in force as TOML and every \
+                 problem, and stop",
+            );
         let rest = Arg::new(REST).num_args(0..).allow_hyphen_values(true).hide(true);
         let flags = LIST.iter().map(flag);
         command.arg(config).arg(check).args(flags).arg(rest)
@@ -100,7 +105,8 @@ fn flag(setting: &'static Setting) -> Arg {
         ValueShape::Switch => "BOOL",
         ValueShape::Text(form) | ValueShape::List(form) => form,
     };
-    let arg = Arg::new(setting.key).long(setting.flag()).value_name(name).help(help);
+    let arg = Arg::new(setting.key).long(setting.flag()).value_name(name);
+    let arg = arg.help_heading(setting.section).help(setting.summary()).long_help(help);
     let arg = arg.action(ArgAction::Append).num_args(1).allow_negative_numbers(true);
     match setting.rule.shape {
         ValueShape::Switch => {

@@ -13,6 +13,7 @@ mod explain;
 mod parts;
 mod query;
 mod rank;
+mod sentence;
 mod similarity;
 mod text_limits;
 mod workspace;

@@ -19,11 +19,20 @@ use crate::engine::QueryError;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::registry::memory;
+use crate::http::settings::NamedModel;
 use crate::http::settings::Settings;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::Storage;
 use crate::model::mapped::AUTO_COPY_BYTES;
+
+/// The default model as it lies within the program.
+#[cfg(feature = "embed-model")]
+pub(crate) const EMBEDDED: Option<&[u8]> =
+    Some(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors")));
+/// This program holds no model.
+#[cfg(not(feature = "embed-model"))]
+pub(crate) const EMBEDDED: Option<&[u8]> = None;
 
 /// Pairs that a model must have finite scores for before it is published.
 const CANARY: [(&str, &str); 3] = [
@@ -102,6 +111,14 @@ pub enum ModelsError {
         /// The file or its folder.
         path: PathBuf,
     },
+    /// The settings name the model within the program, and there is none.
+    #[error(
+        "model `{name}`: this program was built without the feature `embed-model` and holds no model"
+    )]
+    NotEmbedded {
+        /// The model's name.
+        name: String,
+    },
     /// There is no memory for it beside what is in use.
     #[error(
         "model `{name}`: model_too_large: {need} bytes are needed and {free} are free; raise the memory limit, or serve it mapped with `model_storage = \"map\"`"
@@ -132,6 +149,7 @@ impl ModelsError {
                 (Code::BadModel, name, "the file cannot be read; the log says why")
             }
             Self::Model { name, .. } => (Code::BadModel, name, "the file is not a sound model"),
+            Self::NotEmbedded { name } => (Code::BadModel, name, "the program holds no model"),
             Self::Digest { name, .. } => (Code::BadModel, name, "its digest is not the pinned one"),
             Self::Canary { name, .. } => (Code::BadModel, name, "its scores are not finite"),
             Self::TooLarge { name, .. } => (Code::ModelTooLarge, name, "there is no memory for it"),
@@ -147,7 +165,7 @@ impl Models {
         let mut models = Vec::new();
         for (place, named) in settings.model.iter().enumerate() {
             let digest = settings.model_digest.as_deref().filter(|_| place == 0);
-            let engine = open(&named.name, &named.path, digest, settings)?;
+            let engine = open(named, digest, settings)?;
             models.push(Arc::new(LoadedModel::new(&named.name, engine)));
         }
         Ok(Self { models, document: OnceLock::new() })
@@ -178,17 +196,41 @@ impl Models {
 }
 
 fn open(
-    name: &str,
-    path: &Path,
+    named: &NamedModel,
     digest: Option<&str>,
     settings: &Settings,
 ) -> Result<Engine, ModelsError> {
-    let failed =
-        |source: ModelError| ModelsError::Model { name: name.to_owned(), source: Box::new(source) };
+    let name = || named.name.clone();
+    let failed = |source: ModelError| ModelsError::Model { name: name(), source: Box::new(source) };
+    let model = if named.is_embedded() {
+        let bytes = EMBEDDED.ok_or_else(|| ModelsError::NotEmbedded { name: name() })?;
+        check_memory(named, bytes.len() as u64, settings, true)?;
+        Model::from_bytes(bytes, &settings.open_options()).map_err(failed)?
+    } else {
+        open_file(named, settings)?
+    };
+    if let Some(expected) = digest {
+        let got = model.digest();
+        if !got.eq_ignore_ascii_case(expected) {
+            let (path, expected) = (named.path.clone(), expected.to_owned());
+            return Err(ModelsError::Digest { name: name(), path, expected, got });
+        }
+    }
+    let engine = Engine::new(model).map_err(failed)?;
+    // The canary's sentences may be longer than the settings let texts be.
+    let query = Query { truncate: true, ..Query::new(engine.auto()) };
+    engine
+        .similarity(&CANARY, &query)
+        .map_err(|source| ModelsError::Canary { name: name(), source })?;
+    Ok(engine.with_limits(settings.text_limits()))
+}
+
+fn open_file(named: &NamedModel, settings: &Settings) -> Result<Model, ModelsError> {
+    let path = &named.path;
     if settings.strict
         && let Some(path) = writable(path)
     {
-        return Err(ModelsError::Writable { name: name.to_owned(), path });
+        return Err(ModelsError::Writable { name: named.name.clone(), path });
     }
     // What cannot be looked at is refused by the opening itself, with its reason.
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
@@ -197,24 +239,23 @@ fn open(
         Storage::Copy => true,
         Storage::Auto => bytes <= AUTO_COPY_BYTES,
     };
+    check_memory(named, bytes, settings, copied)?;
+    Model::open(path, &settings.open_options())
+        .map_err(|source| ModelsError::Model { name: named.name.clone(), source: Box::new(source) })
+}
+
+/// Refuses a model that there is no memory for.
+fn check_memory(
+    named: &NamedModel,
+    bytes: u64,
+    settings: &Settings,
+    copied: bool,
+) -> Result<(), ModelsError> {
     let lacking = memory::lacking(bytes, if copied { bytes } else { 0 });
-    if let Some(free) = lacking.filter(|_| bytes <= settings.model_bytes) {
-        return Err(ModelsError::TooLarge { name: name.to_owned(), need: bytes, free });
+    match lacking.filter(|_| bytes <= settings.model_bytes) {
+        Some(free) => Err(ModelsError::TooLarge { name: named.name.clone(), need: bytes, free }),
+        None => Ok(()),
     }
-    let model = Model::open(path, &settings.open_options()).map_err(failed)?;
-    if let Some(expected) = digest {
-        let got = model.digest();
-        if !got.eq_ignore_ascii_case(expected) {
-            let (name, path) = (name.to_owned(), path.to_owned());
-            return Err(ModelsError::Digest { name, path, expected: expected.to_owned(), got });
-        }
-    }
-    let engine = Engine::new(model).map_err(failed)?.with_limits(settings.text_limits());
-    let query = Query { truncate: true, ..Query::new(engine.auto()) };
-    engine
-        .similarity(&CANARY, &query)
-        .map_err(|source| ModelsError::Canary { name: name.to_owned(), source })?;
-    Ok(engine)
 }
 
 /// What of a file and its folder this process could change.

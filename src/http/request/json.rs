@@ -68,14 +68,26 @@ fn complaint(said: &str) -> Cow<'static, str> {
     match (missing, expected) {
         (Some(field), _) => format!("the field `{field}` is missing").into(),
         (None, Some(expected)) if said.starts_with("unknown field") => {
-            format!("a field is not known here; expected {expected}").into()
+            format!("unknown field; expected {expected}").into()
         }
         (None, Some(expected)) if said.starts_with("unknown variant") => {
-            format!("a value is not one of those known here; expected {expected}").into()
+            format!("unknown value; expected {expected}").into()
         }
         (None, _) if said.starts_with("duplicate field") => "a field is given twice".into(),
-        (None, Some(expected)) => format!("a value has the wrong type; expected {expected}").into(),
+        (None, Some(expected)) => format!("wrong type: expected {}", in_words(expected)).into(),
         (None, None) => "a field does not have the form it must have".into(),
+    }
+}
+
+/// What serde says was expected, without the names of Rust's types.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        // A choice among words may come as an object to serde, and never to us.
+        "string or map" | "a borrowed string" | "str" | "string" => "a string",
+        expected if expected.starts_with("struct ") => "an object",
+        expected => expected,
     }
 }
 

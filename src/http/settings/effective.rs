@@ -11,26 +11,31 @@ impl Loaded {
     /// Every setting, a line each, with where its value comes from. There are no secrets among
     /// them: keys lie in a file of their own.
     pub fn to_toml(&self) -> String {
-        let mut toml = String::new();
+        let mut text = String::new();
         for setting in LIST {
-            let value = match setting.read(&self.settings) {
-                RawValue::One(text) => single(&text),
-                RawValue::Many(texts) => {
-                    let texts: Vec<String> = texts.iter().map(|text| string(text)).collect();
-                    format!("[{}]", texts.join(", "))
-                }
-            };
+            let value = self::toml(&setting.read(&self.settings));
             let origin = self.origin(setting.key);
             let layer = match origin {
-                Origin::Default => "",
+                Origin::Default | Origin::Found(_) => "",
                 Origin::File { .. } => "file ",
                 Origin::Environment(_) => "environment ",
                 Origin::Flag(_) => "flag ",
             };
             // Writing to a string cannot fail.
-            let _ = writeln!(toml, "{} = {value}  # {layer}{origin}", setting.key);
+            let _ = writeln!(text, "{} = {value}  # {layer}{origin}", setting.key);
         }
-        toml
+        text
+    }
+}
+
+/// A value as TOML has it.
+pub(super) fn toml(value: &RawValue) -> String {
+    match value {
+        RawValue::One(text) => single(text),
+        RawValue::Many(texts) => {
+            let texts: Vec<String> = texts.iter().map(|text| string(text)).collect();
+            format!("[{}]", texts.join(", "))
+        }
     }
 }
 

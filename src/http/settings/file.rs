@@ -1,6 +1,8 @@
 //! The settings file: TOML in, keys with their lines and values as written out. Which keys there
 //! are is not known here, but for the table of models.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
 use toml::de::DeTable;
 use toml::de::DeValue;
@@ -27,16 +29,22 @@ pub(super) struct Entries {
 
 /// Reads a file's text.
 pub(super) fn entries(text: &str) -> Entries {
-    let line = |at: usize| 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = |at: usize| 1 + ends.partition_point(|&end| end < at);
     let (table, errors) = DeTable::parse_recoverable(text);
-    let broken = errors.iter().map(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        (line(at), error.message().to_owned())
-    });
-    let broken: Vec<(usize, String)> = broken.collect();
+    let lines: Vec<&str> = text.lines().collect();
+    // The parser has several complaints about one bare word: the first of a line is told.
+    let mut broken: BTreeMap<usize, String> = BTreeMap::new();
+    for error in &errors {
+        let number = line(error.span().map_or(0, |span| span.start));
+        broken.entry(number).or_insert_with(|| {
+            let said = lines.get(number - 1).and_then(|line| complaint(line));
+            said.unwrap_or_else(|| error.message().to_owned())
+        });
+    }
     if !broken.is_empty() {
         // What was recovered around an error may not be what was meant.
-        return Entries { entries: Vec::new(), broken };
+        return Entries { entries: Vec::new(), broken: broken.into_iter().collect() };
     }
     let entries = in_order(table.get_ref()).into_iter().map(|(at, key, value)| Entry {
         key: key.to_owned(),
@@ -46,7 +54,33 @@ pub(super) fn entries(text: &str) -> Entries {
             value => written(value),
         },
     });
-    Entries { entries: entries.collect(), broken }
+    Entries { entries: entries.collect(), broken: Vec::new() }
+}
+
+/// What people mostly get wrong on a line: a text without quotes. Nothing where it is something else.
+fn complaint(line: &str) -> Option<String> {
+    let line = line.split(" #").next().unwrap_or_default();
+    let (key, value) = line.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
+    if value.is_empty() {
+        return Some(format!("a value is missing after {}", quoted(&format!("{key} ="))));
+    }
+    let sound = |value: &str| DeTable::parse(&format!("key = {value}")).is_ok();
+    let quoted_or_nested = |value: &str| value.starts_with(['"', '\'', '[', '{']);
+    if sound(value) {
+        return None;
+    }
+    if let Some(list) = value.strip_prefix('[') {
+        let bare = |item: &str| !item.is_empty() && !quoted_or_nested(item) && !sound(item);
+        let any_bare = list.trim_end_matches(']').split(',').any(|item| bare(item.trim()));
+        return any_bare.then(|| "strings need quotes, in a list each of its own".to_owned());
+    }
+    if quoted_or_nested(value) {
+        return None;
+    }
+    Some(format!(
+        "{} is neither a number nor true or false, and strings need quotes: \"…\"",
+        quoted(value)
+    ))
 }
 
 /// A table's keys and values as they follow each other in the file.
@@ -74,9 +108,22 @@ fn single(value: &DeValue<'_>) -> Result<String, String> {
         DeValue::Boolean(value) => Ok(value.to_string()),
         DeValue::Integer(value) => match i128::from_str_radix(value.as_str(), value.radix()) {
             Ok(value) => Ok(value.to_string()),
-            Err(_) => Err(format!("{} is out of range", quoted(value.as_str()))),
+            Err(_) => Err("is no number within range".to_owned()),
         },
-        other => Err(format!("a {} is no value of a setting", other.type_str())),
+        other => Err(format!("{} is no value of a setting", kind(other))),
+    }
+}
+
+/// What a value is, in words.
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
     }
 }
 
@@ -87,7 +134,7 @@ fn named(models: &DeTable<'_>) -> Result<RawValue, String> {
             Err(format!("{} is no name", quoted(name)))
         }
         DeValue::String(path) => Ok(format!("{name}={path}")),
-        other => Err(format!("{}: a {} is no file", quoted(name), other.type_str())),
+        other => Err(format!("{}: {} is no file", quoted(name), kind(other))),
     });
     rows.collect::<Result<_, _>>().map(RawValue::Many)
 }
@@ -136,5 +183,50 @@ mod tests {
         let lines: Vec<usize> = read.broken.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [2, 3]);
         assert_eq!(entries("a = 1\na = 2\n").broken[0].0, 2);
+    }
+    #[test]
+    fn a_string_without_quotes_is_told_as_such() {
+        let told = |text: &str| {
+            let mut broken = entries(text).broken;
+            assert_eq!(broken.len(), 1, "{text}: {broken:?}");
+            broken.pop().unwrap().1
+        };
+        for bare in [
+            "127.0.0.1:80",
+            "localhost:80",
+            "info",
+            "info,cognate=debug",
+            "2KiB",
+            "/run/keys",
+            "off",
+            "yes",
+            "True",
+            "10 000",
+            "full # checked",
+        ] {
+            let value = bare.split(" #").next().unwrap();
+            let expected = format!(
+                "`{value}` is neither a number nor true or false, and strings need quotes: \"…\""
+            );
+            assert_eq!(told(&format!("key = {bare}")), expected);
+        }
+        for list in ["[a=b.bin]", "[\"a=b\", b=c]", "[https://a.example]"] {
+            assert!(told(&format!("key = {list}")).starts_with("strings need quotes"), "{list}");
+        }
+        assert_eq!(told("key = "), "a value is missing after `key =`");
+        // What is wrong here is another thing.
+        for other in
+            ["key 1", "key = \"a", "[table", "key = {a", "a = 1\na = 0x2", "a = 1\na = [1]"]
+        {
+            assert!(!told(other).contains("quotes"), "{other}: {}", told(other));
+        }
+        for (value, expected) in [
+            ("1.5", "a number with a fraction is no value of a setting"),
+            ("1979-05-27", "a date is no value of a setting"),
+            ("{a = 1}", "a table is no value of a setting"),
+            ("[[1]]", "a list is no value of a setting"),
+        ] {
+            assert_eq!(only(&format!("key = {value}")), Err(expected.to_owned()));
+        }
     }
 }

@@ -3,10 +3,12 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 
-use strsim::levenshtein;
+use strsim::osa_distance;
 
 use crate::http::settings::LIST;
+use crate::http::settings::NamedModel;
 use crate::http::settings::Setting;
 use crate::http::settings::Settings;
 use crate::http::settings::file;
@@ -55,6 +57,8 @@ pub enum Origin {
     Environment(String),
     /// A flag of the command line.
     Flag(String),
+    /// Nobody said anything, and a file was found at this place.
+    Found(&'static str),
 }
 
 impl fmt::Display for Origin {
@@ -64,6 +68,7 @@ impl fmt::Display for Origin {
             Self::File { name, line } => write!(f, "{}:{line}", name.escape_debug()),
             Self::Environment(name) => write!(f, "{}", name.escape_debug()),
             Self::Flag(name) => write!(f, "--{}", name.escape_debug()),
+            Self::Found(place) => write!(f, "found {place}"),
         }
     }
 }
@@ -142,6 +147,27 @@ impl Loaded {
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }
 
+    /// Whether no layer names a model, so that one may be looked for.
+    pub fn names_no_model(&self) -> bool {
+        let misnamed = self.problems.iter().any(|problem| problem.key == Some("model"));
+        !self.unread && !misnamed && *self.origin("model") == Origin::Default
+    }
+
+    /// Takes the only model that was found where no layer names one, and where that was.
+    pub fn take_found_model(&mut self, path: PathBuf, place: &'static str) {
+        self.settings.model = vec![NamedModel { name: NamedModel::UNNAMED.to_owned(), path }];
+        if let Some(at) = find(|setting| setting.key == "model") {
+            self.origins[at] = Origin::Found(place);
+        }
+    }
+
+    /// Notes that no layer names a model and none was found.
+    pub fn note_no_model(&mut self, what: String) {
+        // The default's path would be told of a second time.
+        self.settings.model.clear();
+        self.problems.push(Problem { key: None, origin: Origin::Default, what });
+    }
+
     fn read_file(&mut self, file: &SettingsFile) {
         let read = file::entries(&file.text);
         let origin = |line| Origin::File { name: file.name.clone(), line };
@@ -216,17 +242,32 @@ impl Loaded {
     }
 
     fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
-        // Nobody misspells a key into a thousand characters.
-        let short: String = said.chars().take(64).collect();
-        let nearest = known.min_by_key(|known| levenshtein(&short, known)).unwrap_or_default();
         // The other layers are named by what was said.
-        let said = match origin {
+        let what = match origin {
             Origin::File { .. } => format!("{} is no setting", quoted(said)),
             _ => "no such setting".to_owned(),
         };
-        let what = format!("{said}; the nearest is {nearest}");
+        let what = match nearest(said, known) {
+            Some(nearest) => format!("{what}; did you mean {nearest}?"),
+            None => format!("{what}; `cognate serve --help` lists them"),
+        };
         self.problems.push(Problem { key: None, origin, what });
     }
+}
+
+/// The known name that a misspelt one is meant for, if there is one that near: a letter in three
+/// may be wrong, missing, too many or swapped with the next.
+fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let plain = |name: &str| {
+        let name = name.trim_start_matches('-').to_lowercase().replace('-', "_");
+        name.trim_start_matches(&VARIABLES.to_lowercase()).to_owned()
+    };
+    // Nobody misspells a key into a thousand characters.
+    let short: String = said.chars().take(64).collect();
+    let said = plain(&short);
+    let known = known.map(|known| (osa_distance(&said, &plain(&known)), known));
+    let (distance, nearest) = known.min_by_key(|&(distance, _)| distance)?;
+    (distance * 3 <= said.chars().count().max(3)).then_some(nearest)
 }
 
 fn find(is: impl Fn(&Setting) -> bool) -> Option<usize> {

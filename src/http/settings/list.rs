@@ -12,24 +12,30 @@ use crate::http::settings::value::Value;
 use crate::model::Storage;
 use crate::model::Verify;
 
-/// Declares the struct, its defaults and the list from one text: `/// help`, then
-/// `key: type = default, rule;`.
+/// Longest summary that is not shortened: with the longest flag it fits on a line.
+const SUMMARY: usize = 58;
+
+/// Declares the struct, its defaults and the list from one text: sections, `"name":`, of settings,
+/// `/// help`, then `key: type = default, rule;`.
 macro_rules! settings {
-    ($($(#[doc = $help:literal])+ $key:ident: $kind:ty = $default:expr, $rule:expr;)+) => {
+    ($($section:literal:
+        $($(#[doc = $help:literal])+ $key:ident: $kind:ty = $default:expr, $rule:expr;)+
+    )+) => {
         /// The settings of `cognate serve`.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Settings {
-            $($(#[doc = $help])+ pub $key: $kind,)+
+            $($($(#[doc = $help])+ pub $key: $kind,)+)+
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Self { $($key: $default,)+ }
+                Self { $($($key: $default,)+)+ }
             }
         }
 
         /// Every setting, in the order in which they are shown.
-        pub const LIST: &[Setting] = &[$(Setting {
+        pub const LIST: &[Setting] = &[$($(Setting {
+            section: $section,
             key: stringify!($key),
             help: concat!($($help),+),
             rule: $rule,
@@ -38,63 +44,67 @@ macro_rules! settings {
                 Ok(())
             },
             read: |settings, rule| settings.$key.write(rule),
-        }),+];
+        }),+),+];
     };
 }
 
 settings! {
+    "Network":
     /// Address and port to listen on; an address that other machines can reach requires keys_file
     /// or allow_no_auth, so that nothing is exposed by accident.
     listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), Rule::text("ADDRESS:PORT");
-    /// Separate address and port for metrics, readiness and reload; the public one then does not
+    /// Own address and port for metrics, readiness and reload; the public one then does not
     /// serve them.
     admin_listen: Option<SocketAddr> = None, Rule::text("ADDRESS:PORT").or("none");
-    /// Models by name; a request chooses one by its name and gets the first without one. The first
-    /// may be a file alone, which is then called `default`.
-    model: Vec<NamedModel> = vec![NamedModel {
-        name: NamedModel::UNNAMED.to_owned(),
-        path: PathBuf::from("models/default.safetensors"),
-    }], Rule::list("[NAME=]FILE");
-    /// File of API keys, one a line, as `cognate keygen` prints them.
-    keys_file: Option<PathBuf> = None, Rule::text("FILE").or("none");
-    /// Serve without keys on an address that other machines can reach.
-    allow_no_auth: bool = false, Rule::switch();
-    /// Origins whose pages may call this service from a browser (CORS), each exactly as browsers
-    /// send it.
-    cors_origins: Vec<String> = Vec::new(), Rule::list("ORIGIN");
-    /// Maximum requests a second for each key; a line of a stream counts as a request.
-    rate_limit_per_key: Option<u32> = None, Rule::count(1, 1_000_000).or("off");
     /// Maximum open connections; keeps file descriptors from running out.
     max_connections: usize = 2048, Rule::count(1, 65_536);
     /// Maximum open NDJSON streams, less than max_connections: a stream lasts as long as its client
     /// sends, and other requests need connections too. `quarter` is a quarter of max_connections.
     max_streams: Option<usize> = None, Rule::count(1, 65_535).or("quarter");
-    /// Connections that the kernel queues until they are accepted; absorbs short bursts.
+    /// Connections that the kernel queues until accepted; absorbs short bursts.
     accept_backlog: u32 = 1024, Rule::count(1, 65_535);
-    /// Seconds within which a request's head must be complete, and after which an idle connection is
-    /// closed. A load balancer must close idle connections sooner.
-    header_timeout_s: u64 = 15, Rule::count(1, 120);
+    /// Requests on one connection before it is closed, so that load balancers redistribute clients.
+    requests_per_connection: u64 = 10_000, Rule::count(1, 1_000_000_000);
     /// Maximum size of a request's head; bounds the memory of a connection.
     header_bytes: usize = 32 << 10, Rule::bytes(8 << 10, 1 << 20);
     /// Maximum number of header fields in a request.
     header_count: usize = 64, Rule::count(8, 1024);
+
+    "Models":
+    /// Models by name; a request chooses one by its name and gets the first without one. The first
+    /// may be a file alone, which is then called `default`. If none is named, default.safetensors is
+    /// looked for beside the program, in models/ and in the user's data folder.
+    model: Vec<NamedModel> = vec![NamedModel {
+        name: NamedModel::UNNAMED.to_owned(),
+        path: PathBuf::from("models/default.safetensors"),
+    }], Rule::list("[NAME=]FILE");
+    /// How a model file is checked when it is opened: `full` reads every byte, `structure` only what
+    /// keeps look-ups within bounds.
+    verify: Verify = Verify::Full, Rule::choice(&["full", "structure"]);
+    /// How model files are held: `map` maps them, `copy` copies them so that changes to the file do
+    /// no harm, `auto` copies files of up to 64 MiB and maps larger ones.
+    model_storage: Storage = Storage::Auto, Rule::choice(&["map", "copy", "auto"]);
+    /// Refuse model files that this process can write to.
+    strict: bool = false, Rule::switch();
+    /// BLAKE3 digest that the first model's file must have.
+    model_digest: Option<String> = None, Rule::text("HEX").or("none");
+    /// Maximum size of a model file.
+    model_bytes: u64 = 4 << 30, Rule::bytes(1 << 10, 1 << 40);
+
+    "Keys and origins":
+    /// File of API keys, one a line, as `cognate keygen` prints them.
+    keys_file: Option<PathBuf> = None, Rule::text("FILE").or("none");
+    /// Serve without keys on an address that others can reach.
+    allow_no_auth: bool = false, Rule::switch();
+    /// Maximum requests a second for each key; a line of a stream counts as a request.
+    rate_limit_per_key: Option<u32> = None, Rule::count(1, 1_000_000).or("off");
+    /// Origins whose pages may call this service from a browser (CORS), each exactly as browsers
+    /// send it.
+    cors_origins: Vec<String> = Vec::new(), Rule::list("ORIGIN");
+
+    "Limits of a request":
     /// Maximum size of a request's body; bounds the memory of a request.
     body_bytes: usize = 8 << 20, Rule::bytes(1 << 10, 64 << 20);
-    /// Seconds within which a body must arrive, and within which a stream must send a line.
-    body_timeout_s: u64 = 5, Rule::count(1, 300);
-    /// Seconds within which a client must read 64 KiB, or a sixty-fourth, of its response.
-    write_timeout_s: u64 = 30, Rule::count(1, 600);
-    /// Milliseconds that computing one response may take; beyond it the request gets 503.
-    compute_deadline_ms: u64 = 2000, Rule::count(1, 60_000);
-    /// Requests on one connection before it is closed, so that load balancers redistribute clients.
-    requests_per_connection: u64 = 10_000, Rule::count(1, 1_000_000_000);
-    /// Maximum texts, pairs and candidates in progress; requests beyond it get 503 at once, so that
-    /// no queue grows.
-    admission_units: usize = 65_536, Rule::count(1, 16_777_216);
-    /// Threads that compute large requests.
-    compute_threads: Option<usize> = None, Rule::count(1, 1024).or("cores");
-    /// Maximum large requests that wait for a compute thread; requests beyond it get 503.
-    compute_queue: usize = 64, Rule::count(1, 65_536);
     /// Maximum texts in one request.
     max_texts: usize = 10_000, Rule::count(1, 100_000);
     /// Maximum pairs in one request.
@@ -111,37 +121,51 @@ settings! {
     tokens_total: usize = 1_000_000, Rule::count(1, 100_000_000);
     /// Maximum size of a response, estimated before work begins.
     response_bytes: usize = 64 << 20, Rule::bytes(1 << 10, 1 << 30);
-    /// Maximum memory of all responses that clients have not read yet; requests beyond it get 503.
+
+    "Limits of all requests":
+    /// Maximum texts, pairs and candidates in progress; requests beyond it get 503 at once, so that
+    /// no queue grows.
+    admission_units: usize = 65_536, Rule::count(1, 16_777_216);
+    /// Threads that compute large requests.
+    compute_threads: Option<usize> = None, Rule::count(1, 1024).or("cores");
+    /// Maximum large requests that wait for a compute thread; requests beyond it get 503.
+    compute_queue: usize = 64, Rule::count(1, 65_536);
+    /// Milliseconds that computing one response may take; beyond it the request gets 503.
+    compute_deadline_ms: u64 = 2000, Rule::count(1, 60_000);
+    /// Maximum memory of all responses that wait to be read; requests beyond it get 503.
     /// `auto` is a quarter of the memory that the process may use, at most 256 MiB.
     unsent_bytes: Option<usize> = None, Rule::bytes(1 << 20, 64 << 30).or("auto");
-    /// Maximum size of a model file.
-    model_bytes: u64 = 4 << 30, Rule::bytes(1 << 10, 1 << 40);
-    /// How a model file is checked when it is opened: `full` reads every byte, `structure` only what
-    /// keeps look-ups within bounds.
-    verify: Verify = Verify::Full, Rule::choice(&["full", "structure"]);
-    /// How model files are held: `map` maps them, `copy` copies them so that changes to the file do
-    /// no harm, `auto` copies files of up to 64 MiB and maps larger ones.
-    model_storage: Storage = Storage::Auto, Rule::choice(&["map", "copy", "auto"]);
-    /// Refuse model files that this process can write to.
-    strict: bool = false, Rule::switch();
-    /// BLAKE3 digest that the first model's file must have.
-    model_digest: Option<String> = None, Rule::text("HEX").or("none");
-    /// Seconds during which requests are still accepted after SIGTERM, so that load balancers notice
-    /// before connections are refused.
+
+    "Slow clients":
+    /// Seconds within which a request's head must be complete, and after which an idle connection is
+    /// closed. A load balancer must close idle connections sooner.
+    header_timeout_s: u64 = 15, Rule::count(1, 120);
+    /// Seconds within which a body must arrive, and within which a stream must send a line.
+    body_timeout_s: u64 = 5, Rule::count(1, 300);
+    /// Seconds within which a client must read 64 KiB, or a sixty-fourth, of its response.
+    write_timeout_s: u64 = 30, Rule::count(1, 600);
+
+    "Shutdown":
+    /// Seconds to accept requests after SIGTERM, so that load balancers notice before connections are
+    /// refused.
     shutdown_delay_s: u64 = 3, Rule::count(0, 300);
-    /// Seconds that requests in flight get to finish after that; then their connections are dropped.
+    /// Seconds that requests then get to finish; then their connections are dropped.
     shutdown_grace_s: u64 = 20, Rule::count(0, 3600);
+
+    "Logs and traces":
     /// Log level (error, warn, info, debug, trace or off) or a filter such as `info,cognate=debug`.
     log: String = "info".to_owned(), Rule::text("FILTER");
-    /// OTLP collector to which spans of requests are sent over plain HTTP; in builds with the
-    /// feature `otlp`.
+    /// OTLP collector that spans of requests are sent to, over plain HTTP; in builds with the feature
+    /// `otlp`.
     otlp_endpoint: Option<String> = None, Rule::text("http://HOST:PORT").or("none");
-    /// Milliseconds between two measurements of how late the runtime's timers are.
+    /// Milliseconds between measurements of how late timers are.
     lateness_tick_ms: u64 = 100, Rule::count(1, 10_000);
 }
 
 /// One setting.
 pub struct Setting {
+    /// What it belongs to, as help groups settings.
+    pub section: &'static str,
     /// Its key in the file; flag and variable are made from it.
     pub key: &'static str,
     /// What it is and what it prevents.
@@ -161,6 +185,16 @@ impl Setting {
     /// Its value as it would be written.
     pub fn read(&self, settings: &Settings) -> RawValue {
         (self.read)(settings, &self.rule)
+    }
+
+    /// What it is, in a line: its help up to what explains or qualifies that.
+    pub fn summary(&self) -> &'static str {
+        let up_to = |text: &'static str, ends: &[&str]| {
+            let end = ends.iter().filter_map(|end| text.find(end)).min();
+            text.get(..end.unwrap_or(text.len())).unwrap_or(text)
+        };
+        let clause = up_to(self.help.trim().trim_end_matches('.'), &["; ", ": ", ". "]);
+        if clause.len() <= SUMMARY { clause } else { up_to(clause, &[", ", " ("]) }
     }
 
     /// The flag, without its dashes.

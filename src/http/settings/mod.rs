@@ -5,6 +5,7 @@
 
 mod checks;
 mod effective;
+mod example;
 mod file;
 mod layers;
 mod list;
@@ -12,6 +13,7 @@ mod rule;
 mod value;
 
 pub use checks::Environment;
+pub use example::example;
 pub use layers::FILE_VARIABLE;
 pub use layers::Layers;
 pub use layers::Loaded;

@@ -22,6 +22,15 @@ impl NamedModel {
     /// What a model is called that comes without a name.
     pub(crate) const UNNAMED: &str = "default";
 
+    /// What stands in a file's place for the model within the program, in builds with the feature
+    /// `embed-model`. A file of this name is `./embedded:`.
+    pub const EMBEDDED: &str = "embedded:";
+
+    /// Whether this is the model within the program, not a file.
+    pub fn is_embedded(&self) -> bool {
+        self.path.as_os_str() == Self::EMBEDDED
+    }
+
     /// The first of a list as a variable holds it, after which another name would follow.
     pub fn first(list: &str) -> Result<Self, String> {
         let mut commas = list.match_indices(',').map(|(at, _)| at);

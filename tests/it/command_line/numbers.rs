@@ -39,6 +39,7 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "pack" => &["v.txt", "-o=out"],
         "fit" => &["m.safetensors", "--universe=axes:3", "-o=out"],
         "inspect" => &["m.safetensors", "quake"],
+        "rank" => &["quake", "the quake", "new york", "--model=m.safetensors"],
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],
         "eval pairs" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos"],
         "eval ranking" => &["rank.tsv", "--model=m.safetensors", "--methods=avg-cos"],

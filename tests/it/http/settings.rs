@@ -175,15 +175,44 @@ fn unknown_keys_are_refused_in_every_layer_with_the_nearest_named() {
     assert_eq!(
         problems(&loaded),
         [
-            "cognate.toml:2: `max_pears` is no setting; the nearest is max_pairs",
+            "cognate.toml:2: `max_pears` is no setting; did you mean max_pairs?",
             "cognate.toml:3: model: a table is no value of a setting",
-            "COGNATE_BODY_BITES: no such setting; the nearest is COGNATE_BODY_BYTES",
-            "COGNATE_listen: no such setting; the nearest is COGNATE_LISTEN",
-            "--max-text: no such setting; the nearest is --max-texts",
-            "--chek: no such setting; the nearest is --check",
+            "COGNATE_BODY_BITES: no such setting; did you mean COGNATE_BODY_BYTES?",
+            "COGNATE_listen: no such setting; did you mean COGNATE_LISTEN?",
+            "--max-text: no such setting; did you mean --max-texts?",
+            "--chek: no such setting; did you mean --check?",
         ]
     );
     assert_eq!(loaded.settings, Settings::default());
+}
+
+#[test]
+fn only_a_near_name_is_suggested() {
+    let said = |toml: &str, flag: &str| {
+        let loaded = match flag {
+            "" => read(toml, &[], &[]),
+            flag => read("", &[], &[(flag, &[])]),
+        };
+        problems(&loaded).pop().unwrap()
+    };
+    for (wrong, meant) in [
+        ("modle", "--model"),
+        ("max-candidate", "--max-candidates"),
+        ("max_pairs", "--max-pairs"),
+        ("Listen", "--listen"),
+        ("lig", "--log"),
+    ] {
+        assert!(said("", wrong).ends_with(&format!("did you mean {meant}?")), "{wrong}");
+    }
+    for far in ["port", "colour", "x", "workers", "threads", ""] {
+        let told = said("", &format!("{far}-"));
+        assert!(told.ends_with("no such setting; `cognate serve --help` lists them"), "{told}");
+    }
+    let colour = said("colour = 'red'", "");
+    assert!(
+        colour.ends_with("`colour` is no setting; `cognate serve --help` lists them"),
+        "{colour}"
+    );
 }
 
 #[test]

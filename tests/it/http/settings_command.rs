@@ -1,29 +1,10 @@
 //! `cognate serve` before it serves: help, `--check`, and what it says when settings are wrong.
 
-use std::path::Path;
-use std::process::Command;
-use std::process::Output;
-
 use cognate::http::settings::LIST;
 
-/// Runs the binary in a folder of its own, with no setting but those given.
-fn cognate(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("COGNATE_") {
-            command.env_remove(name);
-        }
-    }
-    command.current_dir(folder).args(arguments).envs(environment.iter().copied()).output().unwrap()
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
+use crate::support::command::cognate;
+use crate::support::command::stderr;
+use crate::support::command::stdout;
 
 /// A folder with the tiny model in it.
 fn with_model() -> tempfile::TempDir {
@@ -47,6 +28,35 @@ fn help_shows_every_setting_with_default_range_and_variable() {
         assert!(help.contains(&end), "{}: {end}", setting.key);
     }
     assert!(help.contains("[default: 8MiB; 1KiB to 64MiB; env COGNATE_BODY_BYTES]"));
+}
+
+#[test]
+fn short_help_has_a_line_a_flag_in_sections() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = cognate(folder.path(), &[], &["serve", "-h"]);
+    let help = stdout(&output);
+    let (_, flags) = help.split_once("\nOptions:\n").unwrap();
+    for line in flags.lines().filter(|line| !line.is_empty()) {
+        let flag = line.starts_with("      --") || line.starts_with("  -h");
+        let heading = !line.starts_with(' ') && line.ends_with(':');
+        assert!(flag || heading, "`{line}` in\n{help}");
+        assert!(line.len() <= 100, "{line}");
+    }
+    let mut sections: Vec<&str> = LIST.iter().map(|setting| setting.section).collect();
+    sections.dedup();
+    let found: Vec<&str> = flags.lines().filter_map(|line| line.strip_suffix(':')).collect();
+    assert_eq!(found, sections);
+    for setting in LIST {
+        let line = flags.lines().find(|line| line.contains(&format!("--{}", setting.flag())));
+        assert!(line.unwrap().ends_with(setting.summary()), "{}", setting.key);
+    }
+    assert!(
+        help.contains("--admission-units <NUMBER>      Maximum texts, pairs and candidates in")
+    );
+    let long = cognate(folder.path(), &[], &["serve", "--help"]);
+    for section in sections {
+        assert!(stdout(&long).contains(&format!("\n{section}:\n")), "{section}");
+    }
 }
 
 #[test]
@@ -105,13 +115,13 @@ fn every_problem_is_told_at_once() {
     assert_eq!(output.status.code(), Some(2));
     let told = stderr(&output);
     for expected in [
-        "cognate.toml:1: `max_pears` is no setting; the nearest is max_pairs",
+        "cognate.toml:1: `max_pears` is no setting; did you mean max_pairs?",
         "cognate.toml:2: max_pairs: `0` is out of range: 1 to 100000",
         "cognate.toml:3: keys_file: keys:1: the digest is not 64 hex digits",
-        "COGNATE_PORT: no such setting; the nearest is ",
+        "COGNATE_PORT: no such setting; `cognate serve --help` lists them",
         "COGNATE_MODEL: model `bad`: bad.bin",
-        "--body-byte: no such setting; the nearest is --body-bytes",
-        "--chek: no such setting; the nearest is --check",
+        "--body-byte: no such setting; did you mean --body-bytes?",
+        "--chek: no such setting; did you mean --check?",
         "COGNATE_MODEL: model `tiny`: tiny.bin: expected BLAKE3 digest 000",
         "--log: `loud` is none of ",
     ] {

@@ -2,6 +2,7 @@
 
 pub mod allocation;
 pub mod app;
+pub mod command;
 pub mod data;
 pub mod listener;
 pub mod process;

@@ -2,7 +2,8 @@
 
 mod attention;
 mod response;
-mod sentence;
+
+pub(crate) use response::ExplainResponse;
 
 use std::sync::Arc;
 
@@ -17,7 +18,6 @@ use crate::engine::ExplainedWord;
 use crate::engine::Place;
 use crate::engine::QueryError;
 use crate::engine::UnknownToken;
-use crate::http::api::explain::response::ExplainResponse;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::NUMBER_BYTES;

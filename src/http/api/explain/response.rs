@@ -7,7 +7,6 @@ use crate::engine;
 use crate::engine::Explanation;
 use crate::http::api::explain::attention::WordAttention;
 use crate::http::api::explain::attention::attention;
-use crate::http::api::explain::sentence;
 use crate::http::request::query::Resolved;
 use crate::methods;
 use crate::model::phrase::Found;
@@ -107,7 +106,6 @@ impl<'r> ExplainResponse<'r> {
         let shares = explained.shares.as_ref();
         let method = resolved.query.method.name();
         let attention = attention(explained);
-        let sentence = sentence::of(method, explained, attention.as_deref());
         Self {
             model: &resolved.model.name,
             method,
@@ -125,7 +123,7 @@ impl<'r> ExplainResponse<'r> {
             memberships: shares.and_then(|shares| shares.memberships.as_ref()).map(Memberships::of),
             attention,
             adds_up: shares.is_some(),
-            sentence,
+            sentence: explained.sentence(method),
         }
     }
 }

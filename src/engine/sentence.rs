@@ -1,17 +1,19 @@
 //! The summary of an explanation, in a sentence or two.
 
 use crate::engine::Explanation;
-use crate::http::api::explain::attention::WordAttention;
+use crate::methods::ranker::Attention;
 
 /// Words of a query that the summary names.
 const MOST_NAMED: usize = 3;
 
-/// The summary of an explanation.
-pub(crate) fn of(
-    method: &str,
-    explained: &Explanation,
-    attention: Option<&[WordAttention<'_>]>,
-) -> String {
+impl Explanation {
+    /// The explanation of a score by `method`, in a sentence or two.
+    pub fn sentence(&self, method: &str) -> String {
+        of(method, self)
+    }
+}
+
+fn of(method: &str, explained: &Explanation) -> String {
     let unknown = explained.one_unknown.len() + explained.other_unknown.len();
     let ignored = match unknown {
         0 => String::new(),
@@ -24,7 +26,8 @@ pub(crate) fn of(
         );
     }
     let score = explained.score;
-    if let Some(words) = attention {
+    if let Some(words) = &explained.attention {
+        let seen = |word: &Attention| seen(explained, word);
         let read = words.iter().filter_map(seen).take(MOST_NAMED).collect::<String>();
         return format!(
             "{method} gives the post a chance of {:.2}, a score of {score:.2}.{read}{ignored}",
@@ -56,9 +59,11 @@ pub(crate) fn of(
 }
 
 /// What a word of the query was read from most.
-fn seen(query: &WordAttention<'_>) -> Option<String> {
+fn seen(explained: &Explanation, query: &Attention) -> Option<String> {
     let most = query.to.first().filter(|word| word.weight > 0.0)?;
-    let (query, post, weight) = (query.token, most.token, most.weight);
+    let weight = most.weight;
+    let query = &explained.one.get(query.word)?.token;
+    let post = &explained.other.get(most.word)?.token;
     let cosine =
         most.cosine.map_or(String::new(), |cosine| format!(", at a cosine of {cosine:.2}"));
     Some(format!(" \"{query}\" was read from \"{post}\" most ({weight:.2}{cosine})."))

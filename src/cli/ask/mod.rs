@@ -1,0 +1,113 @@
+//! `cognate similarity`, `rank`, `embed` and `explain`: one question, answered by the engine without a
+//! service. Models, limits and settings are those that `cognate serve` would have here.
+
+pub(super) mod embed;
+pub(super) mod explain;
+pub(super) mod rank;
+pub(super) mod similarity;
+
+use std::io;
+use std::io::Read;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::machine;
+use crate::cli::serve;
+use crate::cli::usage;
+use crate::engine::Engine;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::Reason;
+use crate::http::Models;
+use crate::http::Settings;
+use crate::http::registry::models::LoadedModel;
+
+/// Most bytes of standard input: it is held in memory.
+const MOST_INPUT: u64 = 256 << 20;
+/// The argument that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// What every question may say.
+#[derive(Debug, Args)]
+pub(super) struct Asked {
+    /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
+    /// COGNATE_MODEL]
+    #[arg(long, value_name = "[NAME=]FILE")]
+    model: Option<String>,
+    /// Method, or `auto` for the model's choice
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    method: String,
+    /// Cut a text with too many tokens rather than refuse it
+    #[arg(long)]
+    truncate: bool,
+    /// Print as JSON, as the service answers
+    #[arg(long)]
+    json: bool,
+}
+
+impl Asked {
+    /// Opens the model, with the limits that the service would have.
+    fn open(&self) -> Result<Arc<LoadedModel>, Failure> {
+        let given = self.model.iter().map(|model| ("model".to_owned(), vec![model.clone()]));
+        let loaded = machine::settings(None, given.collect(), &[]);
+        serve::refuse(&loaded.problems)?;
+        let mut model = loaded.settings.model;
+        model.truncate(1);
+        // Whether this process could write to the file matters to who serves it.
+        let settings = Settings { model, strict: false, ..loaded.settings };
+        let models = Models::open(&settings)?;
+        models.choose(None).cloned().map_err(|error| usage(error.detail))
+    }
+
+    /// How the question is asked of this model.
+    fn query(&self, engine: &Engine) -> Result<Query, Failure> {
+        let method = engine.method(&self.method).map_err(refused)?;
+        Ok(Query { truncate: self.truncate, ..Query::new(method) })
+    }
+}
+
+/// A question that cannot be answered, in the engine's words.
+fn refused(error: QueryError) -> Failure {
+    match error {
+        QueryError::NonFinite { .. } => error.into(),
+        error => usage(error),
+    }
+}
+
+/// A question about one pair that cannot be answered: its texts are called as its arguments are.
+fn pair_refused(error: QueryError) -> Failure {
+    let Failure { code, error } = refused(error);
+    let told = error.to_string().replace("pairs[0][0]", "A").replace("pairs[0][1]", "B");
+    Failure { code, error: anyhow::anyhow!(told) }
+}
+
+/// Why a pair has no score, in words.
+fn of_a_text(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Empty => "a text is empty",
+        Reason::Unknown => "a text has no known word",
+        Reason::TooLong => "a text is too long",
+    }
+}
+
+/// The texts given, or the lines of standard input where `-` is all that is given.
+fn texts(given: Vec<String>) -> Result<Vec<String>, Failure> {
+    if given != [STANDARD_INPUT] {
+        return Ok(given);
+    }
+    let mut text = String::new();
+    let input = io::stdin().lock();
+    input.take(MOST_INPUT + 1).read_to_string(&mut text).context("standard input")?;
+    if text.len() as u64 > MOST_INPUT {
+        return Err(usage("standard input has more than 256 MiB"));
+    }
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// A text on a line of its own: without characters that end lines or steer terminals.
+fn on_a_line(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}

@@ -1,0 +1,208 @@
+//! Questions asked once from the command line: what the service answers, without a service.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+use std::process::Stdio;
+
+use cognate::model::Model;
+use cognate::model::OpenOptions;
+use cognate::model::format::Dtype;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::support;
+use crate::support::app::TestApp;
+use crate::support::command::cognate;
+use crate::support::command::command;
+use crate::support::command::stderr;
+use crate::support::command::stdout;
+
+const A: &str = "The quake hits new york!";
+const B: &str = "an earthquake shakes the town";
+
+/// A folder with the tiny model where it is found.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("models")).unwrap();
+    let path = folder.path().join("models/default.safetensors");
+    std::fs::write(path, support::tiny(Dtype::F32)).unwrap();
+    folder
+}
+
+/// Runs a command that succeeds, and gives what it printed.
+fn printed(arguments: &[&str]) -> String {
+    let output = cognate(folder().path(), &[], arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr(&output));
+    stdout(&output).to_owned()
+}
+
+/// Runs a command with lines for it to read.
+fn fed(folder: &Path, lines: &[u8], arguments: &[&str]) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_cognate"));
+    let mut command = command(program, folder, &[]);
+    let command = command.args(arguments).stdin(Stdio::piped());
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    run.stdin.take().unwrap().write_all(lines).unwrap();
+    run.wait_with_output().unwrap()
+}
+
+#[tokio::test]
+async fn json_is_what_the_service_answers() {
+    let bytes = support::tiny(Dtype::F32);
+    let model = Model::from_bytes(&bytes, &OpenOptions::default()).unwrap();
+    let app = TestApp::of(model, |_| ());
+    let candidates = ["!!!", "the town shakes", "the quake", "", "new york city"];
+    let rank = |more: &[(&str, Value)]| {
+        let mut body = json!({"query": A, "candidates": candidates, "return_text": true});
+        more.iter().for_each(|(key, value)| body[key] = value.clone());
+        body
+    };
+    let ranking = [&["rank", A][..], &candidates].concat();
+    let with = |more: &[&'static str]| [&ranking[..], more].concat();
+    let long = "quake ".repeat(600);
+    for (path, body, arguments) in [
+        ("/similarity", json!({"a": A, "b": B}), vec!["similarity", A, B]),
+        (
+            "/similarity",
+            json!({"a": A, "b": B, "method": "avg-cos", "measure": "euclidean"}),
+            vec!["similarity", A, B, "--method", "avg-cos", "--measure", "euclidean"],
+        ),
+        ("/similarity", json!({"a": A, "b": "!!!"}), vec!["similarity", A, "!!!"]),
+        ("/similarity", json!({"a": A, "b": ""}), vec!["similarity", A, ""]),
+        (
+            "/similarity",
+            json!({"a": A, "b": long, "truncate": true}),
+            vec!["similarity", A, &long, "--truncate"],
+        ),
+        ("/rank", rank(&[]), ranking.clone()),
+        ("/rank", rank(&[("top_k", json!(2))]), with(&["--top-k", "2"])),
+        ("/rank", rank(&[("method", json!("bm25"))]), with(&["--method", "bm25"])),
+        ("/embed", json!({"texts": [A, "!!!", B, " "]}), vec!["embed", A, "!!!", B, " "]),
+        ("/explain", json!({"a": A, "b": B}), vec!["explain", A, B]),
+        (
+            "/explain",
+            json!({"a": A, "b": B, "method": "wmd"}),
+            vec!["explain", A, B, "--method", "wmd"],
+        ),
+    ] {
+        let answer = app.post(path, body.to_string()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let model = ["--json", "--model", "tiny=models/default.safetensors"];
+        let told = printed(&[&arguments[..], &model].concat());
+        assert_eq!(told.trim_end(), answer.text(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn people_read_lines() {
+    let score: f32 = printed(&["similarity", A, B]).trim_end().parse().unwrap();
+    assert!(score > 0.0 && score < 1.0, "{score}");
+    for (b, reason) in [
+        ("!!!", "a text has no known word"),
+        (" ", "a text is empty"),
+        (&"x ".repeat(513), "a text is too long"),
+    ] {
+        let none = printed(&["similarity", A, b]);
+        assert_eq!(none, format!("0 (not scored: {reason})\n"));
+    }
+
+    let ranked = printed(&["rank", A, "?!", "new york\u{1b}[2J", "the quake hits new york"]);
+    let lines: Vec<&str> = ranked.lines().collect();
+    assert_eq!(lines.len(), 3, "{ranked}");
+    assert!(lines[0].ends_with(" the quake hits new york"), "{ranked}");
+    assert!(lines[1].ends_with(" new york [2J"), "{ranked}");
+    assert_eq!(lines[2], "-            ?!");
+
+    let vectors = printed(&["embed", A, "!!!"]);
+    let lines: Vec<&str> = vectors.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(
+        lines[0].split(' ').filter(|value| value.parse::<f32>().is_ok()).count(),
+        support::DIMS
+    );
+    assert_eq!(lines[1], "-");
+
+    let explained = printed(&["explain", A, "the quake", "--method", "avg-cos"]);
+    let (sentence, words) = explained.split_once('\n').unwrap();
+    assert!(sentence.starts_with("avg-cos scores "), "{explained}");
+    assert!(words.contains("\nA\n") && words.contains("\nB\n"), "{explained}");
+    let share =
+        |line: &str| line.split_whitespace().next().and_then(|cell| cell.parse::<f32>().ok());
+    let sum: f32 = words.lines().filter_map(share).sum();
+    let score: f32 =
+        printed(&["similarity", A, "the quake", "--method", "avg-cos"]).trim().parse().unwrap();
+    assert!((sum - score).abs() < 1e-3, "{sum} for {score}:\n{explained}");
+    let whole = printed(&["explain", A, B, "--method", "wmd"]);
+    assert!(whole.contains("wmd has no shares of single words"), "{whole}");
+}
+
+#[test]
+fn lines_of_standard_input_are_texts() {
+    let folder = folder();
+    let folder = folder.path();
+    let lines = b"the town shakes\nthe quake hits new york\n";
+    let ranked = fed(folder, lines, &["rank", A, "-"]);
+    let given = cognate(folder, &[], &["rank", A, "the town shakes", "the quake hits new york"]);
+    assert_eq!(stdout(&ranked).lines().count(), 2, "{}", stderr(&ranked));
+    assert_eq!(stdout(&ranked), stdout(&given));
+    let vectors = fed(folder, lines, &["embed", "-"]);
+    assert_eq!(stdout(&vectors).lines().count(), 2, "{}", stderr(&vectors));
+    let broken = fed(folder, b"quake\n\xff\n", &["embed", "-"]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(stderr(&broken).contains("standard input"), "{}", stderr(&broken));
+}
+
+#[test]
+fn what_cannot_be_answered_is_said_in_the_engines_words() {
+    let long = "x ".repeat(513);
+    for (arguments, expected) in [
+        (&["explain", A, " "][..], "B is empty"),
+        (&["explain", A, &long], "B has 513 tokens; the limit is 512"),
+        (&["rank", "", "quake"], "query is empty"),
+        (&["similarity", A, B, "--method", "wdm"], "no such method; the nearest names are wmd"),
+        (&["similarity", A, B, "--method", "bm25"], "bm25 only ranks candidates"),
+        (&["embed", A, "--method", "wmd"], "wmd compares two texts and has no vector of one"),
+        (
+            &["similarity", A, B, "--method", "wmd", "--measure", "euclidean"],
+            "cannot use euclidean",
+        ),
+        (&["similarity", A, B, "--model", "a="], "--model: `a=` is not a file"),
+    ] {
+        let output = cognate(folder().path(), &[], arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{expected} in {}", stderr(&output));
+        assert_eq!(stdout(&output), "");
+    }
+    let missing = cognate(folder().path(), &[], &["similarity", A, B, "--model", "none.bin"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(stderr(&missing).contains("none.bin"), "{}", stderr(&missing));
+}
+
+#[test]
+fn the_settings_of_the_service_hold_for_questions() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::rename(folder.join("models/default.safetensors"), folder.join("own.bin")).unwrap();
+    let question = ["similarity", A, B];
+    let none = cognate(folder, &[], &question);
+    if cfg!(not(feature = "embed-model")) {
+        assert_eq!(none.status.code(), Some(2));
+        assert!(
+            stderr(&none).contains("no model is named and none was found"),
+            "{}",
+            stderr(&none)
+        );
+    }
+    let by_variable = cognate(folder, &[("COGNATE_MODEL", "own.bin,other=none.bin")], &question);
+    assert_eq!(by_variable.status.code(), Some(0), "{}", stderr(&by_variable));
+    let toml = "text_chars = 5\nstrict = true\n[models]\nown = 'own.bin'\n";
+    std::fs::write(folder.join("cognate.toml"), toml).unwrap();
+    let limited = cognate(folder, &[], &["explain", A, B]);
+    assert_eq!(limited.status.code(), Some(2));
+    assert!(
+        stderr(&limited).contains("A has 24 characters; the limit is 5"),
+        "{}",
+        stderr(&limited)
+    );
+}

@@ -1,0 +1,73 @@
+//! A value of a wrong type is refused in words of JSON, not of Rust.
+
+use axum::http::StatusCode;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::support::app::TestApp;
+
+/// Words that only a reader of the code understands.
+const OF_RUST: [&str; 14] = [
+    "f32", "f64", "i64", "u32", "u64", "usize", "struct", "enum", "tuple", "sequence", "map",
+    "borrowed", "boolean", "unit",
+];
+
+#[tokio::test]
+async fn no_refusal_names_a_type_of_rust() {
+    let app = TestApp::new();
+    let bodies = [
+        (
+            "/similarity",
+            json!({"pairs": [["a", "b"]], "a": "", "b": "", "model": "", "method": "", "measure": "",
+                "oov": "", "truncate": true, "threshold": 0}),
+        ),
+        (
+            "/rank",
+            json!({"query": "a", "candidates": ["a"], "model": "", "method": "", "measure": "",
+                "oov": "", "truncate": true, "top_k": 1, "min_score": 0, "return_text": true}),
+        ),
+        (
+            "/embed",
+            json!({"texts": ["a"], "model": "", "method": "", "normalize": true, "encoding": "",
+                "oov": "", "truncate": true}),
+        ),
+        (
+            "/explain",
+            json!({"a": "a", "b": "b", "model": "", "method": "", "measure": "", "oov": "",
+                "truncate": true}),
+        ),
+    ];
+    let wrong =
+        [json!(true), json!(-1.5), json!("x"), json!([[1]]), json!([true]), json!({"a": [1]})];
+    let mut told = 0;
+    for (path, body) in &bodies {
+        for field in body.as_object().unwrap().keys() {
+            for value in &wrong {
+                // Alone, so that no other fault is found first.
+                let answer = app.post(path, json!({field: value}).to_string()).await;
+                if answer.status == StatusCode::OK {
+                    continue;
+                }
+                let problem: Value = answer.json();
+                let detail = problem["detail"].as_str().unwrap();
+                let plain = detail.replace(|c: char| !c.is_alphanumeric() && c != '_', " ");
+                let names = plain.split(' ').find(|word| OF_RUST.contains(word));
+                assert_eq!(names, None, "{path} {field} {value}: {detail}");
+                told += usize::from(detail.starts_with("wrong type: expected "));
+            }
+        }
+    }
+    assert!(told > 60, "only {told} types were wrong");
+    for (path, body, expected) in [
+        ("/rank", json!({"min_score": "high"}), "wrong type: expected a number"),
+        ("/rank", json!({"return_text": 1}), "wrong type: expected true or false"),
+        ("/embed", json!({"model": 1}), "wrong type: expected a string"),
+        ("/rank", json!({"top_k": "3"}), "wrong type: expected a whole number from 1 to 100000"),
+        ("/embed", json!({"text": "a"}), "unknown field; expected one of `texts`, "),
+        ("/embed", json!({"oov": "no"}), "unknown value; expected `score` or `error`"),
+    ] {
+        let answer = app.post(path, body.to_string()).await.json();
+        let detail = answer["detail"].as_str().unwrap();
+        assert!(detail.starts_with(expected), "{body}: {detail}");
+    }
+}
