@@ -2,6 +2,7 @@
 
 use crate::engine::Explanation;
 use crate::methods::ranker::Attention;
+use crate::model::phrase::Found;
 
 /// Words of a query that the summary names.
 const MOST_NAMED: usize = 3;
@@ -14,12 +15,7 @@ impl Explanation {
 }
 
 fn of(method: &str, explained: &Explanation) -> String {
-    let unknown = explained.one_unknown.len() + explained.other_unknown.len();
-    let ignored = match unknown {
-        0 => String::new(),
-        1 => " One token has no vector.".to_owned(),
-        more => format!(" {more} tokens have no vector."),
-    };
+    let ignored = told_of_unknown(explained);
     if explained.unscored {
         return format!(
             "{method} cannot score these texts: one of them has no known word.{ignored}"
@@ -34,15 +30,11 @@ fn of(method: &str, explained: &Explanation) -> String {
             score.exp()
         );
     }
-    let words = || explained.one.iter().chain(&explained.other);
-    let mut shares: Vec<(f32, &str)> =
-        words().filter_map(|word| Some((word.share?, word.token.as_str()))).collect();
-    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let most: Vec<String> = shares
+    let most: Vec<String> = shares_of_tokens(explained)
         .iter()
-        .filter(|(share, _)| *share > 0.0)
-        .take(3)
-        .map(|(share, token)| format!("\"{token}\" ({share:.2})"))
+        .filter(|(_, share)| *share > 0.0)
+        .take(MOST_NAMED)
+        .map(|(token, share)| format!("\"{token}\" ({share:.2})"))
         .collect();
     let closest = closest(explained).map_or(String::new(), |(one, other, cosine)| {
         format!(" The closest words are \"{one}\" and \"{other}\", at a cosine of {cosine:.2}.")
@@ -69,12 +61,68 @@ fn seen(explained: &Explanation, query: &Attention) -> Option<String> {
     Some(format!(" \"{query}\" was read from \"{post}\" most ({weight:.2}{cosine})."))
 }
 
-/// The two words, one of each text, whose vectors point most the same way.
+/// What each token adds to the score, in both texts together, the largest first.
+fn shares_of_tokens(explained: &Explanation) -> Vec<(&str, f32)> {
+    let words = explained.one.iter().chain(&explained.other);
+    let mut shares: Vec<(&str, f32)> =
+        words.filter_map(|word| Some((word.token.as_str(), word.share?))).collect();
+    shares.sort_by(|a, b| a.0.cmp(b.0));
+    shares.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0.0 };
+        same
+    });
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shares
+}
+
+/// Which tokens say little or nothing, where there are such.
+fn told_of_unknown(explained: &Explanation) -> String {
+    let without = explained.one_unknown.len() + explained.other_unknown.len();
+    let mut told = match without {
+        0 => String::new(),
+        1 => " One token has no vector.".to_owned(),
+        more => format!(" {more} tokens have no vector."),
+    };
+    let words = || explained.one.iter().chain(&explained.other);
+    let made = |found: Found| matches!(found, Found::NGrams | Found::Pieces | Found::Hash);
+    let unknown = without + words().filter(|word| made(word.found)).count();
+    let all = without + words().count();
+    if 2 * unknown > all {
+        told.push_str(&format!(
+            " The model does not know {unknown} of {all} words, so the score says little."
+        ));
+    }
+    let tokens = explained.one_unknown.iter().chain(&explained.other_unknown);
+    let of_words = words().filter(|word| made(word.found)).map(|word| word.token.as_str());
+    if tokens.map(|token| token.token.as_str()).chain(of_words).any(without_spaces) {
+        told.push_str(" It does not cover text that is written without spaces between words.");
+    }
+    told
+}
+
+/// Whether a token is of a script that is written without spaces: Chinese, Japanese, Thai and their
+/// neighbours. A run of it is one token, which no model of words lists.
+fn without_spaces(token: &str) -> bool {
+    let of_script = |c: char| {
+        matches!(c,
+            '\u{0E00}'..='\u{0EFF}' // Thai and Lao
+            | '\u{1000}'..='\u{109F}' // Burmese
+            | '\u{1780}'..='\u{17FF}' // Khmer
+            | '\u{3040}'..='\u{30FF}' // kana
+            | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' // Han
+            | '\u{20000}'..='\u{3FFFF}')
+    };
+    token.chars().any(of_script)
+}
+
+/// The two words, one of each text and not the same, whose vectors point most the same way.
 fn closest(explained: &Explanation) -> Option<(&str, &str, f32)> {
     let cells = explained.cosines.iter().zip(&explained.one).flat_map(|(row, one)| {
         row.iter()
             .zip(&explained.other)
             .map(move |(&cosine, other)| (one.token.as_str(), other.token.as_str(), cosine))
     });
+    let cells = cells.filter(|(one, other, _)| one != other);
     cells.reduce(|best, cell| if cell.2 > best.2 { cell } else { best })
 }

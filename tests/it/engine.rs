@@ -329,3 +329,19 @@ fn half_precision_and_bytes_serve_as_well() {
         }
     }
 }
+
+#[test]
+fn the_sentence_of_an_explanation_says_what_is_worth_knowing() {
+    let engine = support::engine();
+    let sentence = |a: &str, b: &str| {
+        engine.explain(a, b, &by("dynamax-weighted")).unwrap().sentence("dynamax-weighted")
+    };
+    let same = sentence("quake city", "quake town");
+    assert_eq!(same.matches("\"quake\"").count(), 1, "a word of both texts is named once: {same}");
+    assert!(same.contains("\"city\" and \"town\""), "equal words are no news: {same}");
+    assert!(!same.contains("does not know"), "{same}");
+    let unknown = sentence("zzz qqq city", "xxx town");
+    assert!(unknown.contains("does not know 3 of 5 words"), "{unknown}");
+    let chinese = sentence("地震袭击洛杉矶", "quake town");
+    assert!(chinese.contains("without spaces between words"), "{chinese}");
+}

@@ -21,7 +21,6 @@ use crate::http::openapi::examples;
 use crate::http::openapi::operations;
 use crate::http::openapi::refusals;
 use crate::http::registry::models::Models;
-use crate::http::settings::Settings;
 use crate::methods::Method;
 
 /// What no single route says.
@@ -72,32 +71,22 @@ fn complete(operation: &mut Operation) {
     }
 }
 
-/// The document of a server with these models and settings: it names the models, leaves out what they
-/// cannot do, and states the limits in force.
+/// The document of a server with these models: it names them, leaves out what they cannot do, and states
+/// `limits`, each by its place among the schemas.
 pub fn of_server(
     routes: impl Iterator<Item = OpenApi>,
     models: &Models,
-    settings: &Settings,
+    limits: &[(&str, usize)],
 ) -> Value {
     let mut document = document(routes);
     narrow(&mut document, models);
-    for (pointer, limit) in limits(settings) {
+    for (pointer, limit) in limits {
         let pointer = format!("/components/schemas/{pointer}");
         if let Some(stated) = document.pointer_mut(&pointer) {
             *stated = json!(limit);
         }
     }
     document
-}
-
-/// Where the schemas state a limit, and what it is under these settings.
-pub fn limits(settings: &Settings) -> [(&'static str, usize); 4] {
-    [
-        ("Text/maxLength", settings.text_chars),
-        ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
-        ("Texts/oneOf/1/maxItems", settings.max_texts),
-        ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
-    ]
 }
 
 fn narrow(document: &mut Value, models: &Models) {
