@@ -95,16 +95,16 @@ const BLEND: Info = Info {
     weights_frequency: false,
 };
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Settings {
-    weight: f32,
+    weight: Option<f32>,
 }
 
 /// The blend with `sets` under the weight that the model names, or under `weight`.
 fn blend(model: &Model, section: &str, weight: f32, sets: impl Compare + 'static) -> Loaded {
-    let settings = model.section(section).map(|section| section.parse_settings());
-    let Settings { weight } = settings.unwrap_or(Ok(Settings { weight }))?;
+    let settings: Settings = model.section_settings(section)?;
+    let weight = settings.weight.unwrap_or(weight);
     if !(0.0..=1.0).contains(&weight) {
         let problem = format!("expected a weight from 0 to 1, got {weight}");
         return Err(model.broken_section(section, problem));
