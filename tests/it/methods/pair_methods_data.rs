@@ -20,7 +20,7 @@ use cognate::pack::intake::Policy;
 use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
-use cognate::text::Normalisation;
+use cognate::text::{Initials, Normalisation};
 
 use crate::support::data::shared_data;
 
@@ -42,7 +42,11 @@ fn packed(source: Source, dtype: Dtype, unknown: UnknownChoice) -> Engine {
             words: u64::MAX,
         },
         changes: Changes::default(),
-        normalisation: Normalisation::preset("plain").unwrap(),
+        // The references were made before initials were one word.
+        normalisation: Normalisation {
+            initials: Initials::Apart,
+            ..Normalisation::preset("plain").unwrap()
+        },
         unknown,
         pieces: None,
         frequency: Frequency::None,
