@@ -96,7 +96,7 @@ fn told_of_unknown(explained: &Explanation) -> String {
     let tokens = explained.one_unknown.iter().chain(&explained.other_unknown);
     let of_words = words().filter(|word| made(word.found)).map(|word| word.token.as_str());
     if tokens.map(|token| token.token.as_str()).chain(of_words).any(without_spaces) {
-        told.push_str(" It does not cover text that is written without spaces between words.");
+        told.push_str(" The model does not cover text written without spaces between words.");
     }
     told
 }
