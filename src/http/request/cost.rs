@@ -3,8 +3,9 @@
 //! `cargo bench --bench handover`.
 
 /// Nanoseconds that reading a byte of text takes: parsing, tokens, look-up. Words that are not listed
-/// take about four times as long, but which those are is only known once they were looked up. This
-/// and the next one are from `cargo bench --bench handover`.
+/// take two (a vector from the hash) to seven times as long (one from pieces, short words of random
+/// letters), but which those are is only known once they were looked up. This and the next one are
+/// from `cargo bench --bench handover`.
 pub(crate) const NANOS_PER_BYTE: u64 = 16;
 /// Multiplications a nanosecond, as the methods' costs count them, with the vectors' rows converted
 /// on the way.
