@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::engine::RankOptions;
 use crate::methods::Measure;
 use crate::model::Phrase;
 
@@ -110,6 +111,20 @@ pub struct Ranking {
     pub scored: usize,
     /// What was read, the query left out.
     pub counts: Counts,
+}
+
+impl Ranking {
+    /// What is listed of it: the results, then, with no score, the candidates that cannot be scored. A
+    /// least score leaves those out.
+    pub fn listed(
+        &self,
+        options: &RankOptions,
+    ) -> impl Iterator<Item = (usize, Option<f32>)> + use<'_> {
+        let scored = self.results.iter().map(|ranked| (ranked.index, Some(ranked.score)));
+        let everything = options.min_score.is_none();
+        let unscored = self.unscored.iter().filter(move |_| everything).map(|&index| (index, None));
+        scored.chain(unscored).take(options.top_k.unwrap_or(usize::MAX))
+    }
 }
 
 impl Ranked {

@@ -1,14 +1,17 @@
 //! `cognate embed`: the vectors of texts.
 
+use std::sync::Arc;
+
 use clap::Args;
-use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
 use crate::cli::ask::refused;
 use crate::cli::ask::texts;
 use crate::cli::print;
-use crate::engine::Reason;
+use crate::http::api::embed::EmbedResponse;
+use crate::http::api::embed::Vector;
+use crate::http::request::query::Resolved;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EmbedArgs {
@@ -17,25 +20,6 @@ pub(in crate::cli) struct EmbedArgs {
     texts: Vec<String>,
     #[command(flatten)]
     asked: Asked,
-}
-
-/// As `POST /embed` answers.
-#[derive(Debug, Serialize)]
-struct Answer<'a> {
-    model: &'a str,
-    method: &'static str,
-    measure: &'static str,
-    fingerprint: &'a str,
-    dimensions: usize,
-    embeddings: &'a [Option<Vec<f32>>],
-    tokens: &'a [usize],
-    known: &'a [usize],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    unscored: &'a [usize],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    reasons: &'a [Reason],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    truncated: &'a [usize],
 }
 
 pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
@@ -47,21 +31,13 @@ pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
         // The model's choice for scores need not have vectors.
         query.method = engine.auto_embedding();
     }
-    let embedded = engine.embed(&texts, &query).map_err(refused)?;
+    let mut embedded = engine.embed(&texts, &query).map_err(refused)?;
     if args.asked.json {
-        return print(&serde_json::to_string(&Answer {
-            model: &model.name,
-            method: query.method.name(),
-            measure: engine.default_measure(query.method).name(),
-            fingerprint: engine.model().fingerprint(),
-            dimensions: embedded.dims,
-            embeddings: &embedded.vectors,
-            tokens: &embedded.tokens,
-            known: &embedded.known,
-            unscored: &embedded.unscored,
-            reasons: &embedded.reasons,
-            truncated: &embedded.truncated,
-        })?);
+        let vectors = std::mem::take(&mut embedded.vectors).into_iter();
+        let vectors = vectors.map(|vector| vector.map(Vector::Numbers)).collect();
+        let resolved = Resolved { model: Arc::clone(&model), query };
+        let response = EmbedResponse::of(&embedded, vectors, &resolved);
+        return print(&serde_json::to_string(&response)?);
     }
     let line = |vector: &Option<Vec<f32>>| match vector {
         Some(vector) => vector.iter().map(f32::to_string).collect::<Vec<_>>().join(" ") + "\n",

@@ -1,7 +1,8 @@
 //! `cognate similarity`: the score of one pair.
 
+use std::sync::Arc;
+
 use clap::Args;
-use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
@@ -10,7 +11,8 @@ use crate::cli::ask::pair_refused;
 use crate::cli::print;
 use crate::engine::Measure;
 use crate::engine::Query;
-use crate::engine::Reason;
+use crate::http::api::similarity::SimilarityResponse;
+use crate::http::request::query::Resolved;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SimilarityArgs {
@@ -25,37 +27,14 @@ pub(in crate::cli) struct SimilarityArgs {
     asked: Asked,
 }
 
-/// As `POST /similarity` answers.
-#[derive(Debug, Serialize)]
-struct Answer<'a> {
-    model: &'a str,
-    method: &'static str,
-    measure: &'static str,
-    fingerprint: &'a str,
-    scores: &'a [f32],
-    unscored: &'a [usize],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    reasons: &'a [Reason],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    truncated: &'a [usize],
-}
-
 pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
     let pairs = [(&args.a, &args.b)];
     let scored = model.engine.similarity(&pairs, &query).map_err(pair_refused)?;
     if args.asked.json {
-        return print(&serde_json::to_string(&Answer {
-            model: &model.name,
-            method: query.method.name(),
-            measure: scored.measure.name(),
-            fingerprint: model.engine.model().fingerprint(),
-            scores: &scored.scores,
-            unscored: &scored.unscored,
-            reasons: &scored.reasons,
-            truncated: &scored.truncated,
-        })?);
+        let resolved = Resolved { model: Arc::clone(&model), query };
+        return print(&serde_json::to_string(&SimilarityResponse::of(&scored, &resolved))?);
     }
     match (scored.scores.as_slice(), scored.reasons.as_slice()) {
         (_, [reason, ..]) => print(&format!("0 (not scored: {})", of_a_text(*reason))),

@@ -12,6 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::Counts;
+use crate::engine::Embeddings;
 use crate::engine::Place;
 use crate::engine::Reason;
 use crate::http::api::pipeline;
@@ -98,6 +99,29 @@ pub(crate) struct EmbedResponse<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     truncated: &'r [usize],
+}
+
+impl<'r> EmbedResponse<'r> {
+    /// What the engine embedded of a question, with the vectors as they are to be written.
+    pub(crate) fn of(
+        embedded: &'r Embeddings,
+        embeddings: Vec<Option<Vector>>,
+        resolved: &'r Resolved,
+    ) -> Self {
+        Self {
+            model: &resolved.model.name,
+            method: resolved.query.method.name(),
+            measure: resolved.measure().name(),
+            fingerprint: resolved.model.engine.model().fingerprint(),
+            dimensions: embedded.dims,
+            embeddings,
+            tokens: &embedded.tokens,
+            known: &embedded.known,
+            unscored: &embedded.unscored,
+            reasons: &embedded.reasons,
+            truncated: &embedded.truncated,
+        }
+    }
 }
 
 /// A vector as it is sent.
@@ -192,23 +216,12 @@ impl Question for EmbedRequest<'_> {
         let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
             engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
         });
-        let embedded =
+        let mut embedded =
             embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
         Resolved::check_read(embedded.counts.tokens as usize, &app.settings)?;
         let encode = |vector: Option<Vec<f32>>| vector.map(|vector| self.encode(vector));
-        let response = EmbedResponse {
-            model: &resolved.model.name,
-            method: resolved.query.method.name(),
-            measure: resolved.measure().name(),
-            fingerprint: engine.model().fingerprint(),
-            dimensions: embedded.dims,
-            embeddings: embedded.vectors.into_iter().map(encode).collect(),
-            tokens: &embedded.tokens,
-            known: &embedded.known,
-            unscored: &embedded.unscored,
-            reasons: &embedded.reasons,
-            truncated: &embedded.truncated,
-        };
+        let vectors = std::mem::take(&mut embedded.vectors).into_iter().map(encode).collect();
+        let response = EmbedResponse::of(&embedded, vectors, resolved);
         work.check()?;
         answer.write_json(&response)?;
         Ok(embedded.counts)

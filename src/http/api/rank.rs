@@ -121,6 +121,34 @@ pub(crate) struct RankedCandidate<'r> {
     text: Option<&'r str>,
 }
 
+impl<'r> RankResponse<'r> {
+    /// What the engine ranked of a question, with these of its results.
+    pub(crate) fn of(
+        ranking: &'r Ranking,
+        results: Vec<RankedCandidate<'r>>,
+        resolved: &'r Resolved,
+    ) -> Self {
+        Self {
+            model: &resolved.model.name,
+            method: resolved.query.method.name(),
+            measure: ranking.measure.name(),
+            fingerprint: resolved.model.engine.model().fingerprint(),
+            results,
+            unscored: &ranking.unscored,
+            reasons: &ranking.reasons,
+            truncated: &ranking.truncated,
+            query_truncated: ranking.query_truncated,
+        }
+    }
+}
+
+impl<'r> RankedCandidate<'r> {
+    /// A candidate without a name; one that cannot be scored has score 0.
+    pub(crate) fn of(index: usize, score: Option<f32>, text: Option<&'r str>) -> Self {
+        Self { index, id: None, score: score.unwrap_or(0.0), text }
+    }
+}
+
 impl RankRequest<'_> {
     fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         let candidates = self.candidates.items.iter().enumerate();
@@ -176,17 +204,12 @@ impl RankRequest<'_> {
 
     /// The results, the unscored last where everything is wanted.
     fn results<'r>(&'r self, ranking: &Ranking, options: &RankOptions) -> Vec<RankedCandidate<'r>> {
-        let wanted = options.top_k.unwrap_or(usize::MAX);
-        let scored = ranking.results.iter().map(|ranked| (ranked.index, ranked.score));
-        // A least score leaves out what has none.
-        let unscored = ranking.unscored.iter().filter(|_| options.min_score.is_none());
-        let all = scored.chain(unscored.map(|&index| (index, 0.0))).take(wanted);
-        all.filter_map(|(index, score)| {
+        let candidate = |(index, score): (usize, _)| {
             let candidate = self.candidates.items.get(index)?;
             let text = self.return_text.unwrap_or(false).then_some(candidate.as_ref());
-            Some(RankedCandidate { index, id: candidate.id(), score, text })
-        })
-        .collect()
+            Some(RankedCandidate { id: candidate.id(), ..RankedCandidate::of(index, score, text) })
+        };
+        ranking.listed(options).filter_map(candidate).collect()
     }
 }
 
@@ -242,17 +265,7 @@ impl Question for RankRequest<'_> {
             ranked.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
         Resolved::check_read(ranking.counts.tokens as usize, &app.settings)?;
         ranking.order(&options);
-        let response = RankResponse {
-            model: &resolved.model.name,
-            method: resolved.query.method.name(),
-            measure: ranking.measure.name(),
-            fingerprint: engine.model().fingerprint(),
-            results: self.results(&ranking, &options),
-            unscored: &ranking.unscored,
-            reasons: &ranking.reasons,
-            truncated: &ranking.truncated,
-            query_truncated: ranking.query_truncated,
-        };
+        let response = RankResponse::of(&ranking, self.results(&ranking, &options), resolved);
         let query = Counts { texts: 1, ..Counts::default() };
         let mut counts = ranking.counts;
         counts.add(query);

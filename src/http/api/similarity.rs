@@ -18,6 +18,7 @@ use utoipa::openapi::Schema;
 use crate::engine::Counts;
 use crate::engine::Place;
 use crate::engine::Reason;
+use crate::engine::Scores;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::NUMBER_BYTES;
@@ -148,6 +149,24 @@ pub(crate) struct SimilarityResponse<'r> {
     related: Option<Vec<bool>>,
 }
 
+impl<'r> SimilarityResponse<'r> {
+    /// What the engine scored of a question, without a threshold.
+    pub(crate) fn of(scored: &'r Scores, resolved: &'r Resolved) -> Self {
+        Self {
+            model: &resolved.model.name,
+            method: resolved.query.method.name(),
+            measure: scored.measure.name(),
+            fingerprint: resolved.model.engine.model().fingerprint(),
+            scores: &scored.scores,
+            unscored: &scored.unscored,
+            reasons: &scored.reasons,
+            truncated: &scored.truncated,
+            threshold: None,
+            related: None,
+        }
+    }
+}
+
 impl SimilarityRequest<'_> {
     /// Faults of the only pair stand where its texts do.
     fn locate(&self, error: ApiError) -> ApiError {
@@ -240,19 +259,9 @@ impl Question for SimilarityRequest<'_> {
         let cutoff = self.cutoff(resolved)?;
         let related = cutoff
             .map(|cutoff| scored.scores.iter().map(|&score| cutoff.is_reached_by(score)).collect());
-        let response = SimilarityResponse {
-            model: &resolved.model.name,
-            method: resolved.query.method.name(),
-            measure: scored.measure.name(),
-            fingerprint: engine.model().fingerprint(),
-            scores: &scored.scores,
-            unscored: &scored.unscored,
-            reasons: &scored.reasons,
-            truncated: &scored.truncated,
-            threshold: cutoff.map(|cutoff| cutoff.number),
-            related,
-        };
-        answer.write_json(&response)?;
+        let response = SimilarityResponse::of(&scored, resolved);
+        let threshold = cutoff.map(|cutoff| cutoff.number);
+        answer.write_json(&SimilarityResponse { threshold, related, ..response })?;
         Ok(scored.counts)
     }
 }
