@@ -22,11 +22,11 @@ use crate::model::target::clash;
 use crate::model::update::Update;
 use crate::model::writer::Draft;
 use crate::stats::classification::Confusion;
+use crate::stats::classification::Weights;
 use crate::stats::distribution::equal_edges;
 use crate::stats::distribution::histogram;
 use crate::stats::distribution::percentiles;
 use crate::stats::threshold::Criterion;
-use crate::stats::threshold::Weights;
 use crate::stats::threshold::best_weighted_threshold;
 
 /// What `cognate eval calibrate` does.
@@ -168,17 +168,6 @@ fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Ca
     };
     let threshold = best_weighted_threshold(labels, scores, aim, weights)?;
     let at = Confusion::at(threshold, labels, scores)?;
-    let recall = at.recall();
-    let (precision, f1) = match options.prior {
-        None => (at.precision(), at.f1()),
-        Some(_) => {
-            let found = at.true_positives as f64 * weights.positive;
-            let wrong = at.false_positives as f64 * weights.negative;
-            let precision = if found > 0.0 { found / (found + wrong) } else { 0.0 };
-            let both = precision + recall;
-            (precision, if both > 0.0 { 2.0 * precision * recall / both } else { 0.0 })
-        }
-    };
     let quantiles = percentiles(scores)?;
     let (low, high) = (*quantiles.first()?, *quantiles.last()?);
     // Scores that are all the same have no range to divide.
@@ -199,9 +188,9 @@ fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Ca
                 Criterion::Recall(wanted) => format!("recall={wanted}"),
             },
             prior: options.prior,
-            precision,
-            recall,
-            f1,
+            precision: at.weighted_precision(weights),
+            recall: at.recall(),
+            f1: at.weighted_f1(weights),
             pairs: labels.len() as u64,
             unscored: scored.unscored as u64,
             file_digest: String::new(),

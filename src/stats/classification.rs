@@ -42,6 +42,31 @@ pub fn average_precision(labels: &[bool], scores: &[f64]) -> Option<f64> {
     Some((sum / sweep.positives as f64).clamp(0.0, 1.0))
 }
 
+/// How much a positive and a negative count, where the share of positives is another than that of the
+/// labelled set: in a stream one pair of hundreds is related, among labelled pairs often half.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// Of a positive.
+    pub positive: f64,
+    /// Of a negative.
+    pub negative: f64,
+}
+
+impl Weights {
+    /// Each counts as itself.
+    pub const EVEN: Self = Self { positive: 1.0, negative: 1.0 };
+
+    /// Weights under which `labels` have the share `prior` of positives. `None` if a label is missing
+    /// or the share is not between 0 and 1.
+    #[must_use]
+    pub fn of_prior(labels: &[bool], prior: f64) -> Option<Self> {
+        let positives = labels.iter().filter(|&&label| label).count() as f64;
+        let negatives = labels.len() as f64 - positives;
+        let sound = positives > 0.0 && negatives > 0.0 && prior > 0.0 && prior < 1.0;
+        sound.then(|| Self { positive: prior / positives, negative: (1.0 - prior) / negatives })
+    }
+}
+
 /// How the pairs fall at one threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confusion {
@@ -81,7 +106,14 @@ impl Confusion {
     /// The share of accepted pairs that are positive; 0 when none is accepted.
     #[must_use]
     pub fn precision(&self) -> f64 {
-        share(self.true_positives as f64, self.false_positives as f64)
+        self.weighted_precision(Weights::EVEN)
+    }
+
+    /// The precision where positives and negatives count as much as `weights` says.
+    #[must_use]
+    pub fn weighted_precision(&self, weights: Weights) -> f64 {
+        let found = self.true_positives as f64 * weights.positive;
+        share(found, self.false_positives as f64 * weights.negative)
     }
 
     /// The share of positive pairs that are accepted; 0 when there are none.
@@ -94,10 +126,15 @@ impl Confusion {
     /// by score.
     #[must_use]
     pub fn f1(&self) -> f64 {
-        share(
-            2.0 * self.true_positives as f64,
-            self.false_positives as f64 + self.false_negatives as f64,
-        )
+        self.weighted_f1(Weights::EVEN)
+    }
+
+    /// The F1 where positives and negatives count as much as `weights` says.
+    #[must_use]
+    pub fn weighted_f1(&self, weights: Weights) -> f64 {
+        let found = self.true_positives as f64 * weights.positive;
+        let missed = self.false_negatives as f64 * weights.positive;
+        share(2.0 * found, self.false_positives as f64 * weights.negative + missed)
     }
 
     /// The share of pairs on their right side.

@@ -4,6 +4,7 @@
 //! sits on it. It knows nothing of the set it will be used on; how that goes is counted by
 //! [`Confusion`](super::classification::Confusion).
 
+use super::classification::Weights;
 use super::sweep::Step;
 use super::sweep::Sweep;
 
@@ -19,31 +20,6 @@ pub enum Criterion {
     Precision(f64),
     /// The highest threshold of at least this recall.
     Recall(f64),
-}
-
-/// How much a positive and a negative count, where the share of positives is another than that of the
-/// labelled set: in a stream one pair of hundreds is related, among labelled pairs often half.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights {
-    /// Of a positive.
-    pub positive: f64,
-    /// Of a negative.
-    pub negative: f64,
-}
-
-impl Weights {
-    /// Each counts as itself.
-    pub const EVEN: Self = Self { positive: 1.0, negative: 1.0 };
-
-    /// Weights under which `labels` have the share `prior` of positives. `None` if a label is missing
-    /// or the share is not between 0 and 1.
-    #[must_use]
-    pub fn of_prior(labels: &[bool], prior: f64) -> Option<Self> {
-        let positives = labels.iter().filter(|&&label| label).count() as f64;
-        let negatives = labels.len() as f64 - positives;
-        let sound = positives > 0.0 && negatives > 0.0 && prior > 0.0 && prior < 1.0;
-        sound.then(|| Self { positive: prior / positives, negative: (1.0 - prior) / negatives })
-    }
 }
 
 /// The threshold that serves the aim best; of several that serve it equally, the highest.
@@ -105,10 +81,10 @@ fn worth(sweep: &Sweep, step: &Step, aim: Criterion, weights: Weights) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::Criterion;
-    use super::Weights;
     use super::best_threshold;
     use super::best_weighted_threshold;
     use crate::stats::classification::Confusion;
+    use crate::stats::classification::Weights;
     use crate::stats::golden;
     use proptest::prelude::*;
 

@@ -4,5 +4,7 @@
 pub mod distill;
 #[cfg(feature = "train-ranker")]
 mod ranker;
+#[cfg(any(feature = "train-distill", feature = "train-ranker"))]
+mod trainer;
 mod vectors;
 mod weights;

@@ -25,6 +25,8 @@ use cognate::train::ranker::state::State;
 
 use crate::support;
 use crate::support::Chance;
+use crate::train::trainer::done;
+use crate::train::trainer::refused;
 
 /// Subjects, each with words to ask by and words to answer with. Whether a post answers a query is
 /// a matter of these couples alone, which no method without training can know.
@@ -71,19 +73,6 @@ fn train(folder: &Path, output: &str, flags: &[&str]) -> Command {
     command.args(["--joint", "16", "--batch", "32", "--json"]).args(flags);
     command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn done(command: &mut Command) -> serde_json::Value {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn refused(command: &mut Command, code: i32, parts: &[&str]) {
-    let output = command.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    parts.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
 }
 
 fn open(folder: &Path, name: &str) -> Model {

@@ -18,6 +18,8 @@ use serde_json::Value;
 
 use crate::support;
 use crate::support::Chance;
+use crate::train::trainer::done;
+use crate::train::trainer::refused;
 
 /// Sentences of the toys' words, and one that nobody may learn from.
 fn text(lines: usize) -> String {
@@ -67,19 +69,6 @@ fn distil(folder: &Path, output: &str, flags: &[&str]) -> Command {
 
 /// From the list of words, in eight dimensions.
 const AFRESH: [&str; 4] = ["--words", "words.tsv", "--dims", "8"];
-
-fn done(command: &mut Command) -> Value {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn refused(command: &mut Command, code: i32, parts: &[&str]) {
-    let output = command.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    parts.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
-}
 
 fn open(folder: &Path, name: &str) -> Model {
     Model::open(&folder.join(name), &support::full()).unwrap()
