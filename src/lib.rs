@@ -22,7 +22,7 @@
 //! | [`pairs`] | labelled pairs of texts, made from unlabelled text |
 //! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
 //! | [`http`] | the service: routes, limits, admission, reload; the only module with tokio, axum, tower |
-//! | [`cli`] | flags turned into the options of each subcommand |
+//! | [`cli`] | flags turned into the options of each subcommand, and one question asked without a service |
 //!
 //! `pack`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not use one
 //! another. A test reads the imports of every file and holds them to this order.
