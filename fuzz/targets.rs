@@ -11,6 +11,8 @@ use cognate::http::api::rank::RankRequest;
 use cognate::http::api::similarity::SimilarityRequest;
 use cognate::http::auth::keys;
 use cognate::http::auth::keys::Keys;
+use cognate::http::compatible;
+use cognate::http::error::ApiError;
 use cognate::http::request::json;
 use cognate::model::Counts;
 use cognate::model::Model;
@@ -45,7 +47,7 @@ use cognate::text::Tokens;
 pub type Body = fn(&[u8]);
 
 /// Every target, under the name of its folder in `corpus`.
-pub const TARGETS: [(&str, Body); 15] = [
+pub const TARGETS: [(&str, Body); 16] = [
     ("tokenizer", tokenizer),
     ("import_w2v_text", import_w2v_text),
     ("import_w2v_bin", import_w2v_bin),
@@ -60,6 +62,7 @@ pub const TARGETS: [(&str, Body); 15] = [
     ("json_similarity", json_similarity),
     ("json_embed", json_embed),
     ("json_rank", json_rank),
+    ("json_dialects", json_dialects),
     ("auth_header", auth_header),
 ];
 
@@ -330,9 +333,15 @@ fn state(header: &mut [u8], key: &str, digest: &str) {
     }
 }
 
-/// A body is read or refused; a refusal has a place in the body, or none, and never repeats it.
+/// A body is read or refused.
 fn question<'b, T: serde::Deserialize<'b>>(bytes: &'b [u8]) {
-    let Err(refusal) = json::read_object::<T>(bytes) else { return };
+    if let Err(refusal) = json::read_object::<T>(bytes) {
+        refused(&refusal);
+    }
+}
+
+/// A refusal has a place in the body, or none, and never repeats it.
+fn refused(refusal: &ApiError) {
     for fault in &refusal.faults {
         assert!(fault.pointer.is_empty() || fault.pointer.starts_with('/'));
         assert!(fault.pointer.len() < 64 * 4 * 2 + 64, "a pointer as long as its body");
@@ -353,6 +362,11 @@ pub fn json_embed(bytes: &[u8]) {
 /// Bodies of `/rank`.
 pub fn json_rank(bytes: &[u8]) {
     question::<RankRequest<'_>>(bytes);
+}
+
+/// Bodies of every dialect of another server.
+pub fn json_dialects(bytes: &[u8]) {
+    compatible::refusals(bytes).iter().for_each(refused);
 }
 
 /// What a client sends as its key: only the one key there is lets it in.

@@ -1,5 +1,6 @@
 //! What all requests share: the settings, the models, the limits of work, the counters.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -13,6 +14,7 @@ use axum::http::Method as Verb;
 
 use crate::http::auth::access::Access;
 use crate::http::auth::keys::KeysError;
+use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::observe::metrics::Metrics;
@@ -71,6 +73,8 @@ pub struct App {
     pub ids: Ids,
     /// Where requests get their spans.
     pub tracer: Tracer,
+    /// The dialect of each route, or none if several share it.
+    dialects: HashMap<String, Option<Dialect>>,
     models: ArcSwap<Models>,
     access: ArcSwap<Option<Access>>,
     draining: AtomicBool,
@@ -79,10 +83,12 @@ pub struct App {
 }
 
 impl App {
-    /// A service without models yet, which counts the requests of these routes (verb, path).
+    /// A service without models yet, which has routes of these verbs and paths, each with the dialect
+    /// that it speaks, if it speaks one alone.
     pub(in crate::http) fn with_routes(
         settings: Settings,
         routes: &[(Verb, String)],
+        dialects: HashMap<String, Option<Dialect>>,
     ) -> Result<Arc<Self>, AppError> {
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = settings.compute_threads.unwrap_or_else(cores);
@@ -97,6 +103,7 @@ impl App {
             metrics: Metrics::new(routes)?,
             ids: Ids::new(),
             tracer: Tracer::new(settings.otlp_endpoint.as_deref()).map_err(AppError::Tracer)?,
+            dialects,
             models: ArcSwap::default(),
             access: ArcSwap::from_pointee(Access::open(&settings, None)?),
             draining: AtomicBool::new(false),
@@ -113,6 +120,11 @@ impl App {
     /// The models. A request looks once and keeps what it got.
     pub fn models(&self) -> Arc<Models> {
         self.models.load_full()
+    }
+
+    /// The dialect of a route, if it speaks one alone.
+    pub(crate) fn dialect_of(&self, route: &str) -> Option<Dialect> {
+        self.dialects.get(route).copied().unwrap_or(Some(Dialect::Native))
     }
 
     /// The keys that are let in; none if everybody is.

@@ -10,6 +10,8 @@
 pub mod api;
 pub(crate) mod app;
 pub mod auth;
+pub mod compatible;
+pub mod dialect;
 pub mod error;
 pub(crate) mod middleware;
 pub mod net;
@@ -21,6 +23,7 @@ mod router;
 pub(crate) mod routes;
 mod serve;
 pub mod settings;
+mod surface;
 pub mod work;
 
 pub use app::App;

@@ -1,6 +1,7 @@
 //! The service put together: which routes an address has, and what stands around their handlers,
 //! from the outside in: the frame with a net under panics, CORS, and where they ask for one, keys.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -12,7 +13,6 @@ use tower_http::cors::AllowOrigin;
 use tower_http::cors::CorsLayer;
 
 use crate::http::api;
-use crate::http::api::docs;
 use crate::http::app::App;
 use crate::http::app::AppError;
 use crate::http::error::ApiError;
@@ -23,17 +23,24 @@ use crate::http::openapi;
 use crate::http::registry::models::Models;
 use crate::http::routes::Routes;
 use crate::http::settings::Settings;
+use crate::http::surface;
 
 /// The document of the whole surface, whatever models a server has.
 pub fn document() -> Value {
-    openapi::document(docs::documented())
+    openapi::document(surface::documented(&Settings::default().dialects))
 }
 
 impl App {
     /// A service without models yet; [`App::reload`] loads them.
     pub fn new(settings: Settings) -> Result<Arc<Self>, AppError> {
-        let routes: Vec<_> = api::all().into_iter().flat_map(Routes::names).collect();
-        Self::with_routes(settings, &routes)
+        let (mut routes, mut dialects) = (Vec::new(), HashMap::new());
+        for route in surface::all(&settings.dialects).into_iter().flat_map(Routes::names) {
+            // A page and a question of another dialect may have one path.
+            let known = dialects.entry(route.path.clone()).or_insert(route.dialect);
+            *known = known.filter(|_| *known == route.dialect);
+            routes.push((route.verb, route.path));
+        }
+        Self::with_routes(settings, &routes, dialects)
     }
 
     /// A service with models that are open already.
@@ -50,7 +57,11 @@ impl App {
 
     /// The routes of the public address and more questions, behind the same frame and keys.
     pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
-        let mut groups = vec![api::questions().and(more), api::life(), api::people()];
+        let mut groups = surface::questions(&self.settings.dialects);
+        groups.extend([surface::life(&self.settings.dialects), surface::people()]);
+        if more.has_routes() {
+            groups.push(Routes::default().and(more).behind_keys());
+        }
         if self.settings.admin_listen.is_none() {
             groups.extend([api::state(), api::orders()]);
         }

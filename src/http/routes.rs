@@ -12,15 +12,37 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use crate::http::app::App;
+use crate::http::dialect::Dialect;
 use crate::http::openapi::operations;
 use crate::http::openapi::refusals;
 
 /// Routes that belong together.
-#[derive(Default)]
 pub(crate) struct Routes {
     declared: OpenApiRouter<Arc<App>>,
     undocumented: Vec<(Verb, String)>,
     keyed: bool,
+    dialect: Option<Dialect>,
+}
+
+/// What counters and refusals have to know of a route.
+pub(crate) struct RouteName {
+    /// Its verb.
+    pub verb: Verb,
+    /// Its path, with names for what varies.
+    pub path: String,
+    /// The dialect that it speaks; none if several share it.
+    pub dialect: Option<Dialect>,
+}
+
+impl Default for Routes {
+    fn default() -> Self {
+        Self {
+            declared: OpenApiRouter::default(),
+            undocumented: Vec::new(),
+            keyed: false,
+            dialect: Some(Dialect::Native),
+        }
+    }
 }
 
 impl Routes {
@@ -31,10 +53,24 @@ impl Routes {
     }
 
     /// Adds a path that the document leaves out: another name of a route, or a page.
-    pub fn undocumented(mut self, path: &str, get: MethodRouter<Arc<App>>) -> Self {
-        self.declared = self.declared.route(path, get);
-        self.undocumented.push((Verb::GET, path.to_owned()));
+    pub fn undocumented(self, path: &str, get: MethodRouter<Arc<App>>) -> Self {
+        self.unlisted(Verb::GET, path, get)
+    }
+
+    /// Adds another path for questions, which the document leaves out.
+    pub(crate) fn also(self, path: &str, post: MethodRouter<Arc<App>>) -> Self {
+        self.unlisted(Verb::POST, path, post)
+    }
+
+    fn unlisted(mut self, verb: Verb, path: &str, handler: MethodRouter<Arc<App>>) -> Self {
+        self.declared = self.declared.route(path, handler);
+        self.undocumented.push((verb, path.to_owned()));
         self
+    }
+
+    /// Says which dialect they speak; none stands for routes that several share.
+    pub(crate) fn spoken(self, dialect: Option<Dialect>) -> Self {
+        Self { dialect, ..self }
     }
 
     /// Adds routes that neither the document nor the counters know.
@@ -45,13 +81,14 @@ impl Routes {
 
     /// Asks for a key on all of these routes, where keys are set.
     pub(crate) fn behind_keys(mut self) -> Self {
+        let dialect = self.documented();
         for item in self.declared.get_openapi_mut().paths.paths.values_mut() {
             for (_, operation) in operations(item) {
                 let no_scopes: [&str; 0] = [];
                 let key = SecurityRequirement::new("key", no_scopes);
                 operation.security = Some(vec![SecurityRequirement::default(), key]);
                 for &code in refusals::KEYED {
-                    refusals::list(&mut operation.responses.responses, code);
+                    refusals::list(&mut operation.responses.responses, code, dialect);
                 }
             }
         }
@@ -59,18 +96,31 @@ impl Routes {
         self
     }
 
-    /// Verb and path of each route.
-    pub(crate) fn names(mut self) -> Vec<(Verb, String)> {
+    /// What counters and refusals have to know of each.
+    pub(crate) fn names(mut self) -> Vec<RouteName> {
         let mut names = self.undocumented;
         for (path, item) in &mut self.declared.get_openapi_mut().paths.paths {
             names.extend(operations(item).map(|(verb, _)| (verb, path.clone())));
         }
-        names
+        let dialect = self.dialect;
+        names.into_iter().map(|(verb, path)| RouteName { verb, path, dialect }).collect()
     }
 
     /// What the document says of them.
-    pub(crate) fn into_document(self) -> OpenApi {
+    pub(crate) fn into_document(mut self) -> OpenApi {
+        let dialect = self.documented();
+        for item in self.declared.get_openapi_mut().paths.paths.values_mut() {
+            for (_, operation) in operations(item) {
+                let responses = &mut operation.responses.responses;
+                refusals::ANY.iter().for_each(|&code| refusals::list(responses, code, dialect));
+            }
+        }
         self.declared.into_openapi()
+    }
+
+    /// The dialect that the document speaks of, where several share the routes.
+    fn documented(&self) -> Dialect {
+        self.dialect.unwrap_or(Dialect::Native)
     }
 
     /// The handlers, and whether a key is asked for.

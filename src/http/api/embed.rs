@@ -33,28 +33,38 @@ use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
 use crate::http::request::fields::VectorMethod;
+use crate::http::request::json;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
+use crate::model::Model;
+use crate::model::Unknown;
+use crate::model::unknown::hash_vector;
 
 /// The body of `POST /embed`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmbedRequest<'b> {
     #[serde(borrow)]
-    texts: Texts<'b>,
+    pub(crate) texts: Texts<'b>,
     #[serde(borrow)]
-    model: Option<ModelName<'b>>,
+    pub(crate) model: Option<ModelName<'b>>,
     #[serde(borrow)]
-    method: Option<VectorMethod<'b>>,
+    pub(crate) method: Option<VectorMethod<'b>>,
     /// Give every vector length 1.
-    normalize: Option<bool>,
-    encoding: Option<Encoding>,
-    oov: Option<OovPolicy>,
+    pub(crate) normalize: Option<bool>,
+    pub(crate) encoding: Option<Encoding>,
+    pub(crate) oov: Option<OovPolicy>,
+    /// What stands in the place of the vector of a text that has none: empty, too long, or without a
+    /// known word.
+    pub(crate) unknown: Option<UnknownVector>,
     /// Cut a text with too many tokens rather than refuse it.
-    truncate: Option<bool>,
+    pub(crate) truncate: Option<bool>,
+    /// How many of a vector's first numbers are wanted; other dialects ask for that.
+    #[serde(skip)]
+    pub(crate) dimensions: Option<usize>,
 }
 
 /// How vectors are written.
@@ -66,6 +76,24 @@ pub(crate) enum Encoding {
     Float,
     /// Their bytes as 32-bit floats, little end first, in base64.
     Base64,
+}
+
+/// What stands in the place of the vector of a text that has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum UnknownVector {
+    /// `null`, which no program takes for a vector.
+    #[default]
+    Null,
+    /// Zeros, whose product with any vector is 0.
+    Zero,
+    /// The whole request is refused, as with `oov` `error`.
+    Error,
+    /// A vector of length 1 made from the text itself, so that the text at least equals itself.
+    Hash,
+    /// `hash` where the model makes such vectors of unknown words, else `zero`: for other dialects.
+    #[serde(skip)]
+    Auto,
 }
 
 /// The vectors of texts.
@@ -81,7 +109,7 @@ pub(crate) struct EmbedResponse<'r> {
     fingerprint: &'r str,
     /// Length of every vector.
     dimensions: usize,
-    /// A vector a text, in order; `null` for a text without a known word.
+    /// A vector a text, in order; `null`, or what `unknown` asks for, for a text that has none.
     embeddings: Vec<Option<Vector>>,
     /// Tokens of each text.
     tokens: &'r [usize],
@@ -124,6 +152,9 @@ impl<'r> EmbedResponse<'r> {
     }
 }
 
+/// A vector a text, in order; nothing for a text that has none.
+pub(crate) type VectorList = Vec<Option<Vec<f32>>>;
+
 /// A vector as it is sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
@@ -135,7 +166,7 @@ pub(crate) enum Vector {
 }
 
 impl EmbedRequest<'_> {
-    fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
+    pub(crate) fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         self.texts
             .items()
             .iter()
@@ -151,7 +182,9 @@ impl EmbedRequest<'_> {
         }
     }
 
-    fn encode(&self, mut vector: Vec<f32>) -> Vector {
+    /// A vector as it is asked for: its first numbers, of length 1.
+    fn shape(&self, mut vector: Vec<f32>) -> Vec<f32> {
+        vector.truncate(self.dimensions.unwrap_or(usize::MAX));
         if self.normalize.unwrap_or(false) {
             let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
             let length = square.sqrt();
@@ -159,9 +192,62 @@ impl EmbedRequest<'_> {
                 vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
             }
         }
-        match self.encoding.unwrap_or_default() {
-            Encoding::Float => Vector::Numbers(vector),
-            Encoding::Base64 => {
+        vector
+    }
+
+    /// What stands in the place of the vector of a text that has none.
+    fn stand_in(&self, index: usize, dims: usize, model: &Model) -> Option<Vec<f32>> {
+        let hashes =
+            || matches!(model.unknown(), Unknown::Fallback(rules) if rules.hash_norm.is_some());
+        let made = match self.unknown.unwrap_or_default() {
+            UnknownVector::Null | UnknownVector::Error => return None,
+            UnknownVector::Zero => false,
+            UnknownVector::Hash => true,
+            UnknownVector::Auto => hashes(),
+        };
+        let mut vector = vec![0.0; dims];
+        if made {
+            let text = self.texts.items().get(index)?;
+            hash_vector(text.as_ref().trim(), 1.0, &mut vector);
+        }
+        Some(vector)
+    }
+
+    /// The vectors of the texts as they are asked for, and what else the engine says of them.
+    pub(crate) fn vectors(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+    ) -> Result<(Embeddings, VectorList), ApiError> {
+        let resolved = &plan.resolved;
+        let engine = &resolved.model.engine;
+        let total = resolved.check_total(self.places(), &app.settings);
+        total.map_err(|error| self.locate(error))?;
+        let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
+            engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
+        });
+        let mut embedded =
+            embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
+        Resolved::check_read(embedded.counts.tokens as usize, &app.settings)?;
+        let dims = embedded.dims;
+        let vectors = std::mem::take(&mut embedded.vectors).into_iter().enumerate();
+        let vectors = vectors.map(|(index, vector)| {
+            let vector = vector.or_else(|| self.stand_in(index, dims, engine.model()));
+            vector.map(|vector| self.shape(vector))
+        });
+        let vectors = vectors.collect();
+        embedded.dims = self.dimensions.unwrap_or(dims).min(dims);
+        Ok((embedded, vectors))
+    }
+}
+
+impl Encoding {
+    /// A vector as it is sent.
+    pub(crate) fn write(self, vector: Vec<f32>) -> Vector {
+        match self {
+            Self::Float => Vector::Numbers(vector),
+            Self::Base64 => {
                 let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
                 Vector::Base64(STANDARD.encode(bytes))
             }
@@ -171,12 +257,18 @@ impl EmbedRequest<'_> {
 
 impl Question for EmbedRequest<'_> {
     type In<'b> = EmbedRequest<'b>;
+    type Address = ();
+
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<EmbedRequest<'b>, ApiError> {
+        json::read_object(body)
+    }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.texts.length(), app.settings.max_texts);
         pipeline::check_length("/texts", "texts", length, limit)?;
+        let refuse = self.unknown == Some(UnknownVector::Error);
         let selection = Selection {
-            oov: self.oov,
+            oov: if refuse { Some(OovPolicy::Error) } else { self.oov },
             truncate: self.truncate,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
@@ -186,7 +278,11 @@ impl Question for EmbedRequest<'_> {
             // The model's choice for scores need not have vectors.
             resolved.query.method = resolved.model.engine.auto_embedding();
         }
-        let dims = resolved.model.engine.embedding_dims(resolved.query.method)?;
+        let all = resolved.model.engine.embedding_dims(resolved.query.method)?;
+        let dims = self.dimensions.unwrap_or(all);
+        if dims > all {
+            return Err(ApiError::beyond(Code::OutOfRange, "/dimensions", "dimensions", all, dims));
+        }
         let vector = match self.encoding.unwrap_or_default() {
             Encoding::Float => dims.saturating_mul(NUMBER_BYTES),
             Encoding::Base64 => dims.saturating_mul(4).div_ceil(3).saturating_mul(4),
@@ -209,19 +305,10 @@ impl Question for EmbedRequest<'_> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let resolved = &plan.resolved;
-        let engine = &resolved.model.engine;
-        let total = resolved.check_total(self.places(), &app.settings);
-        total.map_err(|error| self.locate(error))?;
-        let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
-            engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
-        });
-        let mut embedded =
-            embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
-        Resolved::check_read(embedded.counts.tokens as usize, &app.settings)?;
-        let encode = |vector: Option<Vec<f32>>| vector.map(|vector| self.encode(vector));
-        let vectors = std::mem::take(&mut embedded.vectors).into_iter().map(encode).collect();
-        let response = EmbedResponse::of(&embedded, vectors, resolved);
+        let (embedded, vectors) = self.vectors(plan, app, work)?;
+        let encoding = self.encoding.unwrap_or_default();
+        let written = vectors.into_iter().map(|vector| vector.map(|vector| encoding.write(vector)));
+        let response = EmbedResponse::of(&embedded, written.collect(), &plan.resolved);
         work.check()?;
         answer.write_json(&response)?;
         Ok(embedded.counts)
@@ -242,5 +329,5 @@ refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
     ),
 )]
 pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<EmbedRequest<'_>>(app, request).await
+    pipeline::answer::<EmbedRequest<'_>>(app, (), request).await
 }

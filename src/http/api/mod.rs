@@ -1,10 +1,10 @@
 //! The endpoints, one file each, and the pipeline that those which compute have in common.
 //!
 //! Verb, path, bodies and refusals of an endpoint stand at its handler, in `#[utoipa::path]`; here it
-//! is put among those that need the same of a caller.
+//! is put among those that need the same of a caller. Those of other dialects are in `compatible`,
+//! and all of them together make the `surface`.
 
 pub(crate) mod catalogue;
-pub(crate) mod docs;
 pub mod embed;
 pub(crate) mod explain;
 pub(crate) mod operations;
@@ -22,13 +22,15 @@ use crate::http::routes::Routes;
 /// What clients ask.
 pub(crate) fn questions() -> Routes {
     Routes::default()
-        .with(routes!(similarity::similarity))
-        .with(routes!(embed::embed))
         .with(routes!(rank::rank))
         .with(routes!(explain::explain))
         .with(routes!(catalogue::methods))
         .with(routes!(catalogue::models))
-        .behind_keys()
+}
+
+/// What clients ask at paths that another dialect has, too, told apart by the body.
+pub(crate) fn shared() -> Routes {
+    Routes::default().with(routes!(similarity::similarity)).with(routes!(embed::embed))
 }
 
 /// Whether the process lives.
@@ -55,14 +57,8 @@ pub(crate) fn orders() -> Routes {
 /// What people look at.
 pub(crate) fn people() -> Routes {
     Routes::default()
-        .undocumented("/openapi.json", get(docs::openapi))
         .undocumented("/", get(pages::playground))
         .undocumented("/assets/{file}", get(pages::asset))
         .undocumented("/docs", get(pages::docs))
         .undocumented("/docs/{file}", get(pages::docs_file))
-}
-
-/// Every route.
-pub(crate) fn all() -> [Routes; 5] {
-    [questions(), life(), state(), orders(), people()]
 }

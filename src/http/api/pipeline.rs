@@ -14,17 +14,17 @@ use axum::http::HeaderName;
 use axum::http::HeaderValue;
 use axum::http::header;
 use axum::response::Response;
-use serde::Deserialize;
 
 use crate::engine::Counts;
 use crate::http::app::App;
+use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
+use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
 use crate::http::request::cost::NANOS_PER_BYTE;
 use crate::http::request::cost::estimate;
-use crate::http::request::json;
 use crate::http::request::query::Resolved;
 use crate::http::work::admission::Permit;
 use crate::http::work::pool;
@@ -57,7 +57,23 @@ pub(crate) const NUMBER_BYTES: usize = 13;
 /// A question that is parsed from a body, weighed and answered.
 pub(crate) trait Question {
     /// The question as it borrows from a body.
-    type In<'b>: Question + Deserialize<'b>;
+    type In<'b>: Question<Address = Self::Address>;
+    /// What its path says of it.
+    type Address: Send + Sync + 'static;
+
+    /// Refuses a request by its head.
+    fn check_head(request: &Request) -> Result<(), ApiError> {
+        body::check_json(request.headers())?;
+        body::no_settings(request.uri())
+    }
+
+    /// Reads a body.
+    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<Self::In<'b>, ApiError>;
+
+    /// Whose form a refusal is written in, now that the body is known.
+    fn dialect(&self) -> Dialect {
+        Dialect::Native
+    }
 
     /// Checks lengths, finds the model and the method, and weighs the work.
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
@@ -136,6 +152,12 @@ impl Plan {
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
+    /// Notes that the answer takes so many multiplications more.
+    pub(crate) fn heavier(self, multiplications: u64) -> Self {
+        let more = multiplications / MULTIPLICATIONS_PER_NANO;
+        Self { nanos: self.nanos.saturating_add(more), ..self }
+    }
+
     /// How many items make one part of the answer.
     pub(crate) fn per_part(&self) -> usize {
         pool::items_per_part(self.items, self.nanos)
@@ -147,17 +169,18 @@ struct Answered {
     json: Bytes,
     counts: Counts,
     plan: Plan,
+    dialect: Dialect,
     took: Duration,
 }
 
 /// Answers one request.
 pub(crate) async fn answer<Q: Question + 'static>(
     app: Arc<App>,
+    address: Q::Address,
     request: Request,
 ) -> Result<Response, ApiError> {
     let mut permit = app.admission.admit()?;
-    body::check_json(request.headers())?;
-    body::no_settings(request.uri())?;
+    Q::check_head(&request)?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
     // work that an overloaded server must not take on.
     let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
@@ -167,54 +190,73 @@ pub(crate) async fn answer<Q: Question + 'static>(
     .await?;
     let models = app.models();
     let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
+    let mut dialect = None;
     if body.len() <= INLINE_BYTES {
         let started = Instant::now();
-        let question: Q::In<'_> = json::read_object(&body)?;
-        let plan = question.plan(&app, &models)?;
-        app.admission.top_up(&mut permit, plan.items)?;
-        if plan.nanos <= INLINE_NANOS {
-            let mut answer = app.unsent.answer(plan.answer_bytes)?;
-            let counts =
-                question.answer(&plan, &app, &JobContext::inline(deadline), &mut answer)?;
-            let (json, took) = (answer.into_bytes(), started.elapsed());
-            return Ok(respond(&app, Answered { json, counts, plan, took }));
+        let question = Q::read(&body, &address)?;
+        dialect = Some(question.dialect());
+        let inline = |permit: &mut Permit| {
+            let plan = weigh(&question, &app, &models, permit)?;
+            if plan.nanos > INLINE_NANOS {
+                return Ok(None);
+            }
+            let work = JobContext::inline(deadline);
+            write(&question, plan, &app, &work, started).map(Some)
+        };
+        let answered = inline(&mut permit).map_err(|error| error.spoken(question.dialect()))?;
+        if let Some(answered) = answered {
+            return Ok(respond(&app, answered));
         }
     }
     let job = {
         let app = Arc::clone(&app);
         move |work: &JobContext| {
             let started = Instant::now();
-            let (json, counts, plan) =
-                parse_and_answer::<Q>(&app, &models, &body, work, &mut permit)?;
-            Ok(Answered { json, counts, plan, took: started.elapsed() })
+            // Parsed on the pool: a large body takes longer to parse than the runtime's threads
+            // should be held, and a small one with much work less than that work.
+            let question = Q::read(&body, &address)?;
+            weigh(&question, &app, &models, &mut permit)
+                .and_then(|plan| write(&question, plan, &app, work, started))
+                .map_err(|error| error.spoken(question.dialect()))
         }
     };
-    match app.compute.run(deadline, &app.metrics, job).await {
-        Some(answered) => Ok(respond(&app, answered?)),
-        None => Err(pool::queue_full()),
+    let answered = app.compute.run(deadline, &app.metrics, job).await;
+    match answered.unwrap_or_else(|| Err(pool::queue_full())) {
+        Ok(answered) => Ok(respond(&app, answered)),
+        Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
 }
 
-/// Parsed on the pool: a large body takes longer to parse than the runtime's threads should be
-/// held, and a small one with much work less than that work.
-fn parse_and_answer<Q: Question>(
+/// Weighs a question, and takes the units of its items.
+fn weigh(
+    question: &impl Question,
     app: &App,
     models: &Models,
-    body: &Bytes,
-    work: &JobContext,
     permit: &mut Permit,
-) -> Result<(Bytes, Counts, Plan), ApiError> {
-    let question: Q::In<'_> = json::read_object(body)?;
+) -> Result<Plan, ApiError> {
     let plan = question.plan(app, models)?;
     app.admission.top_up(permit, plan.items)?;
+    Ok(plan)
+}
+
+/// Computes an answer and writes it.
+fn write(
+    question: &impl Question,
+    plan: Plan,
+    app: &App,
+    work: &JobContext,
+    started: Instant,
+) -> Result<Answered, ApiError> {
     let mut answer = app.unsent.answer(plan.answer_bytes)?;
     let counts = question.answer(&plan, app, work, &mut answer)?;
-    Ok((answer.into_bytes(), counts, plan))
+    let (json, dialect) = (answer.into_bytes(), question.dialect());
+    Ok(Answered { json, counts, plan, dialect, took: started.elapsed() })
 }
 
 fn respond(app: &App, answered: Answered) -> Response {
-    let Answered { json, counts, plan, took } = answered;
+    let Answered { json, counts, plan, dialect, took } = answered;
     app.metrics.computed(plan.resolved.query.method);
+    app.metrics.spoke(dialect);
     app.metrics.read(counts);
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();

@@ -35,6 +35,7 @@ use crate::http::request::fields::MeasureName;
 use crate::http::request::fields::ModelName;
 use crate::http::request::fields::RankMethod;
 use crate::http::request::fields::Text;
+use crate::http::request::json;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
@@ -56,25 +57,25 @@ const TEXT_BYTES: usize = 10;
 pub struct RankRequest<'b> {
     /// What the candidates are compared with.
     #[serde(borrow)]
-    query: Text<'b>,
+    pub(crate) query: Text<'b>,
     /// The candidates.
     #[serde(borrow)]
     #[schema(value_type = Vec<Candidate<'b>>, min_items = 1, max_items = 10000)]
-    candidates: List<Candidate<'b>>,
+    pub(crate) candidates: List<Candidate<'b>>,
     #[serde(borrow)]
-    model: Option<ModelName<'b>>,
+    pub(crate) model: Option<ModelName<'b>>,
     #[serde(borrow)]
-    method: Option<RankMethod<'b>>,
-    measure: Option<MeasureName>,
+    pub(crate) method: Option<RankMethod<'b>>,
+    pub(crate) measure: Option<MeasureName>,
     /// Most results wanted.
-    top_k: Option<Count>,
+    pub(crate) top_k: Option<Count>,
     /// The least score wanted.
-    min_score: Option<Threshold>,
+    pub(crate) min_score: Option<Threshold>,
     /// Repeat each result's text.
-    return_text: Option<bool>,
-    oov: Option<OovPolicy>,
+    pub(crate) return_text: Option<bool>,
+    pub(crate) oov: Option<OovPolicy>,
     /// Cut a text with too many tokens rather than refuse it.
-    truncate: Option<bool>,
+    pub(crate) truncate: Option<bool>,
 }
 
 /// Candidates by how alike they are to the query.
@@ -202,6 +203,40 @@ impl RankRequest<'_> {
         Ok(cutoff.transpose()?.map(Cutoff::least))
     }
 
+    /// What is wanted of the ranking.
+    fn options(&self, resolved: &Resolved) -> Result<RankOptions, ApiError> {
+        let top_k = self.top_k.map(|Count(most)| most);
+        Ok(RankOptions { query: resolved.query, top_k, min_score: self.least(resolved)? })
+    }
+
+    /// The candidates in the order of their scores, what was wanted of them, and what was read.
+    pub(crate) fn ranking(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+    ) -> Result<(Ranking, RankOptions, Counts), ApiError> {
+        let resolved = &plan.resolved;
+        let (engine, candidates) = (&resolved.model.engine, &self.candidates.items);
+        let total = resolved.check_total(self.places(), &app.settings);
+        total.map_err(|error| self.locate(error))?;
+        let options = self.options(resolved)?;
+        let in_parts = engine.ranks_in_parts(resolved.query.method);
+        let per_part = if in_parts { plan.per_part() } else { candidates.len() };
+        let ranked = work.in_parts_by(candidates.len(), per_part, |parts| {
+            engine.rank_session(self.query.as_ref(), &options, |session| {
+                parts.each(|part| session.rank(candidates.get(part).unwrap_or_default()));
+            })
+        });
+        let mut ranking =
+            ranked.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
+        Resolved::check_read(ranking.counts.tokens as usize, &app.settings)?;
+        ranking.order(&options);
+        let mut counts = ranking.counts;
+        counts.add(Counts { texts: 1, ..Counts::default() });
+        Ok((ranking, options, counts))
+    }
+
     /// The results, the unscored last where everything is wanted.
     fn results<'r>(&'r self, ranking: &Ranking, options: &RankOptions) -> Vec<RankedCandidate<'r>> {
         let candidate = |(index, score): (usize, _)| {
@@ -215,6 +250,11 @@ impl RankRequest<'_> {
 
 impl Question for RankRequest<'_> {
     type In<'b> = RankRequest<'b>;
+    type Address = ();
+
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<RankRequest<'b>, ApiError> {
+        json::read_object(body)
+    }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.candidates.length, app.settings.max_candidates);
@@ -245,31 +285,9 @@ impl Question for RankRequest<'_> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let resolved = &plan.resolved;
-        let (engine, candidates) = (&resolved.model.engine, &self.candidates.items);
-        let total = resolved.check_total(self.places(), &app.settings);
-        total.map_err(|error| self.locate(error))?;
-        let options = RankOptions {
-            query: resolved.query,
-            top_k: self.top_k.map(|Count(most)| most),
-            min_score: self.least(resolved)?,
-        };
-        let in_parts = engine.ranks_in_parts(resolved.query.method);
-        let per_part = if in_parts { plan.per_part() } else { candidates.len() };
-        let ranked = work.in_parts_by(candidates.len(), per_part, |parts| {
-            engine.rank_session(self.query.as_ref(), &options, |session| {
-                parts.each(|part| session.rank(candidates.get(part).unwrap_or_default()));
-            })
-        });
-        let mut ranking =
-            ranked.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
-        Resolved::check_read(ranking.counts.tokens as usize, &app.settings)?;
-        ranking.order(&options);
-        let response = RankResponse::of(&ranking, self.results(&ranking, &options), resolved);
-        let query = Counts { texts: 1, ..Counts::default() };
-        let mut counts = ranking.counts;
-        counts.add(query);
-        answer.write_json(&response)?;
+        let (ranking, options, counts) = self.ranking(plan, app, work)?;
+        let results = self.results(&ranking, &options);
+        answer.write_json(&RankResponse::of(&ranking, results, &plan.resolved))?;
         Ok(counts)
     }
 }
@@ -288,5 +306,5 @@ refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported, Code::NotCa
     ),
 )]
 pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<RankRequest<'_>>(app, request).await
+    pipeline::answer::<RankRequest<'_>>(app, (), request).await
 }

@@ -38,6 +38,7 @@ use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Pair;
 use crate::http::request::fields::PairMethod;
 use crate::http::request::fields::Text;
+use crate::http::request::json;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
@@ -210,8 +211,48 @@ pub(crate) fn places<'t>(
     pairs.iter().enumerate().flat_map(sides)
 }
 
+/// Weighs the scoring of pairs, of which each takes so many bytes in the answer.
+pub(crate) fn plan_pairs(
+    pairs: &[(&str, &str)],
+    resolved: Resolved,
+    each: usize,
+    app: &App,
+) -> Result<Plan, ApiError> {
+    resolved.check_scores()?;
+    let mut multiplications = 0_u64;
+    let mut bytes = 0;
+    for (a, b) in pairs {
+        multiplications = multiplications.saturating_add(resolved.multiplications(a, b));
+        bytes += a.len() + b.len();
+    }
+    let answer = ANSWER_HEAD + pairs.len().saturating_mul(each);
+    Plan::new(resolved, pairs.len(), bytes, multiplications, app)?.answering(answer, "/pairs", app)
+}
+
+/// Scores pairs.
+pub(crate) fn score_pairs(
+    pairs: &[(&str, &str)],
+    plan: &Plan,
+    app: &App,
+    work: &JobContext,
+) -> Result<Scores, ApiError> {
+    let resolved = &plan.resolved;
+    resolved.check_total(places(pairs), &app.settings)?;
+    let scored = work.in_parts(pairs.len(), plan.per_part(), |part| {
+        resolved.model.engine.similarity(pairs.get(part).unwrap_or_default(), &resolved.query)
+    });
+    let scored = scored.map_err(|error| resolved.explain(error, places(pairs)))?;
+    Resolved::check_read(scored.counts.tokens as usize, &app.settings)?;
+    Ok(scored)
+}
+
 impl Question for SimilarityRequest<'_> {
     type In<'b> = SimilarityRequest<'b>;
+    type Address = ();
+
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<SimilarityRequest<'b>, ApiError> {
+        json::read_object(body)
+    }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         if let Some(list) = &self.pairs {
@@ -226,17 +267,8 @@ impl Question for SimilarityRequest<'_> {
         let resolved = selection.resolve(models)?;
         let pairs = self.pairs()?;
         self.cutoff(&resolved)?;
-        resolved.check_scores()?;
-        let mut multiplications = 0_u64;
-        let mut bytes = 0;
-        for (a, b) in &pairs {
-            multiplications = multiplications.saturating_add(resolved.multiplications(a, b));
-            bytes += a.len() + b.len();
-        }
         let each = NUMBER_BYTES + self.threshold.map_or(0, |_| FLAG_BYTES);
-        let answer = ANSWER_HEAD + pairs.len().saturating_mul(each);
-        Plan::new(resolved, pairs.len(), bytes, multiplications, app)?
-            .answering(answer, "/pairs", app)
+        plan_pairs(&pairs, resolved, each, app)
     }
 
     fn answer(
@@ -247,15 +279,8 @@ impl Question for SimilarityRequest<'_> {
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
         let resolved = &plan.resolved;
-        let (engine, pairs) = (&resolved.model.engine, self.pairs()?);
-        let total = resolved.check_total(places(&pairs), &app.settings);
-        total.map_err(|error| self.locate(error))?;
-        let scored = work.in_parts(pairs.len(), plan.per_part(), |part| {
-            engine.similarity(pairs.get(part).unwrap_or_default(), &resolved.query)
-        });
-        let scored =
-            scored.map_err(|error| self.locate(resolved.explain(error, places(&pairs))))?;
-        Resolved::check_read(scored.counts.tokens as usize, &app.settings)?;
+        let scored = score_pairs(&self.pairs()?, plan, app, work);
+        let scored = scored.map_err(|error| self.locate(error))?;
         let cutoff = self.cutoff(resolved)?;
         let related = cutoff
             .map(|cutoff| scored.scores.iter().map(|&score| cutoff.is_reached_by(score)).collect());
@@ -298,5 +323,5 @@ pub(crate) async fn similarity(
     if similarity_stream::is_lines(request.headers()) {
         return similarity_stream::answer(app, request).await;
     }
-    pipeline::answer::<SimilarityRequest<'_>>(app, request).await
+    pipeline::answer::<SimilarityRequest<'_>>(app, (), request).await
 }

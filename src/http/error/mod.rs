@@ -2,8 +2,13 @@
 //! (RFC 9457). A detail never repeats a text, a key, a path or the message of a panic.
 
 pub(crate) mod fault;
+pub(crate) mod form;
 
 pub(crate) use fault::Fault;
+pub(crate) use form::MessageError;
+pub(crate) use form::OpenAiError;
+pub(crate) use form::TeiError;
+pub(crate) use form::TextError;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -22,7 +27,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::Place;
+use crate::http::dialect::Dialect;
 use crate::http::error::fault::pointer;
+use crate::http::error::form::Form;
 
 /// Most entries of `errors` in one document.
 pub(crate) const MOST_ITEMS: usize = 16;
@@ -210,6 +217,8 @@ pub struct ApiError {
     pub header: Option<Box<(HeaderName, HeaderValue)>>,
     /// What the log says beyond the detail; never sent.
     pub cause: Option<Arc<str>>,
+    /// Whose form it is written in, where the body said so; else the route decides.
+    pub dialect: Option<Dialect>,
 }
 
 impl ApiError {
@@ -231,6 +240,7 @@ impl ApiError {
             bottleneck: None,
             header: None,
             cause: None,
+            dialect: None,
         }
     }
 
@@ -289,6 +299,18 @@ impl ApiError {
         self
     }
 
+    /// The same refusal of a question whose list stands elsewhere: what lies under `from` lies under
+    /// `to`.
+    pub(crate) fn under(mut self, from: &str, to: &str) -> Self {
+        for fault in &mut self.faults {
+            let rest = fault.pointer.strip_prefix(from);
+            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+                fault.pointer = format!("{to}{rest}");
+            }
+        }
+        self
+    }
+
     /// The same refusal with one more header.
     pub(crate) fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
         Self { header: Some(Box::new((name, value))), ..self }
@@ -308,9 +330,9 @@ impl ApiError {
     }
 
     /// The problem document for the request of that id.
-    pub(crate) fn respond(&self, request_id: &str) -> Response {
+    fn problem<'e>(&'e self, request_id: &'e str) -> Problem<'e> {
         let code = self.code;
-        let problem = Problem {
+        Problem {
             kind: code.uri(),
             title: code.title(),
             status: code.status().as_u16(),
@@ -319,14 +341,22 @@ impl ApiError {
             request_id,
             errors: &self.faults,
             retry_after_s: self.retry_after_s,
-        };
-        // Strings and numbers alone: this cannot fail.
-        let body = serde_json::to_vec(&problem).unwrap_or_default();
-        let mut response = Response::new(Body::from(body));
-        *response.status_mut() = code.status();
+        }
+    }
+
+    /// The same refusal in the form of this dialect, unless it has one.
+    pub(crate) fn spoken(self, dialect: Dialect) -> Self {
+        Self { dialect: self.dialect.or(Some(dialect)), ..self }
+    }
+
+    /// The answer to the request of that id, whose route speaks this dialect; or several, where there
+    /// is none.
+    pub(crate) fn respond(&self, request_id: &str, route: Option<Dialect>) -> Response {
+        let form = Form::of(self.dialect.or(route));
+        let mut response = Response::new(Body::from(form.body(self, request_id)));
+        *response.status_mut() = form.status(self.code);
         let headers = response.headers_mut();
-        let media = HeaderValue::from_static("application/problem+json");
-        headers.insert(header::CONTENT_TYPE, media);
+        headers.insert(header::CONTENT_TYPE, form.media_type());
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }

@@ -150,7 +150,8 @@ impl RequestRecord {
         let refusal = response.extensions_mut().remove::<ApiError>();
         if let Some(error) = &refusal {
             app.metrics.refused(error);
-            let written = error.respond(id.to_str().unwrap_or_default());
+            let dialect = app.dialect_of(matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str));
+            let written = error.respond(id.to_str().unwrap_or_default(), dialect);
             let inner = std::mem::replace(&mut response, written);
             // Headers that the refusal met on its way out, such as `allow`, stay.
             for (name, value) in inner.headers() {

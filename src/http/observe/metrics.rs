@@ -23,6 +23,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use metrics_exporter_prometheus::PrometheusRecorder;
 
 use crate::engine::Counts;
+use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Bottleneck;
 use crate::http::error::Code;
@@ -52,6 +53,7 @@ pub struct Metrics {
     shed: Vec<(Code, Counter)>,
     overloaded: Vec<(Bottleneck, Counter)>,
     methods: Vec<Counter>,
+    dialects: Vec<Counter>,
     texts: Counter,
     tokens: Counter,
     unknown_tokens: Counter,
@@ -124,6 +126,10 @@ impl Metrics {
         counter("cognate_requests_total", labels).increment(0);
         by_path.entry(unmatched).or_insert_with_key(series);
         let shed = |reason| counter("cognate_shed_total", vec![Label::new("reason", reason)]);
+        let dialects = Dialect::ALL.map(|dialect| {
+            let labels = vec![Label::new("dialect", dialect.name())];
+            counter("cognate_dialect_requests_total", labels)
+        });
         let methods = Method::ALL.iter().map(|method| {
             counter("cognate_method_requests_total", vec![Label::new("method", method.name())])
         });
@@ -141,6 +147,7 @@ impl Metrics {
                 .map(|bottleneck| (bottleneck, shed(bottleneck.name())))
                 .into(),
             methods: methods.collect(),
+            dialects: dialects.into(),
             texts: plain("cognate_texts_total"),
             tokens: plain("cognate_tokens_total"),
             unknown_tokens: plain("cognate_unknown_tokens_total"),
@@ -189,6 +196,13 @@ impl Metrics {
     /// Counts an answer that was computed.
     pub(crate) fn computed(&self, method: Method) {
         if let Some(counter) = self.methods.get(method as usize) {
+            counter.increment(1);
+        }
+    }
+
+    /// Counts an answer in a dialect.
+    pub(crate) fn spoke(&self, dialect: Dialect) {
+        if let Some(counter) = self.dialects.get(dialect as usize) {
             counter.increment(1);
         }
     }
@@ -282,6 +296,7 @@ fn describe(recorder: &PrometheusRecorder) {
             "cognate_method_requests_total",
             "Answers computed, by method; of a stream, chunks of lines.",
         ),
+        ("cognate_dialect_requests_total", "Answers computed, by the dialect they were asked in."),
         ("cognate_panics_total", "Requests that failed by a defect."),
         ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
         ("cognate_reloads_total", "Reloads of the models that worked."),

@@ -16,10 +16,13 @@ use utoipa::openapi::security::HttpBuilder;
 use utoipa::openapi::security::SecurityScheme;
 
 use crate::engine::Query;
+use crate::http::error::MessageError;
+use crate::http::error::OpenAiError;
 use crate::http::error::Problem;
+use crate::http::error::TeiError;
+use crate::http::error::TextError;
 use crate::http::openapi::examples;
 use crate::http::openapi::operations;
-use crate::http::openapi::refusals;
 use crate::http::registry::models::Models;
 use crate::methods::Method;
 
@@ -31,13 +34,29 @@ use crate::methods::Method;
         description = "Scores how similar very short texts are, in microseconds, from word vectors.\n\n\
             Every refusal is a problem document (RFC 9457) with a stable `code`. Faults of HTTP \
             itself (a bad request line, a head that is too long or has too many fields) are the one \
-            exception: they are answered without a body, and the connection is closed.",
+            exception: they are answered without a body, and the connection is closed.\n\n\
+            Routes of other dialects (`openai`, `rerank`, `tei`, `hub`, `ollama`, `vllm`, `weaviate`) \
+            let clients of those servers work with another base URL. Each is there a second time \
+            behind `/m/{model}/{method}`; the setting `dialects` switches them off.",
     ),
-    components(schemas(Problem<'_>)),
+    components(schemas(
+        Problem<'_>,
+        TeiError<'_>,
+        OpenAiError<'_>,
+        MessageError<'_>,
+        TextError<'_>,
+    )),
     tags(
         (name = "compare", description = "Compare, rank, embed and explain texts"),
         (name = "describe", description = "Models and methods of this server"),
         (name = "operate", description = "Health, metrics, reload"),
+        (name = "openai", description = "Embeddings for clients of OpenAI"),
+        (name = "rerank", description = "Reranking for clients of Cohere, Jina, Voyage and others"),
+        (name = "tei", description = "For clients of text-embeddings-inference"),
+        (name = "hub", description = "For the client of the Hugging Face Hub"),
+        (name = "ollama", description = "Embeddings for clients of Ollama"),
+        (name = "vllm", description = "Scores of pairs for clients of vLLM"),
+        (name = "weaviate", description = "For Weaviate's module text2vec-model2vec"),
     ),
 )]
 struct Header;
@@ -57,11 +76,9 @@ pub fn document(routes: impl Iterator<Item = OpenApi>) -> Value {
     document
 }
 
-/// Adds what holds for every route: refusals that any request may meet, and request ids.
+/// Adds what holds for every route: the request's id.
 fn complete(operation: &mut Operation) {
-    let responses = &mut operation.responses.responses;
-    refusals::ANY.iter().for_each(|&code| refusals::list(responses, code));
-    for response in responses.values_mut() {
+    for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
             let id = HeaderBuilder::new()
                 .schema(Some(Object::with_type(Type::String)))

@@ -11,7 +11,7 @@ const EARTHQUAKE: &str = "Earthquake shakes Los Angeles";
 const CAT: &str = "Cat naps on sofa";
 
 /// Bodies of questions: path, media type, name, body.
-fn bodies() -> [(&'static str, &'static str, &'static str, Value); 6] {
+fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     let json_type = "application/json";
     let pairs = json!({"pairs": [[QUAKE, EARTHQUAKE], [QUAKE, CAT]]});
     let pair = json!({"a": QUAKE, "b": EARTHQUAKE, "method": "avg-cos", "threshold": 0.5});
@@ -20,7 +20,28 @@ fn bodies() -> [(&'static str, &'static str, &'static str, Value); 6] {
     let rank = json!({"query": "earthquake", "candidates": candidates, "top_k": 1});
     let embed = json!({"texts": [QUAKE, CAT], "encoding": "base64", "normalize": true});
     let explain = json!({"a": QUAKE, "b": EARTHQUAKE});
-    [
+    let documents = json!({"query": "earthquake", "documents": [CAT, QUAKE], "top_n": 1});
+    let texts = json!({"query": "earthquake", "texts": [CAT, QUAKE]});
+    let input = json!({"input": [QUAKE, CAT]});
+    let inputs = json!({"inputs": [QUAKE, CAT]});
+    let sentences = json!({"inputs": {"source_sentence": QUAKE, "sentences": [EARTHQUAKE, CAT]}});
+    let score = json!({"queries": QUAKE, "documents": [EARTHQUAKE, CAT]});
+    let named_embed = "/m/{model}/{method}/embed";
+    let named_similarity = "/m/{model}/{method}/similarity";
+    vec![
+        ("/v1/embeddings", json_type, "texts", input.clone()),
+        ("/v2/rerank", json_type, "documents", documents.clone()),
+        ("/rerank", json_type, "documents", documents),
+        ("/rerank", json_type, "texts", texts),
+        (named_embed, json_type, "texts", inputs.clone()),
+        (named_similarity, json_type, "sentences", sentences.clone()),
+        ("/", json_type, "texts", inputs),
+        ("/", json_type, "sentences", sentences),
+        ("/api/embed", json_type, "texts", input),
+        ("/api/embeddings", json_type, "a text", json!({"prompt": QUAKE})),
+        ("/api/show", json_type, "a model", json!({"model": "default"})),
+        ("/score", json_type, "one against many", score),
+        ("/vectors", json_type, "a text", json!({"text": QUAKE})),
         ("/similarity", json_type, "pairs", pairs),
         ("/similarity", json_type, "one pair", pair),
         ("/similarity", "application/x-ndjson", "lines", json!(lines)),
@@ -33,8 +54,11 @@ fn bodies() -> [(&'static str, &'static str, &'static str, Value); 6] {
 /// Puts the examples into a document.
 pub(super) fn put(document: &mut Value) {
     for (path, media_type, name, body) in bodies() {
-        let content = &mut document["paths"][path]["post"]["requestBody"]["content"][media_type];
-        content["examples"][name] = json!({"value": body});
+        // A server need not speak every dialect.
+        if let Some(item) = document["paths"].get_mut(path) {
+            let content = &mut item["post"]["requestBody"]["content"][media_type];
+            content["examples"][name] = json!({"value": body});
+        }
     }
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     let operations = paths.filter_map(|(_, item)| item.as_object_mut()).flatten();

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use utoipa::ToSchema;
 use utoipa::openapi::Content;
 use utoipa::openapi::Ref;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::Response;
 use utoipa::openapi::ResponseBuilder;
 
+use crate::http::dialect::Dialect;
 use crate::http::error::Code;
-use crate::http::error::Problem;
+use crate::http::error::form;
 
 /// What any request may be refused with.
 pub(crate) const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
@@ -49,11 +49,13 @@ pub const LIST: &[Code] = &[Code::EmptyList, Code::TooManyItems, Code::TooManyTo
 /// The responses of a route, by status.
 pub(crate) type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Lists a code among the responses of a route.
-pub(crate) fn list(responses: &mut Responses, code: Code) {
-    let response = responses.entry(code.status().as_str().to_owned()).or_insert_with(|| {
-        let problem = Content::new(Some(Ref::from_schema_name(Problem::name())));
-        ResponseBuilder::new().content("application/problem+json", problem).into()
+/// Lists a code among the responses of a route that speaks this dialect.
+pub(crate) fn list(responses: &mut Responses, code: Code, dialect: Dialect) {
+    let status = code.status_in(dialect);
+    let response = responses.entry(status.as_str().to_owned()).or_insert_with(|| {
+        let (media_type, schema) = form::described(dialect);
+        let content = Content::new(Some(Ref::from_schema_name(schema)));
+        ResponseBuilder::new().content(media_type, content).into()
     });
     if let RefOr::T(response) = response {
         if !response.description.is_empty() {
@@ -67,6 +69,11 @@ pub(crate) fn list(responses: &mut Responses, code: Code) {
 /// name stands among the `responses` of `#[utoipa::path]`.
 macro_rules! refusals {
     ($name:ident: $($codes:expr),+) => {
+        $crate::http::openapi::refusals::refusals!(
+            $name in $crate::http::dialect::Dialect::Native; $($codes),+
+        );
+    };
+    ($name:ident in $dialect:expr; $($codes:expr),+) => {
         /// What the route may be refused with.
         pub(crate) struct $name;
 
@@ -75,7 +82,7 @@ macro_rules! refusals {
                 let mut responses = Default::default();
                 for codes in [$($codes),+] {
                     for &code in codes {
-                        $crate::http::openapi::refusals::list(&mut responses, code);
+                        $crate::http::openapi::refusals::list(&mut responses, code, $dialect);
                     }
                 }
                 responses

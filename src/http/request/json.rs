@@ -83,6 +83,7 @@ fn complaint(said: &str) -> Cow<'static, str> {
 fn in_words(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",
+        "u32" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
         // A choice among words may come as an object to serde, and never to us.
         "string or map" | "a borrowed string" | "str" | "string" => "a string",

@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::http::dialect::Dialect;
+use crate::http::dialect::StandIn;
 use crate::http::settings::NamedModel;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
@@ -101,6 +103,15 @@ settings! {
     /// Origins whose pages may call this service from a browser (CORS), each exactly as browsers
     /// send it.
     cors_origins: Vec<String> = Vec::new(), Rule::list("ORIGIN");
+
+    "Other dialects":
+    /// Dialects of other servers that clients may speak: `all`, `none`, or some of openai, rerank,
+    /// tei, hub, ollama, vllm, weaviate.
+    dialects: Vec<Dialect> = Dialect::others().collect(), Rule::list("NAME");
+    /// What these dialects give for a text without known words; their clients cannot take null:
+    /// `zero` zeros, `hash` a vector made from the text, `error` a refusal, `auto` hash where the
+    /// model makes such vectors of unknown words, else zero.
+    dialect_unknown: StandIn = StandIn::Auto, Rule::choice(&["auto", "zero", "hash", "error"]);
 
     "Limits of a request":
     /// Maximum size of a request's body; bounds the memory of a request.

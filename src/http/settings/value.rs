@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::http::dialect::Dialect;
+use crate::http::dialect::StandIn;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
 use crate::http::settings::rule::ValueShape;
@@ -229,6 +231,58 @@ impl Value for Storage {
             Self::Auto => "auto",
         };
         RawValue::One(word.to_owned())
+    }
+}
+
+impl Value for StandIn {
+    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
+        match one(written)? {
+            "auto" => Ok(Self::Auto),
+            "zero" => Ok(Self::Zero),
+            "hash" => Ok(Self::Hash),
+            "error" => Ok(Self::Error),
+            other => Err(format!("{} is not {}", quoted(other), rule.range().unwrap_or_default())),
+        }
+    }
+
+    fn write(&self, _: &Rule) -> RawValue {
+        let word = match self {
+            Self::Auto => "auto",
+            Self::Zero => "zero",
+            Self::Hash => "hash",
+            Self::Error => "error",
+        };
+        RawValue::One(word.to_owned())
+    }
+}
+
+impl Value for Vec<Dialect> {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
+        let names: Vec<&str> = many(written).iter().map(|name| name.trim()).collect();
+        match names.as_slice() {
+            ["all"] => return Ok(Dialect::others().collect()),
+            ["none"] => return Ok(Vec::new()),
+            _ => {}
+        }
+        let named = |name: &str| {
+            Dialect::others().find(|dialect| dialect.name() == name).ok_or_else(|| {
+                let known: Vec<&str> = Dialect::others().map(Dialect::name).collect();
+                format!(
+                    "{} is none of {}; or `all` or `none` alone",
+                    quoted(name),
+                    known.join(", ")
+                )
+            })
+        };
+        names.into_iter().filter(|name| !name.is_empty()).map(named).collect()
+    }
+
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::Many(match self.len() {
+            0 => vec!["none".to_owned()],
+            all if all == Dialect::others().count() => vec!["all".to_owned()],
+            _ => self.iter().map(|dialect| dialect.name().to_owned()).collect(),
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::support::{Chance, rounds};
 const SEED: u64 = 20_261_121;
 
 /// Good bodies and the routes they belong to.
-const BODIES: [(&str, &str); 8] = [
+const BODIES: [(&str, &str); 15] = [
     (
         "/similarity",
         r#"{"pairs":[["the quake","an earthquake"],["new york","o'neill"]],"method":"dynamax","threshold":0.5}"#,
@@ -39,6 +39,19 @@ const BODIES: [(&str, &str); 8] = [
     ),
     ("/explain", r#"{"a":"the quake hits","b":"an earthquake shakes","method":"blend"}"#),
     ("/-/reload", ""),
+    ("/embed", r#"{"inputs":["a quake","new york"],"truncate":true,"dimensions":2}"#),
+    ("/", r#"{"inputs":{"source_sentence":"a quake","sentences":["new york","the city"]}}"#),
+    (
+        "/v1/embeddings",
+        r#"{"input":["a quake","x"],"model":"tiny:sif","encoding_format":"base64"}"#,
+    ),
+    (
+        "/rerank",
+        r#"{"query":"a quake","documents":["new york",{"text":"the city"}],"top_n":1,"relevant_spans":{"mode":"enabled"}}"#,
+    ),
+    ("/m/tiny/avg-cos/rerank", r#"{"query":"a quake","texts":["new york"],"raw_scores":true}"#),
+    ("/score", r#"{"queries":"a quake","documents":["new york","the city"],"model":"tiny"}"#),
+    ("/vectors", r#"{"texts":["a quake",""],"config":{"dimensions":2}}"#),
 ];
 
 /// Pieces that are dangerous somewhere.
@@ -130,8 +143,13 @@ async fn bad_bodies_and_heads_meet_proper_refusals() {
                 answer.json();
             }
             400..=499 | 503 => {
-                let code = answer.json()["code"].as_str().unwrap().to_owned();
-                answer.refusal(status, &code);
+                let said = answer.json();
+                let code = said.get("code").or(said.pointer("/error/code"));
+                let code = code.and_then(|code| code.as_str()).unwrap().to_owned();
+                // Other dialects have forms of their own.
+                if answer.header("content-type") == "application/problem+json" {
+                    answer.refusal(status, &code);
+                }
             }
             _ => panic!("round {round}: {status} for {shown}"),
         }

@@ -1,6 +1,7 @@
 //! The service: what it answers, refuses, survives and reports.
 
 mod catalogue;
+mod compatible;
 mod connections;
 mod cost;
 mod drain;

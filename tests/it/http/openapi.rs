@@ -115,7 +115,9 @@ async fn examples_are_what_the_service_takes_and_gives() {
                 for example in content["examples"].as_object().unwrap().values() {
                     let value = &example["value"];
                     let body = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                    let request = Request::post(path).header("content-type", media_type);
+                    let body = body.replace("\"default\"", "\"tiny\"");
+                    let path = path.replace("{model}", "tiny").replace("{method}", "auto");
+                    let request = Request::post(&path).header("content-type", media_type);
                     let answer = app.send(request.body(Body::from(body)).unwrap()).await;
                     assert_eq!(answer.status, 200, "{path} {value}");
                     sent += 1;
@@ -131,7 +133,7 @@ async fn examples_are_what_the_service_takes_and_gives() {
             }
         }
     }
-    assert!(sent == 6 && refusals > 100, "{sent} {refusals}");
+    assert!(sent == 19 && refusals > 100, "{sent} {refusals}");
 }
 
 /// What generators of clients cannot read is not in it.
@@ -197,14 +199,21 @@ fn the_document_lists_every_route_status_and_code() {
         for (verb, operation) in item.as_object().unwrap() {
             let responses = operation["responses"].as_object().unwrap();
             assert!(responses.contains_key("200"), "{verb} {path}");
+            let native = ["compare", "describe", "operate"];
+            let native = native.iter().any(|tag| operation["tags"][0] == *tag);
             for (status, response) in responses.iter().filter(|(status, _)| *status != "200") {
                 let problem = &response["content"]["application/problem+json"]["schema"]["$ref"];
-                assert_eq!(problem, "#/components/schemas/Problem", "{verb} {path} {status}");
+                let of_another = &response["content"]["application/json"]["schema"]["$ref"];
+                let ours = problem == "#/components/schemas/Problem";
+                // What is refused before the body on a path that dialects share is a problem.
+                assert!(ours || !native && of_another.is_string(), "{verb} {path} {status}");
                 for name in response["description"].as_str().unwrap().split(", ") {
                     let code = Code::ALL.iter().find(|code| format!("`{}`", code.name()) == name);
                     let code = code.unwrap_or_else(|| panic!("{verb} {path}: {name}"));
-                    assert_eq!(code.status().as_str(), status, "{verb} {path}: {name}");
-                    listed.insert(code.name());
+                    if native {
+                        assert_eq!(code.status().as_str(), status, "{verb} {path}: {name}");
+                        listed.insert(code.name());
+                    }
                 }
             }
         }

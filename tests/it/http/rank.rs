@@ -2,7 +2,6 @@
 
 use cognate::engine::{Engine, Query, RankOptions};
 use cognate::methods::Method;
-use cognate::model::Model;
 use serde_json::{Value, json};
 
 use crate::support;
@@ -52,9 +51,7 @@ async fn ranking_is_the_engines_with_names_and_texts_given_back() {
 
 #[tokio::test]
 async fn the_least_score_may_be_the_threshold_that_the_model_brings() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
-    let model = Model::open(path.as_ref(), &support::full()).unwrap();
-    let app = TestApp::of(model, |_| ());
+    let app = TestApp::of(support::default_model(), |_| ());
     let mut body = json!({
         "query": "Quake hits L.A.!!",
         "candidates": ["Cat naps on sofa", "Earthquake shakes Los Angeles", "Quakes in California"],

@@ -156,7 +156,8 @@ async fn paths_and_verbs() {
         ("TRACE", "/embed", "POST"),
         ("DELETE", "/methods", "GET,HEAD"),
         ("POST", "/health", "GET,HEAD"),
-        ("POST", "/", "GET,HEAD"),
+        ("POST", "/docs", "GET,HEAD"),
+        ("PUT", "/", "POST,GET,HEAD"),
     ] {
         let request = Request::builder().method(verb).uri(path).body(Body::empty()).unwrap();
         let answer = app.send(request).await;

@@ -54,6 +54,7 @@ fn sample(setting: &Setting) -> RawValue {
         (_, "log") => one("warn,cognate=debug"),
         (_, "model") => RawValue::Many(vec!["b=m/b=1.bin".to_owned(), "a=m/é.bin".to_owned()]),
         (_, "cors_origins") => RawValue::Many(vec!["https://a.example".to_owned()]),
+        (_, "dialects") => RawValue::Many(vec!["tei".to_owned(), "openai".to_owned()]),
         (_, key) => panic!("{key} has no sample"),
     }
 }

@@ -36,24 +36,55 @@ const MAY_USE: [(&str, &[&str]); 18] = [
 ];
 
 /// The modules of `http` and those of them that each may use.
-const MAY_USE_IN_HTTP: [(&str, &[&str]); 15] = [
-    ("error", &[]),
-    ("observe", &["error"]),
-    ("settings", &["observe"]),
+const MAY_USE_IN_HTTP: [(&str, &[&str]); 18] = [
+    ("dialect", &[]),
+    ("error", &["dialect"]),
+    ("observe", &["dialect", "error"]),
+    ("settings", &["dialect", "observe"]),
     ("auth", &["error", "settings"]),
     ("registry", &["error", "settings"]),
     ("work", &["error", "observe"]),
     ("request", &["error", "settings", "registry"]),
     ("net", &["error", "settings", "request"]),
-    ("openapi", &["error", "registry"]),
-    ("app", &["error", "observe", "settings", "auth", "registry", "work"]),
-    ("routes", &["openapi", "app"]),
+    ("openapi", &["dialect", "error", "registry"]),
+    ("app", &["dialect", "error", "observe", "settings", "auth", "registry", "work"]),
+    ("routes", &["dialect", "openapi", "app"]),
     ("middleware", &["error", "observe", "auth", "net", "app"]),
     (
         "api",
-        &["error", "auth", "registry", "work", "request", "openapi", "app", "routes", "middleware"],
+        &[
+            "dialect",
+            "error",
+            "auth",
+            "registry",
+            "work",
+            "request",
+            "openapi",
+            "app",
+            "routes",
+            "middleware",
+        ],
     ),
-    ("router", &["error", "settings", "registry", "openapi", "app", "routes", "middleware", "api"]),
+    (
+        "compatible",
+        &["dialect", "error", "registry", "work", "request", "openapi", "app", "routes", "api"],
+    ),
+    ("surface", &["dialect", "openapi", "app", "routes", "api", "compatible"]),
+    (
+        "router",
+        &[
+            "dialect",
+            "error",
+            "settings",
+            "registry",
+            "openapi",
+            "app",
+            "routes",
+            "middleware",
+            "api",
+            "surface",
+        ],
+    ),
     ("serve", &["settings", "net", "app"]),
 ];
 

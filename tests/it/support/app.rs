@@ -132,6 +132,10 @@ impl Answer {
         if self.header("content-type") == "application/problem+json" {
             let listed = &operation["responses"][self.status.as_str()]["description"];
             let code = format!("`{}`", self.json()["code"].as_str().unwrap_or_default());
+            if ["`not_found`", "`method_not_allowed`"].contains(&code.as_str()) {
+                // These belong to no route, and one of a dialect may be switched off.
+                return;
+            }
             let listed =
                 listed.as_str().is_some_and(|codes| codes.split(", ").any(|it| it == code));
             assert!(listed, "{verb} {path} does not list {} {code}", self.status);

@@ -184,6 +184,12 @@ pub fn ranking(encoder: Encoder, seed: u64) -> Model {
     with_sections(&tiny_model(), &[ranker(encoder, seed)])
 }
 
+/// The model of the repository.
+pub fn default_model() -> Model {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    Model::open(path.as_ref(), &full()).unwrap()
+}
+
 /// The model of [`served`] without vectors for words it does not list.
 pub fn strict() -> Model {
     let folder = tempfile::tempdir().unwrap();

@@ -34,6 +34,7 @@ use crate::http::request::fields::ExplainMethod;
 use crate::http::request::fields::MeasureName;
 use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Text;
+use crate::http::request::json;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
@@ -70,6 +71,11 @@ impl ExplainRequest<'_> {
 
 impl Question for ExplainRequest<'_> {
     type In<'b> = ExplainRequest<'b>;
+    type Address = ();
+
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<ExplainRequest<'b>, ApiError> {
+        json::read_object(body)
+    }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let selection = Selection {
@@ -140,5 +146,5 @@ refusals!(ExplainRefusals: QUESTION, &[Code::MethodOnlyRanks, Code::MeasureNotSu
     ),
 )]
 pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    pipeline::answer::<ExplainRequest<'_>>(app, request).await
+    pipeline::answer::<ExplainRequest<'_>>(app, (), request).await
 }

@@ -16,6 +16,7 @@ mod texts;
 pub(crate) use candidate::Candidate;
 pub(crate) use candidate::CandidateId;
 pub(crate) use list::List;
+pub(crate) use list::ListVisitor;
 pub(crate) use measure::MeasureName;
 pub(crate) use method::ExplainMethod;
 pub(crate) use method::PairMethod;

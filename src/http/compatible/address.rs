@@ -1,0 +1,97 @@
+//! Which model and which method a request of another dialect means: by its path, by the field
+//! `model` (`NAME` or `NAME:METHOD`), or neither.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::extract::RawPathParams;
+use axum::http::request::Parts;
+
+use crate::http::app::App;
+use crate::http::dialect::StandIn;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+
+/// What Ollama's clients add to a name that has no tag.
+const NO_TAG: &str = "latest";
+
+/// What is known of a question before its body.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Address {
+    /// The model and the method in the path.
+    named: Option<[String; 2]>,
+    /// What stands for the vector of a text that has none.
+    pub stand_in: StandIn,
+}
+
+/// The model and the method that are meant.
+#[derive(Debug, Default)]
+pub(super) struct Target<'b> {
+    /// The model's name.
+    pub model: Option<Cow<'b, str>>,
+    /// The method's name.
+    pub method: Option<Cow<'b, str>>,
+}
+
+impl Address {
+    /// What is meant by a request that names this model, if any. The path has the last word, so that
+    /// a client may go on naming a model of the server it was written for.
+    pub(super) fn target<'b>(&self, model: Option<Cow<'b, str>>) -> Target<'b> {
+        if let Some([model, method]) = &self.named {
+            let owned = |name: &String| Some(Cow::Owned(name.clone()));
+            return Target { model: owned(model), method: owned(method) };
+        }
+        let Some(model) = model else { return Target::default() };
+        // No name of ours holds a colon.
+        let Some(at) = model.find(':') else {
+            return Target { model: Some(model), method: None };
+        };
+        let (name, method) = match model {
+            Cow::Borrowed(model) => (model[..at].into(), model[at + 1..].into()),
+            Cow::Owned(model) => (model[..at].to_owned().into(), model[at + 1..].to_owned().into()),
+        };
+        let method: Cow<'b, str> = method;
+        Target { model: Some(name), method: Some(method).filter(|method| method != NO_TAG) }
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Address {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        let params = RawPathParams::from_request_parts(parts, app).await;
+        let params = params.map_err(|_| ApiError::new(Code::NotFound, "the path is not UTF-8"))?;
+        let of = |name: &str| {
+            params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        };
+        let named = of("model").zip(of("method")).map(|(model, method)| [model, method]);
+        Ok(Self { named, stand_in: app.settings.dialect_unknown })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_a_name_and_a_tag_are_told_apart() {
+        let plain = Address::default();
+        let path = Address { named: Some(["m".into(), "bm25".into()]), ..Address::default() };
+        let cases = [
+            (&plain, None, (None, None)),
+            (&plain, Some("tweets"), (Some("tweets"), None)),
+            (&plain, Some("tweets:latest"), (Some("tweets"), None)),
+            (&plain, Some("tweets:avg-cos"), (Some("tweets"), Some("avg-cos"))),
+            (&path, Some("gpt:x"), (Some("m"), Some("bm25"))),
+            (&path, None, (Some("m"), Some("bm25"))),
+        ];
+        for (address, model, (name, method)) in cases {
+            for model in [model.map(Cow::Borrowed), model.map(|it| Cow::Owned(it.to_owned()))] {
+                let target = address.target(model);
+                assert_eq!(target.model.as_deref(), name);
+                assert_eq!(target.method.as_deref(), method);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the Hugging Face Hub's client posts to the address of a server itself: texts to embed, or a
+//! sentence and those that it is compared with, told apart by their form.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::post;
+use serde::Deserialize;
+use serde::Serialize;
+use serde::de::IgnoredAny;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::engine::Counts;
+use crate::engine::Scores;
+use crate::http::api::embed::EmbedRequest;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::NUMBER_BYTES;
+use crate::http::api::pipeline::Plan;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::named;
+use crate::http::compatible::pairs::PairDialect;
+use crate::http::compatible::pairs::PairQuestion;
+use crate::http::compatible::pairs::Sides;
+use crate::http::compatible::tei::SentencesRequest;
+use crate::http::compatible::tei::TeiEmbedRequest;
+use crate::http::compatible::vectors::VectorDialect;
+use crate::http::compatible::vectors::VectorQuestion;
+use crate::http::compatible::vectors::Vectors;
+use crate::http::compatible::with_names;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::registry::models::Models;
+use crate::http::request::body;
+use crate::http::request::json;
+use crate::http::request::query::Resolved;
+use crate::http::routes::Routes;
+use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Answer;
+
+/// The route.
+pub(super) fn routes() -> Routes {
+    let slash = format!("{}/", named("/"));
+    with_names(Routes::default(), routes!(infer), "/", &[]).also(&slash, post(infer))
+}
+
+/// The client's way of asking.
+struct Hub;
+
+impl VectorDialect for Hub {
+    const DIALECT: Dialect = Dialect::Hub;
+    const TEXTS: &'static str = "/inputs";
+    type Body<'b> = TeiEmbedRequest<'b>;
+    type Form = ();
+
+    /// Vectors have the length that they have, unless the client asks for another.
+    fn ask<'b>(
+        body: <Self as VectorDialect>::Body<'b>,
+        address: &Address,
+    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+        let normalize = Some(body.normalize.unwrap_or(false));
+        Ok((EmbedRequest { normalize, ..body.ask(address)? }, ()))
+    }
+
+    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        answer.write_json(&vectors.vectors)
+    }
+}
+
+impl PairDialect for Hub {
+    const DIALECT: Dialect = Dialect::Hub;
+    const SCORE_BYTES: usize = NUMBER_BYTES;
+    type Body<'b> = SentencesRequest<'b>;
+
+    fn ask<'b>(
+        body: <Self as PairDialect>::Body<'b>,
+        address: &Address,
+    ) -> Result<Sides<'b>, ApiError> {
+        Ok(body.sides(address))
+    }
+
+    fn write(scored: &Scores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        answer.write_json(&scored.scores)
+    }
+}
+
+/// Either of the client's questions.
+enum HubQuestion<'b> {
+    /// Texts to embed.
+    Vectors(VectorQuestion<'b, Hub>),
+    /// Sentences to compare.
+    Pairs(PairQuestion<'b, Hub>),
+}
+
+/// A body that compares sentences, whatever they are.
+#[derive(Deserialize)]
+struct Sentences {
+    #[serde(rename = "inputs")]
+    _inputs: HashMap<String, IgnoredAny>,
+}
+
+/// What the document says of the body.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum HubRequest<'b> {
+    /// A sentence and those that it is compared with.
+    #[serde(borrow)]
+    Sentences(SentencesRequest<'b>),
+    /// Texts to embed.
+    #[serde(borrow)]
+    Texts(TeiEmbedRequest<'b>),
+}
+
+/// What is answered.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum HubResponse {
+    /// Scores in the order of the sentences.
+    Scores(Vec<f32>),
+    /// Vectors in the order of the texts.
+    Vectors(Vec<Vec<f32>>),
+}
+
+impl Question for HubQuestion<'_> {
+    type In<'b> = HubQuestion<'b>;
+    type Address = Address;
+
+    fn check_head(request: &Request) -> Result<(), ApiError> {
+        body::check_encoding(request.headers())
+    }
+
+    /// Texts are what is sent mostly, and an object in their place ends the attempt there.
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<HubQuestion<'b>, ApiError> {
+        match VectorQuestion::<Hub>::read(body, address) {
+            Ok(question) => Ok(HubQuestion::Vectors(question)),
+            Err(_) if json::read::<Sentences>(body).is_ok() => {
+                PairQuestion::<Hub>::read(body, address).map(HubQuestion::Pairs)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Hub
+    }
+
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        match self {
+            Self::Vectors(question) => question.plan(app, models),
+            Self::Pairs(question) => question.plan(app, models),
+        }
+    }
+
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        match self {
+            Self::Vectors(question) => question.answer(plan, app, work, answer),
+            Self::Pairs(question) => question.answer(plan, app, work, answer),
+        }
+    }
+}
+
+refusals!(
+    HubRefusals in Dialect::Hub;
+    QUESTION, LIST, &[Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::MeasureNotSupported]
+);
+
+/// Vectors of texts, or scores of a sentence against others, as the Hub's client asks for them.
+#[utoipa::path(
+    post,
+    path = "/",
+    tag = "hub",
+    request_body(content = HubRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Vectors or scores", body = HubResponse),
+        HubRefusals,
+    ),
+)]
+async fn infer(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<HubQuestion<'_>>(app, address, request).await
+}
+
+/// Reads a body as a request is read.
+pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
+    HubQuestion::read(body, address).map(drop)
+}

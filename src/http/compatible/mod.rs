@@ -1,0 +1,101 @@
+//! The dialects of other servers, so that their clients work unchanged but for a base URL.
+//!
+//! Each is an adapter: a body of its own becomes a question of [`api`](crate::http::api), which is
+//! weighed, admitted and answered as ours are, and the answer is written in the dialect's form. Fields
+//! that a dialect does not know are passed over, because clients add them. Every path is there a
+//! second time behind `/m/{model}/{method}`, for clients that cannot name a model.
+
+mod address;
+mod hub;
+mod input;
+mod ollama;
+mod openai;
+mod pairs;
+mod relevance;
+mod rerank;
+mod reranked;
+mod shape;
+mod spans;
+mod tei;
+mod vectors;
+mod vllm;
+mod weaviate;
+
+use std::sync::Arc;
+
+use axum::routing::MethodRouter;
+use utoipa_axum::router::UtoipaMethodRouter;
+
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::routes::Routes;
+
+pub(crate) use tei::shared;
+
+/// The same routes, and those by which servers of these dialects say that they live.
+pub(crate) fn life(routes: Routes, dialects: &[Dialect]) -> Routes {
+    if dialects.contains(&Dialect::Weaviate) { weaviate::life(routes) } else { routes }
+}
+
+/// The routes of these dialects; those that text-embeddings-inference shares with us are left out.
+pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
+    let spoken = |dialect: &Dialect| dialects.contains(dialect);
+    let routes_of = |dialect| {
+        let routes = match dialect {
+            Dialect::Native => Routes::default(),
+            Dialect::OpenAi => openai::routes(),
+            Dialect::Rerank => rerank::routes(),
+            Dialect::Tei => tei::routes(),
+            Dialect::Hub => hub::routes(),
+            Dialect::Ollama => ollama::routes(),
+            Dialect::Vllm => vllm::routes(),
+            Dialect::Weaviate => weaviate::routes(),
+        };
+        routes.spoken(Some(dialect))
+    };
+    let mut groups: Vec<Routes> = Dialect::others().filter(spoken).map(routes_of).collect();
+    // Two dialects have this path, and either may be switched off.
+    match [Dialect::Rerank, Dialect::Tei].map(|dialect| spoken(&dialect)) {
+        [false, false] => {}
+        [true, true] => groups.push(rerank::shared().spoken(None)),
+        [true, false] => groups.push(rerank::shared().spoken(Some(Dialect::Rerank))),
+        [false, true] => groups.push(rerank::shared().spoken(Some(Dialect::Tei))),
+    }
+    groups
+}
+
+/// How each dialect refuses a body, where it does: for fuzzing.
+pub fn refusals(body: &[u8]) -> Vec<ApiError> {
+    let address = Address::default();
+    let questions = [
+        openai::read(body, &address),
+        rerank::read(body, &address),
+        tei::read(body, &address),
+        hub::read(body, &address),
+        ollama::read(body, &address),
+        vllm::read(body, &address),
+        weaviate::read(body, &address),
+    ];
+    questions.into_iter().filter_map(Result::err).collect()
+}
+
+/// Adds a documented route, other paths of it, and each of them behind a model's and a method's name.
+fn with_names(
+    routes: Routes,
+    route: UtoipaMethodRouter<Arc<App>>,
+    path: &str,
+    others: &[&str],
+) -> Routes {
+    let handler: MethodRouter<Arc<App>> = route.2.clone();
+    let routes = others.iter().fold(routes.with(route), |routes, other| {
+        routes.also(other, handler.clone()).also(&named(other), handler.clone())
+    });
+    routes.also(&named(path), handler)
+}
+
+/// A path behind a model's and a method's name.
+fn named(path: &str) -> String {
+    format!("/m/{{model}}/{{method}}{}", path.trim_end_matches('/'))
+}

@@ -1,0 +1,340 @@
+//! Ollama's embeddings, and what its clients ask of a server before.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::http::api::embed::EmbedRequest;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Input;
+use crate::http::compatible::vectors;
+use crate::http::compatible::vectors::VectorDialect;
+use crate::http::compatible::vectors::VectorQuestion;
+use crate::http::compatible::vectors::Vectors;
+use crate::http::compatible::with_names;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::registry::models::LoadedModel;
+use crate::http::request::body;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::Text;
+use crate::http::request::fields::Texts;
+use crate::http::request::json;
+use crate::http::routes::Routes;
+use crate::http::work::unsent::Answer;
+
+/// The routes.
+pub(super) fn routes() -> Routes {
+    let routes = Routes::default()
+        .with(routes!(ollama_tags))
+        .with(routes!(ollama_show))
+        .with(routes!(ollama_version));
+    let routes = with_names(routes, routes!(ollama_embed), "/api/embed", &[]);
+    with_names(routes, routes!(ollama_embeddings), "/api/embeddings", &[])
+}
+
+/// The body of `POST /api/embed`. Other fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+struct OllamaEmbedRequest<'b> {
+    /// A model of this server, as `NAME` or `NAME:METHOD`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    model: Option<ModelName<'b>>,
+    /// One text or many.
+    #[serde(borrow)]
+    #[schema(value_type = Texts<'b>)]
+    input: Input<'b>,
+    /// Cut a text with too many tokens, as is done unless this is false.
+    truncate: Option<bool>,
+    /// How many of a vector's first numbers are wanted; what is left is given length 1 again.
+    #[schema(minimum = 1)]
+    dimensions: Option<usize>,
+}
+
+/// Vectors as Ollama writes them.
+#[derive(Serialize, ToSchema)]
+struct OllamaEmbedResponse<'r> {
+    /// The model's name.
+    model: &'r str,
+    /// A vector of length 1 a text, in order.
+    embeddings: &'r [Vec<f32>],
+    /// Tokens of the texts.
+    prompt_eval_count: usize,
+}
+
+/// The way of asking for vectors of many texts.
+struct Embed;
+
+impl VectorDialect for Embed {
+    const DIALECT: Dialect = Dialect::Ollama;
+    const TEXTS: &'static str = "/input";
+    type Body<'b> = OllamaEmbedRequest<'b>;
+    type Form = ();
+
+    fn ask<'b>(
+        body: Self::Body<'b>,
+        address: &Address,
+    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+        let target = address.target(body.model.map(|ModelName(name)| name));
+        let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
+        let truncate = Some(body.truncate.unwrap_or(true));
+        Ok((EmbedRequest { truncate, dimensions: body.dimensions, ..request }, ()))
+    }
+
+    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        answer.write_json(&OllamaEmbedResponse {
+            model: vectors.model(),
+            prompt_eval_count: vectors.tokens(),
+            embeddings: &vectors.vectors,
+        })
+    }
+}
+
+/// The body of `POST /api/embeddings`. Other fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+struct OllamaPromptRequest<'b> {
+    /// A model of this server, as `NAME` or `NAME:METHOD`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    model: Option<ModelName<'b>>,
+    /// The text.
+    #[serde(borrow)]
+    prompt: Text<'b>,
+}
+
+/// A vector as Ollama writes it.
+#[derive(Serialize, ToSchema)]
+struct OllamaPromptResponse<'r> {
+    /// The text's vector, of the length that it has.
+    embedding: &'r [f32],
+}
+
+/// The older way, of one text.
+struct Prompt;
+
+impl VectorDialect for Prompt {
+    const DIALECT: Dialect = Dialect::Ollama;
+    const TEXTS: &'static str = "/prompt";
+    type Body<'b> = OllamaPromptRequest<'b>;
+    type Form = ();
+
+    fn ask<'b>(
+        body: Self::Body<'b>,
+        address: &Address,
+    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+        let target = address.target(body.model.map(|ModelName(name)| name));
+        let request = vectors::ask(Texts::One(body.prompt), target, address.stand_in);
+        Ok((EmbedRequest { normalize: None, ..request }, ()))
+    }
+
+    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        let embedding = vectors.vectors.first().map(Vec::as_slice).unwrap_or_default();
+        answer.write_json(&OllamaPromptResponse { embedding })
+    }
+}
+
+refusals!(OllamaRefusals in Dialect::Ollama; QUESTION, LIST, &[Code::MethodCannotEmbed]);
+refusals!(OllamaNotReady in Dialect::Ollama; &[Code::NotReady]);
+
+/// Vectors of texts, as Ollama's clients ask for them.
+#[utoipa::path(
+    post,
+    path = "/api/embed",
+    tag = "ollama",
+    request_body(content = OllamaEmbedRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Vectors in the order of the texts", body = OllamaEmbedResponse<'_>),
+        OllamaRefusals,
+    ),
+)]
+async fn ollama_embed(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<VectorQuestion<'_, Embed>>(app, address, request).await
+}
+
+/// The vector of one text, as older clients of Ollama ask for it.
+#[utoipa::path(
+    post,
+    path = "/api/embeddings",
+    tag = "ollama",
+    request_body(content = OllamaPromptRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "The vector", body = OllamaPromptResponse<'_>),
+        OllamaRefusals,
+    ),
+)]
+async fn ollama_embeddings(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<VectorQuestion<'_, Prompt>>(app, address, request).await
+}
+
+/// Every model, as Ollama lists them.
+#[derive(Serialize, ToSchema)]
+struct OllamaTags {
+    /// The models, the default first.
+    models: Vec<OllamaTag>,
+}
+
+/// A model, as Ollama lists it.
+#[derive(Serialize, ToSchema)]
+struct OllamaTag {
+    /// Its name.
+    name: String,
+    /// Its name.
+    model: String,
+    /// Its fingerprint.
+    digest: String,
+    /// Bytes of its file.
+    size: u64,
+    details: OllamaDetails,
+}
+
+/// What a model is made of.
+#[derive(Serialize, ToSchema)]
+struct OllamaDetails {
+    /// `safetensors`.
+    format: &'static str,
+    /// `cognate`.
+    family: &'static str,
+    /// Numbers in its vectors.
+    parameter_size: String,
+}
+
+impl OllamaDetails {
+    fn of(loaded: &LoadedModel) -> Self {
+        let vectors = loaded.engine.model().vectors();
+        let numbers = vectors.dims() as f64 * loaded.engine.model().vocabulary().len() as f64;
+        let parameter_size = format!("{:.1}M", numbers / 1e6);
+        Self { format: "safetensors", family: "cognate", parameter_size }
+    }
+}
+
+/// The models of this server, as Ollama's clients ask for them.
+#[utoipa::path(
+    get,
+    path = "/api/tags",
+    tag = "ollama",
+    responses(
+        (status = 200, description = "The models, the default first", body = OllamaTags),
+        OllamaNotReady,
+    ),
+)]
+async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, ApiError> {
+    let models = app.models();
+    models.choose(None)?;
+    let tag = |loaded: &Arc<LoadedModel>| OllamaTag {
+        name: loaded.name.clone(),
+        model: loaded.name.clone(),
+        digest: loaded.engine.model().fingerprint().to_owned(),
+        size: loaded.engine.model().bytes(),
+        details: OllamaDetails::of(loaded),
+    };
+    Ok(Json(OllamaTags { models: models.all().iter().map(tag).collect() }))
+}
+
+/// The body of `POST /api/show`. Other fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+struct OllamaShowRequest {
+    /// The model's name.
+    #[serde(alias = "name")]
+    model: String,
+}
+
+/// What there is to know of a model, as Ollama writes it.
+#[derive(Serialize, ToSchema)]
+struct OllamaShow {
+    details: OllamaDetails,
+    model_info: OllamaModelInfo,
+    /// `embedding`.
+    capabilities: [&'static str; 1],
+}
+
+/// Numbers of a model, under the names that Ollama's clients look for.
+#[derive(Serialize, ToSchema)]
+struct OllamaModelInfo {
+    /// `cognate`.
+    #[serde(rename = "general.architecture")]
+    architecture: &'static str,
+    /// Dimensions of a vector.
+    #[serde(rename = "cognate.embedding_length")]
+    embedding_length: usize,
+    /// Most tokens of a text.
+    #[serde(rename = "cognate.context_length")]
+    context_length: usize,
+}
+
+/// A model of this server, as Ollama's clients ask for it.
+#[utoipa::path(
+    post,
+    path = "/api/show",
+    tag = "ollama",
+    request_body(content = OllamaShowRequest, content_type = "application/json"),
+    responses(
+        (status = 200, description = "The model", body = OllamaShow),
+        OllamaRefusals,
+    ),
+)]
+async fn ollama_show(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Json<OllamaShow>, ApiError> {
+    let _permit = app.admission.admit()?;
+    body::check_encoding(request.headers())?;
+    let body = body::read(request, &app.settings, |_| Ok(())).await?;
+    let OllamaShowRequest { model } = json::read_object(&body)?;
+    let target = Address::default().target(Some(model.into()));
+    let models = app.models();
+    let loaded = models.choose(target.model.as_deref())?;
+    Ok(Json(OllamaShow {
+        details: OllamaDetails::of(loaded),
+        model_info: OllamaModelInfo {
+            architecture: "cognate",
+            embedding_length: loaded.engine.model().vectors().dims(),
+            context_length: app.settings.tokens_per_text,
+        },
+        capabilities: ["embedding"],
+    }))
+}
+
+/// The version of this server, as Ollama writes it.
+#[derive(Serialize, ToSchema)]
+struct OllamaVersion {
+    /// The version.
+    version: &'static str,
+}
+
+/// The version of this server, as Ollama's clients ask for it.
+#[utoipa::path(
+    get,
+    path = "/api/version",
+    tag = "ollama",
+    responses((status = 200, description = "The version", body = OllamaVersion)),
+)]
+async fn ollama_version() -> Json<OllamaVersion> {
+    Json(OllamaVersion { version: env!("CARGO_PKG_VERSION") })
+}
+
+/// Reads a body as a request is read.
+pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
+    VectorQuestion::<Embed>::read(body, address).map(drop)
+}

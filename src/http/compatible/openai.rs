@@ -1,0 +1,208 @@
+//! OpenAI's embeddings, and the list of models that its clients ask for.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::http::api::embed::EmbedRequest;
+use crate::http::api::embed::Encoding;
+use crate::http::api::embed::Vector;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Input;
+use crate::http::compatible::vectors;
+use crate::http::compatible::vectors::VectorDialect;
+use crate::http::compatible::vectors::VectorQuestion;
+use crate::http::compatible::vectors::Vectors;
+use crate::http::compatible::with_names;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::fields::ModelName;
+use crate::http::routes::Routes;
+use crate::http::work::unsent::Answer;
+
+/// The routes.
+pub(super) fn routes() -> Routes {
+    let routes = Routes::default().with(routes!(models));
+    with_names(routes, routes!(embeddings), "/v1/embeddings", &["/embeddings"])
+}
+
+/// The body of `POST /v1/embeddings`. Other fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct OpenAiRequest<'b> {
+    /// One text or many.
+    #[serde(borrow)]
+    #[schema(value_type = crate::http::request::fields::Texts<'b>)]
+    input: Input<'b>,
+    /// A model of this server, as `NAME` or `NAME:METHOD`; without one the first is used.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    model: Option<ModelName<'b>>,
+    encoding_format: Option<Encoding>,
+    /// How many of a vector's first numbers are wanted; what is left is given length 1 again.
+    #[schema(minimum = 1)]
+    dimensions: Option<usize>,
+    /// Cut a text with too many tokens, as is done unless this is false.
+    truncate: Option<bool>,
+}
+
+/// Vectors as OpenAI writes them.
+#[derive(Serialize, ToSchema)]
+pub(super) struct OpenAiResponse<'r> {
+    /// `list`.
+    object: &'static str,
+    /// A vector a text, in order.
+    data: Vec<OpenAiEmbedding>,
+    /// The model's name.
+    model: &'r str,
+    usage: Usage,
+}
+
+/// One vector.
+#[derive(Serialize, ToSchema)]
+struct OpenAiEmbedding {
+    /// `embedding`.
+    object: &'static str,
+    /// The text's place.
+    index: usize,
+    /// Numbers, of length 1 as a vector; or their bytes in base64.
+    embedding: Vector,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(super) struct Usage {
+    /// Tokens of the texts.
+    prompt_tokens: usize,
+    /// The same.
+    total_tokens: usize,
+}
+
+impl Usage {
+    /// So many tokens.
+    pub(super) fn of(tokens: usize) -> Self {
+        Self { prompt_tokens: tokens, total_tokens: tokens }
+    }
+}
+
+/// OpenAI's way of asking for vectors.
+struct OpenAi;
+
+impl VectorDialect for OpenAi {
+    const DIALECT: Dialect = Dialect::OpenAi;
+    const TEXTS: &'static str = "/input";
+    type Body<'b> = OpenAiRequest<'b>;
+    type Form = Encoding;
+
+    fn ask<'b>(
+        body: Self::Body<'b>,
+        address: &Address,
+    ) -> Result<(EmbedRequest<'b>, Encoding), ApiError> {
+        let target = address.target(body.model.map(|ModelName(name)| name));
+        let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
+        let (encoding, dimensions) = (body.encoding_format, body.dimensions);
+        let truncate = Some(body.truncate.unwrap_or(true));
+        let request = EmbedRequest { encoding, dimensions, truncate, ..request };
+        Ok((request, encoding.unwrap_or_default()))
+    }
+
+    fn write(
+        vectors: Vectors<'_>,
+        encoding: &Encoding,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        let usage = Usage::of(vectors.tokens());
+        let model = &vectors.resolved.model.name;
+        let embedding = |(index, vector)| {
+            let embedding = encoding.write(vector);
+            OpenAiEmbedding { object: "embedding", index, embedding }
+        };
+        let data = vectors.vectors.into_iter().enumerate().map(embedding).collect();
+        answer.write_json(&OpenAiResponse { object: "list", data, model, usage })
+    }
+}
+
+refusals!(OpenAiRefusals in Dialect::OpenAi; QUESTION, LIST, &[Code::MethodCannotEmbed]);
+refusals!(OpenAiNotReady in Dialect::OpenAi; &[Code::NotReady]);
+
+/// Vectors of texts, as OpenAI's clients ask for them.
+#[utoipa::path(
+    post,
+    path = "/v1/embeddings",
+    tag = "openai",
+    request_body(content = OpenAiRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Vectors in the order of the texts", body = OpenAiResponse<'_>),
+        OpenAiRefusals,
+    ),
+)]
+async fn embeddings(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<VectorQuestion<'_, OpenAi>>(app, address, request).await
+}
+
+/// The models of a server, as OpenAI lists them.
+#[derive(Serialize, ToSchema)]
+struct OpenAiModels {
+    /// `list`.
+    object: &'static str,
+    /// The models, the default first.
+    data: Vec<OpenAiModel>,
+}
+
+/// A model.
+#[derive(Serialize, ToSchema)]
+struct OpenAiModel {
+    /// Its name.
+    id: String,
+    /// `model`.
+    object: &'static str,
+    /// Not known: 0.
+    created: u32,
+    /// `cognate`.
+    owned_by: &'static str,
+}
+
+/// The models of this server, as OpenAI's clients ask for them.
+#[utoipa::path(
+    get,
+    path = "/v1/models",
+    tag = "openai",
+    responses(
+        (status = 200, description = "The models, the default first", body = OpenAiModels),
+        OpenAiNotReady,
+    ),
+)]
+async fn models(State(app): State<Arc<App>>) -> Result<Json<OpenAiModels>, ApiError> {
+    let models = app.models();
+    models.choose(None)?;
+    let model = |id: &str| OpenAiModel {
+        id: id.to_owned(),
+        object: "model",
+        created: 0,
+        owned_by: "cognate",
+    };
+    let data = models.all().iter().map(|loaded| model(&loaded.name)).collect();
+    Ok(Json(OpenAiModels { object: "list", data }))
+}
+
+/// Reads a body as a request is read.
+pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
+    VectorQuestion::<OpenAi>::read(body, address).map(drop)
+}

@@ -1,0 +1,356 @@
+//! Reranking: documents by how relevant they are to a query, as Cohere, Jina, Voyage, Infinity, vLLM
+//! and many more ask for it; and as text-embeddings-inference does, with `texts`.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::engine::Counts;
+use crate::engine::Place;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::Plan;
+use crate::http::api::pipeline::Question;
+use crate::http::api::rank::RankRequest;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Document;
+use crate::http::compatible::input::Truncate;
+use crate::http::compatible::input::given;
+use crate::http::compatible::openai::Usage;
+use crate::http::compatible::relevance::Relevance;
+use crate::http::compatible::relevance::Scale;
+use crate::http::compatible::reranked::EitherRerank;
+use crate::http::compatible::reranked::RerankDocument;
+use crate::http::compatible::reranked::RerankResponse;
+use crate::http::compatible::reranked::RerankResult;
+use crate::http::compatible::reranked::TeiRank;
+use crate::http::compatible::shape::has_field;
+use crate::http::compatible::spans::RelevantSpans;
+use crate::http::compatible::spans::Span;
+use crate::http::compatible::with_names;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::registry::models::Models;
+use crate::http::request::body;
+use crate::http::request::fields::Candidate;
+use crate::http::request::fields::Count;
+use crate::http::request::fields::List;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::RankMethod;
+use crate::http::request::fields::Text;
+use crate::http::request::json;
+use crate::http::routes::Routes;
+use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Answer;
+
+/// Most documents of which spans are given: each is explained by itself.
+const MOST_EXPLAINED: usize = 100;
+
+/// The routes, without the one that text-embeddings-inference has as well.
+pub(super) fn routes() -> Routes {
+    let others = ["/v1/rerank", "/v1/reranking", "/reranking"];
+    with_names(Routes::default(), routes!(rerank_v2), "/v2/rerank", &others)
+}
+
+/// The route that text-embeddings-inference has as well.
+pub(super) fn shared() -> Routes {
+    with_names(Routes::default(), routes!(rerank), "/rerank", &[])
+}
+
+/// The body of `POST /rerank`: `documents`, or `texts` in the words of text-embeddings-inference. Other
+/// fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct RerankRequest<'b> {
+    /// What the documents are compared with.
+    #[serde(borrow)]
+    #[schema(value_type = Text<'b>)]
+    query: Document<'b>,
+    /// Texts, or objects with `text`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<Text<'b>>>)]
+    documents: Option<List<Document<'b>>>,
+    /// The documents of text-embeddings-inference.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<Text<'b>>>)]
+    texts: Option<List<Document<'b>>>,
+    /// A model of this server, as `NAME` or `NAME:METHOD`; without one the first is used.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    model: Option<ModelName<'b>>,
+    /// Most results wanted; 0 or nothing for all.
+    top_n: Option<usize>,
+    /// The same, as Voyage calls it; the results are then under `data`.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<usize>)]
+    top_k: Option<Option<usize>>,
+    /// Voyage's name of `truncate`.
+    #[schema(value_type = Option<bool>)]
+    truncation: Option<Truncate>,
+    /// Cut a text with too many tokens, as is done unless this is false.
+    #[schema(value_type = Option<bool>)]
+    truncate: Option<Truncate>,
+    /// Repeat each result's text.
+    return_documents: Option<bool>,
+    /// The same, as text-embeddings-inference calls it.
+    return_text: Option<bool>,
+    /// Give the method's scores instead of relevances; for `texts`.
+    raw_scores: Option<bool>,
+    /// What a relevance is made of: the probability that the model's calibration gives, where it has
+    /// one for the method, else the score.
+    relevance: Option<Relevance>,
+    relevant_spans: Option<RelevantSpans>,
+}
+
+/// Which form the answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `results`, as Cohere has it.
+    Results,
+    /// `data`, as Voyage has it.
+    Data,
+    /// A bare list, as text-embeddings-inference has it.
+    Bare,
+}
+
+/// A question for relevances.
+struct RerankQuestion<'b> {
+    request: RankRequest<'b>,
+    form: Form,
+    raw_scores: bool,
+    relevance: Option<Relevance>,
+    spans: Option<RelevantSpans>,
+}
+
+impl<'b> RerankRequest<'b> {
+    /// The question that it stands for.
+    fn ask(self, address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
+        let of_voyage = self.top_k.is_some() || self.truncation.is_some();
+        let (form, documents) = match (self.documents, self.texts) {
+            (Some(documents), None) if of_voyage => (Form::Data, documents),
+            (Some(documents), None) => (Form::Results, documents),
+            (None, Some(texts)) => (Form::Bare, texts),
+            (None, None) => {
+                let detail = "the field `documents` is missing";
+                return Err(ApiError::at(Code::InvalidField, "/documents", detail));
+            }
+            (Some(_), Some(_)) => {
+                let detail = "give either `documents` or `texts`";
+                return Err(ApiError::at(Code::InvalidField, "/texts", detail));
+            }
+        };
+        let List { items, length } = documents;
+        let items = items.into_iter().map(|Document(text)| Candidate::Text(text)).collect();
+        let Document(query) = self.query;
+        let target = address.target(self.model.map(|ModelName(name)| name));
+        let most = self.top_k.flatten().or(self.top_n).filter(|&most| most > 0);
+        let truncate = self.truncate.or(self.truncation);
+        let request = RankRequest {
+            query,
+            candidates: List { items, length },
+            model: target.model.map(ModelName),
+            method: target.method.map(RankMethod),
+            measure: None,
+            // Clients of the last form count the results.
+            top_k: most.filter(|_| form != Form::Bare).map(|most| Count(most.min(length.max(1)))),
+            min_score: None,
+            return_text: self.return_documents.or(self.return_text),
+            oov: None,
+            truncate: Some(truncate.is_none_or(|Truncate(truncate)| truncate)),
+        };
+        Ok(RerankQuestion {
+            request,
+            form,
+            raw_scores: self.raw_scores.unwrap_or(false),
+            relevance: self.relevance,
+            spans: self.relevant_spans.filter(RelevantSpans::enabled),
+        })
+    }
+}
+
+impl RerankQuestion<'_> {
+    /// The field that holds the documents.
+    fn field(&self) -> &'static str {
+        if self.form == Form::Bare { "/texts" } else { "/documents" }
+    }
+
+    fn locate(&self, error: ApiError) -> ApiError {
+        error.under("/candidates", self.field())
+    }
+
+    fn text(&self, index: usize) -> &str {
+        self.request.candidates.items.get(index).map_or("", AsRef::as_ref)
+    }
+
+    /// How many results there will be, at most.
+    fn wanted(&self) -> usize {
+        let all = self.request.candidates.length;
+        self.request.top_k.map_or(all, |Count(most)| most.min(all))
+    }
+
+    /// The spans of a document.
+    fn spans(&self, index: usize, plan: &Plan) -> Result<Option<Vec<Span>>, ApiError> {
+        let Some(spans) = &self.spans else { return Ok(None) };
+        let (query, document) = (self.request.query.as_ref(), self.text(index));
+        let engine = &plan.resolved.model.engine;
+        // Nothing speaks for a text that cannot be scored.
+        if engine.check_text(document, &plan.resolved.query, Place::Candidate(index)).is_err() {
+            return Ok(Some(Vec::new()));
+        }
+        let explained = engine.explain(query, document, &plan.resolved.query)?;
+        Ok(Some(spans.of(&explained, document)))
+    }
+}
+
+impl Question for RerankQuestion<'_> {
+    type In<'b> = RerankQuestion<'b>;
+    type Address = Address;
+
+    fn check_head(request: &Request) -> Result<(), ApiError> {
+        body::check_encoding(request.headers())
+    }
+
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
+        let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
+        asked.map_err(|error| {
+            error.spoken(if has_field(body, "texts") { Dialect::Tei } else { Dialect::Rerank })
+        })
+    }
+
+    fn dialect(&self) -> Dialect {
+        if self.form == Form::Bare { Dialect::Tei } else { Dialect::Rerank }
+    }
+
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        let plan = self.request.plan(app, models).map_err(|error| self.locate(error))?;
+        Scale::of(&plan.resolved, self.relevance)?;
+        if self.spans.is_none() {
+            return Ok(plan);
+        }
+        let wanted = self.wanted();
+        if wanted > MOST_EXPLAINED {
+            let what = "documents with spans; ask for fewer results with `top_n`";
+            let code = Code::TooManyItems;
+            return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
+        }
+        plan.resolved.check_explains()?;
+        let longest = self.request.candidates.items.iter().map(|each| each.as_ref().len()).max();
+        let words = (longest.unwrap_or(0) as u64 / 2).min(app.settings.tokens_per_text as u64);
+        let dims = plan.resolved.model.engine.model().vectors().dims() as u64;
+        let matrix = plan.resolved.words(self.request.query.as_ref()) * words * 3 * dims;
+        Ok(plan.heavier((wanted as u64).saturating_mul(matrix)))
+    }
+
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let (ranking, options, counts) =
+            self.request.ranking(plan, app, work).map_err(|error| self.locate(error))?;
+        let with_text = self.request.return_text.unwrap_or(false);
+        let scale = Scale::of(&plan.resolved, self.relevance)?;
+        if self.form == Form::Bare {
+            let rank = |(index, score): (usize, Option<f32>)| TeiRank {
+                index,
+                score: match self.raw_scores {
+                    true => score.unwrap_or(0.0),
+                    false => scale.relevance(score),
+                },
+                text: with_text.then(|| self.text(index)),
+            };
+            let ranks: Vec<_> = ranking.listed(&options).map(rank).collect();
+            answer.write_json(&ranks)?;
+            return Ok(counts);
+        }
+        let mut results = Vec::with_capacity(self.wanted());
+        for (index, score) in ranking.listed(&options) {
+            let text = || self.text(index);
+            let document = with_text.then(|| match self.form {
+                Form::Data => RerankDocument::Bare(text()),
+                Form::Results | Form::Bare => RerankDocument::Object { text: text() },
+            });
+            let relevant_spans = self.spans(index, plan)?;
+            if relevant_spans.is_some() {
+                work.check()?;
+            }
+            let relevance_score = scale.relevance(score);
+            results.push(RerankResult { index, relevance_score, document, relevant_spans });
+        }
+        let (results, data) = match self.form {
+            Form::Data => (None, Some(results)),
+            Form::Results | Form::Bare => (Some(results), None),
+        };
+        answer.write_json(&RerankResponse {
+            id: format!("rerank-{}", app.ids.next().to_str().unwrap_or_default()),
+            object: "list",
+            model: &plan.resolved.model.name,
+            results,
+            data,
+            usage: Usage::of(counts.tokens as usize),
+        })?;
+        Ok(counts)
+    }
+}
+
+refusals!(
+    RerankRefusals in Dialect::Rerank;
+    QUESTION,
+    LIST,
+    &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code::NotCalibrated]
+);
+
+/// Documents by how relevant they are to a query, as clients of Cohere, Jina and Voyage ask for them.
+/// Also under `/v1/rerank`, `/v1/reranking` and `/reranking`.
+#[utoipa::path(
+    post,
+    path = "/v2/rerank",
+    tag = "rerank",
+    request_body(content = RerankRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Documents, most relevant first", body = RerankResponse<'_>),
+        RerankRefusals,
+    ),
+)]
+async fn rerank_v2(
+    app: State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    rerank(app, address, request).await
+}
+
+/// Documents by how relevant they are to a query: `documents` as for `/v2/rerank`, or `texts` as
+/// clients of text-embeddings-inference send them.
+#[utoipa::path(
+    post,
+    path = "/rerank",
+    tag = "rerank",
+    request_body(content = RerankRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Documents, most relevant first", body = EitherRerank<'_>),
+        RerankRefusals,
+    ),
+)]
+async fn rerank(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<RerankQuestion<'_>>(app, address, request).await
+}
+
+/// Reads a body as a request is read.
+pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
+    RerankQuestion::read(body, address).map(drop)
+}

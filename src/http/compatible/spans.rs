@@ -1,0 +1,141 @@
+//! The stretches of a document that speak for it, as Cohere's `relevant_spans` names them: from the
+//! words' shares of the score, as `/explain` gives them.
+
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::ExplainedWord;
+use crate::engine::Explanation;
+
+/// The least share of a span where none is asked for, as Cohere has it.
+const THRESHOLD: f32 = 0.1;
+
+/// Whether and which spans are wanted.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+pub(super) struct RelevantSpans {
+    /// `enabled`, or `disabled`.
+    mode: Mode,
+    /// The least share of a span; 0.1 without one.
+    threshold: Option<f32>,
+    /// Most spans of a document.
+    max_spans: Option<usize>,
+}
+
+/// Whether spans are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    /// They are.
+    Enabled,
+    /// They are not.
+    Disabled,
+}
+
+/// A stretch of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub(super) struct Span {
+    /// The place of its first character.
+    start: usize,
+    /// The place behind its last character.
+    end: usize,
+    /// The part of the document's share of the score that its words add.
+    score: f32,
+}
+
+impl RelevantSpans {
+    /// Whether any are wanted.
+    pub(super) fn enabled(&self) -> bool {
+        self.mode == Mode::Enabled
+    }
+
+    /// The spans of a document whose score was explained, most telling first.
+    pub(super) fn of(&self, explained: &Explanation, document: &str) -> Vec<Span> {
+        let least = self.threshold.unwrap_or(THRESHOLD);
+        let mut spans = spans(&explained.other, document);
+        spans.retain(|span| span.score >= least);
+        spans.sort_by(|one, other| {
+            other.score.total_cmp(&one.score).then(one.start.cmp(&other.start))
+        });
+        spans.truncate(self.max_spans.unwrap_or(usize::MAX));
+        spans
+    }
+}
+
+/// Words that add more than an even share each, neighbours together.
+fn spans(words: &[ExplainedWord], document: &str) -> Vec<Span> {
+    let shares: Vec<f32> = words.iter().map(|word| word.share.unwrap_or(0.0).max(0.0)).collect();
+    let sum: f32 = shares.iter().sum();
+    if sum <= 0.0 {
+        return Vec::new();
+    }
+    let even = sum / words.len() as f32;
+    // Equal words must not fall short of their own mean by a rounding.
+    let telling = |share: f32| share >= even * (1.0 - f32::EPSILON * words.len() as f32);
+    let mut found: Vec<(usize, [u32; 2], f32)> = Vec::new();
+    for (place, (word, &share)) in words.iter().zip(&shares).enumerate() {
+        if !telling(share) {
+            continue;
+        }
+        match found.last_mut() {
+            Some((last, span, sum)) if *last + 1 == place => {
+                (*last, span[1]) = (place, span[1].max(word.span[1]));
+                *sum += share;
+            }
+            _ => found.push((place, word.span, share)),
+        }
+    }
+    let characters =
+        |bytes: u32| document.char_indices().take_while(|&(at, _)| at < bytes as usize).count();
+    let span = |(_, [start, end], share): (usize, [u32; 2], f32)| Span {
+        start: characters(start),
+        end: characters(end),
+        score: (share / sum).min(1.0),
+    };
+    found.into_iter().map(span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::phrase::Found;
+
+    fn word(token: &str, start: u32, share: f32) -> ExplainedWord {
+        ExplainedWord {
+            token: token.to_owned(),
+            span: [start, start + token.len() as u32],
+            word: None,
+            found: Found::Listed,
+            pieces: Vec::new(),
+            idf: None,
+            norm: 1.0,
+            share: Some(share),
+        }
+    }
+
+    #[test]
+    fn telling_neighbours_are_one_span_counted_in_characters() {
+        let document = "Über den Dächern bebt die Erde";
+        let words = [
+            word("Über", 0, 0.01),
+            word("den", 6, 0.02),
+            word("Dächern", 10, -0.02),
+            word("bebt", 19, 0.2),
+            word("die", 24, 0.17),
+            word("Erde", 28, 0.1),
+        ];
+        let found = spans(&words, document);
+        assert_eq!(found.len(), 1);
+        let text: String =
+            document.chars().skip(found[0].start).take(found[0].end - found[0].start).collect();
+        assert_eq!(text, "bebt die Erde");
+        assert!((found[0].score - 0.94).abs() < 1e-6, "{}", found[0].score);
+    }
+
+    #[test]
+    fn words_that_add_nothing_have_no_spans_and_equal_ones_are_one() {
+        assert!(spans(&[word("a", 0, 0.0), word("b", 2, -0.1)], "a b").is_empty());
+        let all = spans(&[word("a", 0, 0.1), word("b", 2, 0.1), word("c", 4, 0.1)], "a b c");
+        assert_eq!((all.len(), all[0].start, all[0].end), (1, 0, 5));
+    }
+}

@@ -1,0 +1,340 @@
+//! The routes of Hugging Face's text-embeddings-inference. Two of its paths are ours as well: there
+//! a body with `inputs` is its own.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::post;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::engine::Scores;
+use crate::http::api::embed;
+use crate::http::api::embed::EmbedRequest;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::NUMBER_BYTES;
+use crate::http::api::pipeline::Question;
+use crate::http::api::similarity;
+use crate::http::api::similarity::SimilarityRequest;
+use crate::http::api::similarity_stream;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Document;
+use crate::http::compatible::input::Input;
+use crate::http::compatible::input::Truncate;
+use crate::http::compatible::pairs::PairDialect;
+use crate::http::compatible::pairs::PairQuestion;
+use crate::http::compatible::pairs::Sides;
+use crate::http::compatible::shape::Either;
+use crate::http::compatible::vectors;
+use crate::http::compatible::vectors::VectorDialect;
+use crate::http::compatible::vectors::VectorQuestion;
+use crate::http::compatible::vectors::Vectors;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::fields::List;
+use crate::http::request::fields::Text;
+use crate::http::request::fields::Texts;
+use crate::http::request::query::Resolved;
+use crate::http::routes::Routes;
+use crate::http::work::unsent::Answer;
+
+/// The paths that are ours as well, told apart by the body.
+pub(crate) fn shared() -> Routes {
+    let (schemas, paths, _) = routes!(embed::embed);
+    let (pair_schemas, pair_paths, _) = routes!(similarity::similarity);
+    Routes::default()
+        .with((pair_schemas, pair_paths, post(similarity_or_native)))
+        .with((schemas, paths, post(embed_or_native)))
+        .spoken(None)
+}
+
+/// The routes that are not ours.
+pub(super) fn routes() -> Routes {
+    Routes::default().with(routes!(tei_embed)).with(routes!(tei_similarity)).with(routes!(tei_info))
+}
+
+/// The body of `POST /embed` in the words of text-embeddings-inference. Other fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct TeiEmbedRequest<'b> {
+    /// One text or many.
+    #[serde(borrow)]
+    #[schema(value_type = Texts<'b>)]
+    inputs: Input<'b>,
+    /// Give every vector length 1, as is done unless this is false.
+    pub(super) normalize: Option<bool>,
+    /// Cut a text with too many tokens, as is done unless this is false.
+    #[schema(value_type = Option<bool>)]
+    truncate: Option<Truncate>,
+    /// How many of a vector's first numbers are wanted.
+    #[schema(minimum = 1)]
+    dimensions: Option<usize>,
+}
+
+impl<'b> TeiEmbedRequest<'b> {
+    /// The question as we ask it.
+    pub(super) fn ask(self, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
+        let texts = self.inputs.texts("/inputs")?;
+        Ok(EmbedRequest {
+            normalize: Some(self.normalize.unwrap_or(true)),
+            truncate: Some(self.truncate.is_none_or(|Truncate(truncate)| truncate)),
+            dimensions: self.dimensions,
+            ..vectors::ask(texts, address.target(None), address.stand_in)
+        })
+    }
+}
+
+/// A bare list of vectors, in order.
+pub(super) fn write_bare(vectors: &Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    answer.write_json(&vectors.vectors)
+}
+
+/// Its way of asking for vectors.
+struct Tei;
+
+impl VectorDialect for Tei {
+    const DIALECT: Dialect = Dialect::Tei;
+    const TEXTS: &'static str = "/inputs";
+    type Body<'b> = TeiEmbedRequest<'b>;
+    type Form = ();
+
+    fn ask<'b>(
+        body: <Self as VectorDialect>::Body<'b>,
+        address: &Address,
+    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+        Ok((body.ask(address)?, ()))
+    }
+
+    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        write_bare(&vectors, answer)
+    }
+}
+
+/// The body of `POST /similarity` in the words of text-embeddings-inference. Other fields are passed
+/// over.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct SentencesRequest<'b> {
+    #[serde(borrow)]
+    inputs: Sentences<'b>,
+    parameters: Option<Parameters>,
+}
+
+/// A text and those that it is compared with.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct Sentences<'b> {
+    /// The text.
+    #[serde(borrow)]
+    #[schema(value_type = Text<'b>)]
+    source_sentence: Document<'b>,
+    /// Those that it is compared with.
+    #[serde(borrow)]
+    #[schema(value_type = Vec<Text<'b>>)]
+    sentences: List<Document<'b>>,
+}
+
+/// How they are compared.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct Parameters {
+    /// Cut a text with too many tokens, as is done unless this is false.
+    #[schema(value_type = Option<bool>)]
+    truncate: Option<Truncate>,
+}
+
+impl<'b> SentencesRequest<'b> {
+    /// The pairs that are meant.
+    pub(super) fn sides(self, address: &Address) -> Sides<'b> {
+        let Sentences { source_sentence: Document(source), sentences } = self.inputs;
+        let List { items, length } = sentences;
+        let items = items.into_iter().map(|Document(text)| text).collect();
+        let truncate = self.parameters.and_then(|parameters| parameters.truncate);
+        Sides {
+            left: Texts::One(source),
+            left_field: "/inputs/source_sentence",
+            right: Texts::Many(List { items, length }),
+            right_field: "/inputs/sentences",
+            target: address.target(None),
+            truncate: truncate.is_none_or(|Truncate(truncate)| truncate),
+        }
+    }
+}
+
+impl PairDialect for Tei {
+    const DIALECT: Dialect = Dialect::Tei;
+    const SCORE_BYTES: usize = NUMBER_BYTES;
+    type Body<'b> = SentencesRequest<'b>;
+
+    fn ask<'b>(
+        body: <Self as PairDialect>::Body<'b>,
+        address: &Address,
+    ) -> Result<Sides<'b>, ApiError> {
+        Ok(body.sides(address))
+    }
+
+    fn write(scored: &Scores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        answer.write_json(&scored.scores)
+    }
+}
+
+/// `POST /embed`, ours or theirs.
+async fn embed_or_native(
+    state: State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    if similarity_stream::is_lines(request.headers()) {
+        return embed::embed(state, request).await;
+    }
+    type Asked<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b, Tei>>;
+    pipeline::answer::<Asked<'_>>(state.0, address, request).await
+}
+
+/// `POST /similarity`, ours or theirs.
+async fn similarity_or_native(
+    state: State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    if similarity_stream::is_lines(request.headers()) {
+        return similarity::similarity(state, request).await;
+    }
+    type Asked<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;
+    pipeline::answer::<Asked<'_>>(state.0, address, request).await
+}
+
+refusals!(
+    TeiRefusals in Dialect::Tei;
+    QUESTION, LIST, &[Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::MeasureNotSupported]
+);
+refusals!(TeiNotReady in Dialect::Tei; &[Code::NotReady]);
+
+/// Vectors of texts, as clients of text-embeddings-inference ask for them. A body of this kind is also
+/// taken at `/embed`.
+#[utoipa::path(
+    post,
+    path = "/m/{model}/{method}/embed",
+    tag = "tei",
+    params(
+        ("model" = String, Path, description = "The model's name"),
+        ("method" = String, Path, description = "The method's name, or `auto`"),
+    ),
+    request_body(content = TeiEmbedRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Vectors in the order of the texts", body = Vec<Vec<f32>>),
+        TeiRefusals,
+    ),
+)]
+async fn tei_embed(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<VectorQuestion<'_, Tei>>(app, address, request).await
+}
+
+/// Scores of one text against others, as clients of text-embeddings-inference ask for them. A body of
+/// this kind is also taken at `/similarity`.
+#[utoipa::path(
+    post,
+    path = "/m/{model}/{method}/similarity",
+    tag = "tei",
+    params(
+        ("model" = String, Path, description = "The model's name"),
+        ("method" = String, Path, description = "The method's name, or `auto`"),
+    ),
+    request_body(content = SentencesRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Scores in the order of the sentences", body = Vec<f32>),
+        TeiRefusals,
+    ),
+)]
+async fn tei_similarity(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<PairQuestion<'_, Tei>>(app, address, request).await
+}
+
+/// The server as text-embeddings-inference describes itself.
+#[derive(Serialize, ToSchema)]
+struct TeiInfo {
+    /// The default model's name.
+    model_id: String,
+    /// Its fingerprint.
+    model_sha: String,
+    /// `float32`.
+    model_dtype: &'static str,
+    model_type: TeiModelType,
+    /// Requests at once: the items that are taken on.
+    max_concurrent_requests: usize,
+    /// Most tokens of a text.
+    max_input_length: usize,
+    /// Most tokens of a request.
+    max_batch_tokens: usize,
+    /// Most texts of a request.
+    max_client_batch_size: usize,
+    /// Whether long texts are cut.
+    auto_truncate: bool,
+    /// Threads that compute.
+    tokenization_workers: usize,
+    /// This server's version.
+    version: &'static str,
+}
+
+/// What the model is for.
+#[derive(Serialize, ToSchema)]
+struct TeiModelType {
+    embedding: TeiPooling,
+}
+
+/// How vectors of words become one.
+#[derive(Serialize, ToSchema)]
+struct TeiPooling {
+    /// `mean`.
+    pooling: &'static str,
+}
+
+/// The server, as clients of text-embeddings-inference ask for it.
+#[utoipa::path(
+    get,
+    path = "/info",
+    tag = "tei",
+    responses(
+        (status = 200, description = "The server", body = TeiInfo),
+        TeiNotReady,
+    ),
+)]
+async fn tei_info(State(app): State<Arc<App>>) -> Result<Json<TeiInfo>, ApiError> {
+    let models = app.models();
+    let model = models.choose(None)?;
+    let settings = &app.settings;
+    Ok(Json(TeiInfo {
+        model_id: model.name.clone(),
+        model_sha: model.engine.model().fingerprint().to_owned(),
+        model_dtype: "float32",
+        model_type: TeiModelType { embedding: TeiPooling { pooling: "mean" } },
+        max_concurrent_requests: settings.admission_units,
+        max_input_length: settings.tokens_per_text,
+        max_batch_tokens: settings.tokens_total,
+        max_client_batch_size: settings.max_texts,
+        auto_truncate: true,
+        tokenization_workers: app.compute.threads(),
+        version: env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+/// Reads a body as a request is read.
+pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
+    VectorQuestion::<Tei>::read(body, address)
+        .map(drop)
+        .or_else(|_| PairQuestion::<Tei>::read(body, address).map(drop))
+}

@@ -1,0 +1,164 @@
+//! Questions for vectors in other dialects: asked as `/embed` is, written in the dialect's form.
+
+use serde::Deserialize;
+
+use crate::engine::Counts;
+use crate::engine::Embeddings;
+use crate::engine::Query;
+use crate::engine::Reason;
+use crate::http::api::embed::EmbedRequest;
+use crate::http::api::embed::UnknownVector;
+use crate::http::api::pipeline::Plan;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::address::Target;
+use crate::http::dialect::Dialect;
+use crate::http::dialect::StandIn;
+use crate::http::error::ApiError;
+use crate::http::registry::models::Models;
+use crate::http::request::body;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::Texts;
+use crate::http::request::fields::VectorMethod;
+use crate::http::request::json;
+use crate::http::request::query::Resolved;
+use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Answer;
+
+/// How a dialect asks for vectors, and writes them.
+pub(super) trait VectorDialect: 'static {
+    /// Which dialect.
+    const DIALECT: Dialect;
+    /// The field that holds the texts, as a JSON pointer.
+    const TEXTS: &'static str;
+    /// The body.
+    type Body<'b>: Deserialize<'b>;
+    /// What of the body says how the answer is written.
+    type Form;
+
+    /// The question that the body stands for, as we ask it.
+    fn ask<'b>(
+        body: Self::Body<'b>,
+        address: &Address,
+    ) -> Result<(EmbedRequest<'b>, Self::Form), ApiError>;
+
+    /// Writes the answer.
+    fn write(
+        vectors: Vectors<'_>,
+        form: &Self::Form,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError>;
+}
+
+/// The vectors of texts.
+pub(super) struct Vectors<'q> {
+    /// Model and method.
+    pub resolved: &'q Resolved,
+    /// The question.
+    pub request: &'q EmbedRequest<'q>,
+    /// What the engine says of the texts.
+    pub embedded: Embeddings,
+    /// A vector a text.
+    pub vectors: Vec<Vec<f32>>,
+}
+
+impl Vectors<'_> {
+    /// Tokens of all texts.
+    pub(super) fn tokens(&self) -> usize {
+        self.embedded.tokens.iter().sum()
+    }
+
+    /// The model's name.
+    pub(super) fn model(&self) -> &str {
+        &self.resolved.model.name
+    }
+}
+
+/// A question for vectors.
+pub(super) struct VectorQuestion<'b, D: VectorDialect> {
+    request: EmbedRequest<'b>,
+    form: D::Form,
+}
+
+impl<D: VectorDialect> VectorQuestion<'_, D> {
+    /// Faults stand where the texts do.
+    fn locate(error: ApiError) -> ApiError {
+        error.under("/texts", D::TEXTS)
+    }
+
+    /// Refuses texts that are longer than any may be: cut or not, no vector is theirs.
+    fn check_long(&self, embedded: &Embeddings, resolved: &Resolved) -> Result<(), ApiError> {
+        let long = embedded.reasons.iter().zip(&embedded.unscored);
+        let mut long = long.filter(|(reason, _)| **reason == Reason::TooLong);
+        let Some((_, &index)) = long.next() else { return Ok(()) };
+        let query = Query { refuse_unscored: true, ..resolved.query };
+        let texts = self.request.places().skip(index).take(1);
+        texts.into_iter().try_for_each(|(place, text)| {
+            let read = resolved.model.engine.check_text(text, &query, place);
+            read.map(|_| ()).map_err(|error| Self::locate(error.into()))
+        })
+    }
+}
+
+impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
+    type In<'b> = VectorQuestion<'b, D>;
+    type Address = Address;
+
+    fn check_head(request: &axum::extract::Request) -> Result<(), ApiError> {
+        body::check_encoding(request.headers())
+    }
+
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
+        let asked = json::read_object(body).and_then(|body| D::ask(body, address));
+        let (request, form) = asked.map_err(|error| error.spoken(D::DIALECT))?;
+        Ok(VectorQuestion { request, form })
+    }
+
+    fn dialect(&self) -> Dialect {
+        D::DIALECT
+    }
+
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        self.request.plan(app, models).map_err(Self::locate)
+    }
+
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let (embedded, vectors) = self.request.vectors(plan, app, work).map_err(Self::locate)?;
+        self.check_long(&embedded, &plan.resolved)?;
+        let counts = embedded.counts;
+        // No text is left without a vector: what stands for one is always asked for.
+        let vectors = vectors.into_iter().map(Option::unwrap_or_default).collect();
+        let (resolved, request) = (&plan.resolved, &self.request);
+        work.check()?;
+        D::write(Vectors { resolved, request, embedded, vectors }, &self.form, answer)?;
+        Ok(counts)
+    }
+}
+
+/// A question of ours for the vectors of these texts, of length 1 and cut where a text is too long,
+/// as most dialects have it.
+pub(super) fn ask<'b>(texts: Texts<'b>, target: Target<'b>, stand_in: StandIn) -> EmbedRequest<'b> {
+    EmbedRequest {
+        texts,
+        model: target.model.map(ModelName),
+        method: target.method.map(VectorMethod),
+        normalize: Some(true),
+        encoding: None,
+        oov: None,
+        unknown: Some(match stand_in {
+            StandIn::Auto => UnknownVector::Auto,
+            StandIn::Zero => UnknownVector::Zero,
+            StandIn::Hash => UnknownVector::Hash,
+            StandIn::Error => UnknownVector::Error,
+        }),
+        truncate: Some(true),
+        dimensions: None,
+    }
+}

@@ -1,0 +1,192 @@
+//! The scores of pairs, as vLLM gives them.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::engine::Scores;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::NUMBER_BYTES;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Input;
+use crate::http::compatible::openai::Usage;
+use crate::http::compatible::pairs::PairDialect;
+use crate::http::compatible::pairs::PairQuestion;
+use crate::http::compatible::pairs::Sides;
+use crate::http::compatible::with_names;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::Texts;
+use crate::http::request::query::Resolved;
+use crate::http::routes::Routes;
+use crate::http::work::unsent::Answer;
+
+/// The routes.
+pub(super) fn routes() -> Routes {
+    with_names(Routes::default(), routes!(score), "/score", &["/v1/score"])
+}
+
+/// The body of `POST /score`: first texts (`queries`, `text_1` or `data_1`) and second texts
+/// (`documents`, `items`, `text_2` or `data_2`), one against many or as many against as many. Other
+/// fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+struct ScoreRequest<'b> {
+    /// One text or many.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Texts<'b>>)]
+    queries: Option<Input<'b>>,
+    /// One text or many.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Texts<'b>>)]
+    documents: Option<Input<'b>>,
+    /// The same as `documents`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Texts<'b>>)]
+    items: Option<Input<'b>>,
+    /// The same as `queries`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Texts<'b>>)]
+    text_1: Option<Input<'b>>,
+    /// The same as `documents`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Texts<'b>>)]
+    text_2: Option<Input<'b>>,
+    /// The same as `queries`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Texts<'b>>)]
+    data_1: Option<Input<'b>>,
+    /// The same as `documents`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Texts<'b>>)]
+    data_2: Option<Input<'b>>,
+    /// A model of this server, as `NAME` or `NAME:METHOD`; without one the first is used.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    model: Option<ModelName<'b>>,
+}
+
+/// Scores as vLLM writes them.
+#[derive(Serialize, ToSchema)]
+struct ScoreResponse<'r> {
+    /// `score`.
+    id: &'static str,
+    /// `list`.
+    object: &'static str,
+    /// Not told: 0.
+    created: u32,
+    /// The model's name.
+    model: &'r str,
+    /// A score a pair, in order.
+    data: Vec<PairScore>,
+    usage: Usage,
+}
+
+/// The score of a pair.
+#[derive(Serialize, ToSchema)]
+struct PairScore {
+    /// The pair's place.
+    index: usize,
+    /// `score`.
+    object: &'static str,
+    /// The method's score, as `/similarity` gives it.
+    score: f32,
+}
+
+/// vLLM's way of asking for scores.
+struct Vllm;
+
+impl PairDialect for Vllm {
+    const DIALECT: Dialect = Dialect::Vllm;
+    const SCORE_BYTES: usize = NUMBER_BYTES + 40;
+    type Body<'b> = ScoreRequest<'b>;
+
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError> {
+        let first =
+            [("/queries", body.queries), ("/text_1", body.text_1), ("/data_1", body.data_1)];
+        let second = [
+            ("/documents", body.documents),
+            ("/items", body.items),
+            ("/text_2", body.text_2),
+            ("/data_2", body.data_2),
+        ];
+        let (left_field, left) = only(first)?;
+        let (right_field, right) = only(second)?;
+        let target = address.target(body.model.map(|ModelName(name)| name));
+        Ok(Sides { left, left_field, right, right_field, target, truncate: true })
+    }
+
+    fn write(
+        scored: &Scores,
+        resolved: &Resolved,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        let score = |(index, &score)| PairScore { index, object: "score", score };
+        answer.write_json(&ScoreResponse {
+            id: "score",
+            object: "list",
+            created: 0,
+            model: &resolved.model.name,
+            data: scored.scores.iter().enumerate().map(score).collect(),
+            usage: Usage::of(scored.counts.tokens as usize),
+        })
+    }
+}
+
+/// The one field of these that is there, and its texts.
+fn only<'b, const N: usize>(
+    fields: [(&'static str, Option<Input<'b>>); N],
+) -> Result<(&'static str, Texts<'b>), ApiError> {
+    let names = fields.each_ref().map(|(name, _)| name.trim_start_matches('/')).join(", ");
+    let mut given = fields.into_iter().filter_map(|(name, input)| Some((name, input?)));
+    match (given.next(), given.next()) {
+        (Some((name, input)), None) => Ok((name, input.texts(name)?)),
+        (None, _) => {
+            Err(ApiError::at(Code::InvalidField, "", format!("one of {names} is missing")))
+        }
+        (Some(_), Some((name, _))) => {
+            Err(ApiError::at(Code::InvalidField, name, format!("give only one of {names}")))
+        }
+    }
+}
+
+refusals!(
+    VllmRefusals in Dialect::Vllm;
+    QUESTION, LIST, &[Code::MethodOnlyRanks, Code::MeasureNotSupported]
+);
+
+/// The scores of pairs, as vLLM's clients ask for them.
+#[utoipa::path(
+    post,
+    path = "/score",
+    tag = "vllm",
+    request_body(content = ScoreRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Scores in the order of the pairs", body = ScoreResponse<'_>),
+        VllmRefusals,
+    ),
+)]
+async fn score(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<PairQuestion<'_, Vllm>>(app, address, request).await
+}
+
+/// Reads a body as a request is read.
+pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
+    PairQuestion::<Vllm>::read(body, address).map(drop)
+}

@@ -1,0 +1,212 @@
+//! What Weaviate's module `text2vec-model2vec` asks of the server that makes its vectors.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::http::api::embed::EmbedRequest;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::Question;
+use crate::http::app::App;
+use crate::http::compatible::address::Address;
+use crate::http::compatible::named;
+use crate::http::compatible::vectors;
+use crate::http::compatible::vectors::VectorDialect;
+use crate::http::compatible::vectors::VectorQuestion;
+use crate::http::compatible::vectors::Vectors;
+use crate::http::compatible::with_names;
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::fields::List;
+use crate::http::request::fields::Text;
+use crate::http::request::fields::Texts;
+use crate::http::routes::Routes;
+use crate::http::work::unsent::Answer;
+
+/// The routes. Behind the names of a model and a method, everything is there that the module asks for,
+/// so that these can stand in the address that it is given.
+pub(super) fn routes() -> Routes {
+    let routes = Routes::default()
+        .with(routes!(weaviate_meta))
+        .undocumented(&named("/meta"), get(weaviate_meta));
+    with_names(routes, routes!(weaviate_vectors), "/vectors", &[])
+}
+
+/// The same routes, and those by which the module asks whether the server lives.
+pub(super) fn life(routes: Routes) -> Routes {
+    let each = [("/.well-known/live", get(live)), ("/.well-known/ready", get(ready))];
+    each.into_iter().fold(routes, |routes, (path, handler)| {
+        routes.undocumented(path, handler.clone()).undocumented(&named(path), handler)
+    })
+}
+
+/// The body of `POST /vectors`: `text`, or `texts` for many. Other fields are passed over.
+#[derive(Debug, Deserialize, ToSchema)]
+struct WeaviateRequest<'b> {
+    /// One text.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Text<'b>>)]
+    text: Option<Text<'b>>,
+    /// Many texts.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<Text<'b>>>)]
+    texts: Option<List<Text<'b>>>,
+    config: Option<WeaviateConfig>,
+}
+
+/// How the vectors are wanted.
+#[derive(Debug, Deserialize, ToSchema)]
+struct WeaviateConfig {
+    /// How many of a vector's first numbers are wanted.
+    #[schema(minimum = 1)]
+    dimensions: Option<usize>,
+}
+
+/// Vectors as Weaviate reads them.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum WeaviateResponse<'r> {
+    /// The vector of one text.
+    One {
+        /// The text.
+        text: &'r str,
+        /// Its vector, of the length that it has.
+        vector: &'r [f32],
+        /// Its dimensions.
+        dims: usize,
+    },
+    /// Vectors of many.
+    Many {
+        /// A vector a text, in order.
+        vectors: &'r [Vec<f32>],
+        /// Their dimensions.
+        dims: usize,
+    },
+}
+
+/// Weaviate's way of asking for vectors.
+struct Weaviate;
+
+impl VectorDialect for Weaviate {
+    const DIALECT: Dialect = Dialect::Weaviate;
+    const TEXTS: &'static str = "/texts";
+    type Body<'b> = WeaviateRequest<'b>;
+    type Form = ();
+
+    fn ask<'b>(
+        body: Self::Body<'b>,
+        address: &Address,
+    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+        let texts = match (body.text, body.texts) {
+            (Some(text), None) => Texts::One(text),
+            // Whoever sends many sends an empty `text` along.
+            (_, Some(texts)) => Texts::Many(texts),
+            (None, None) => {
+                let detail = "the field `text` is missing";
+                return Err(ApiError::at(Code::InvalidField, "/text", detail));
+            }
+        };
+        let request = vectors::ask(texts, address.target(None), address.stand_in);
+        let dimensions = body.config.and_then(|config| config.dimensions);
+        Ok((EmbedRequest { normalize: None, dimensions, ..request }, ()))
+    }
+
+    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        let dims = vectors.embedded.dims;
+        match &vectors.request.texts {
+            Texts::One(text) => {
+                let vector = vectors.vectors.first().map(Vec::as_slice).unwrap_or_default();
+                answer.write_json(&WeaviateResponse::One { text: text.as_ref(), vector, dims })
+            }
+            Texts::Many(_) => {
+                answer.write_json(&WeaviateResponse::Many { vectors: &vectors.vectors, dims })
+            }
+        }
+    }
+}
+
+refusals!(WeaviateRefusals in Dialect::Weaviate; QUESTION, LIST, &[Code::MethodCannotEmbed]);
+
+/// Vectors of texts, as Weaviate asks for them.
+#[utoipa::path(
+    post,
+    path = "/vectors",
+    tag = "weaviate",
+    request_body(content = WeaviateRequest<'_>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "The vectors", body = WeaviateResponse<'_>),
+        WeaviateRefusals,
+    ),
+)]
+async fn weaviate_vectors(
+    State(app): State<Arc<App>>,
+    address: Address,
+    request: Request,
+) -> Result<Response, ApiError> {
+    pipeline::answer::<VectorQuestion<'_, Weaviate>>(app, address, request).await
+}
+
+/// The model, as Weaviate keeps it beside a collection.
+#[derive(Serialize, ToSchema)]
+struct WeaviateMeta {
+    /// The model's name.
+    model: String,
+    /// Its fingerprint.
+    fingerprint: String,
+    /// Dimensions of a vector.
+    dimensions: usize,
+    /// This server's version.
+    version: &'static str,
+}
+
+/// The model, as Weaviate asks for it.
+#[utoipa::path(
+    get,
+    path = "/meta",
+    tag = "weaviate",
+    responses(
+        (status = 200, description = "The model", body = WeaviateMeta),
+        WeaviateRefusals,
+    ),
+)]
+async fn weaviate_meta(
+    State(app): State<Arc<App>>,
+    address: Address,
+) -> Result<Json<WeaviateMeta>, ApiError> {
+    let models = app.models();
+    let loaded = models.choose(address.target(None).model.as_deref())?;
+    let model = loaded.engine.model();
+    Ok(Json(WeaviateMeta {
+        model: loaded.name.clone(),
+        fingerprint: model.fingerprint().to_owned(),
+        dimensions: model.vectors().dims(),
+        version: env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+async fn live() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+async fn ready(State(app): State<Arc<App>>) -> Result<StatusCode, ApiError> {
+    app.check_ready()?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Reads a body as a request is read.
+pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
+    VectorQuestion::<Weaviate>::read(body, address).map(drop)
+}

@@ -1,0 +1,242 @@
+//! The forms in which a refusal is written: our own problem document, and those that clients of
+//! other servers read. Every form carries our code and the request's id, so that a line of the log
+//! is found by either.
+
+use std::borrow::Cow;
+
+use axum::http::HeaderValue;
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::dialect::Dialect;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::error::Problem;
+
+/// How a refusal is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A problem document (RFC 9457).
+    Problem,
+    /// A problem document with the members that clients of several servers look for: for a path that
+    /// they share, before the body says who asks.
+    Shared,
+    /// As text-embeddings-inference writes it.
+    Tei,
+    /// As OpenAI and vLLM write it.
+    OpenAi,
+    /// As Cohere writes it.
+    Message,
+    /// As Ollama and Weaviate write it.
+    Error,
+}
+
+impl Code {
+    /// The answer's status in a dialect.
+    pub(crate) fn status_in(self, dialect: Dialect) -> StatusCode {
+        Form::of(Some(dialect)).status(self)
+    }
+}
+
+/// What the document says of refusals in a dialect: their media type and their schema's name.
+pub(crate) fn described(dialect: Dialect) -> (&'static str, Cow<'static, str>) {
+    let json = "application/json";
+    match Form::of(Some(dialect)) {
+        Form::Problem | Form::Shared => ("application/problem+json", Problem::name()),
+        Form::Tei => (json, TeiError::name()),
+        Form::OpenAi => (json, OpenAiError::name()),
+        Form::Message => (json, MessageError::name()),
+        Form::Error => (json, TextError::name()),
+    }
+}
+
+impl Form {
+    /// The form of a dialect; nothing stands for a path that several share.
+    pub(super) fn of(dialect: Option<Dialect>) -> Self {
+        match dialect {
+            None => Self::Shared,
+            Some(Dialect::Native) => Self::Problem,
+            Some(Dialect::Tei | Dialect::Hub) => Self::Tei,
+            Some(Dialect::OpenAi | Dialect::Vllm) => Self::OpenAi,
+            Some(Dialect::Rerank) => Self::Message,
+            Some(Dialect::Ollama | Dialect::Weaviate) => Self::Error,
+        }
+    }
+
+    /// The status of a refusal in this form. A problem document keeps the code's own.
+    pub(super) fn status(self, code: Code) -> StatusCode {
+        let own = code.status();
+        match (self, code) {
+            (Self::Problem | Self::Shared, _) => own,
+            // What these clients take for a reason to wait and ask again.
+            (Self::Tei, Code::Overloaded | Code::DeadlineExceeded) => StatusCode::TOO_MANY_REQUESTS,
+            (Self::Tei, Code::EmptyList | Code::EmptyText) => StatusCode::BAD_REQUEST,
+            (Self::Tei, _) => own,
+            (_, Code::UnknownModel) => StatusCode::NOT_FOUND,
+            (_, _) if own == StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
+            (_, _) => own,
+        }
+    }
+
+    /// The media type of the body.
+    pub(super) fn media_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Problem | Self::Shared => "application/problem+json",
+            Self::Tei | Self::OpenAi | Self::Message | Self::Error => "application/json",
+        })
+    }
+
+    /// The body of the answer to the request of that id.
+    pub(super) fn body(self, refusal: &ApiError, request_id: &str) -> Vec<u8> {
+        let (code, detail) = (refusal.code, refusal.detail.as_ref());
+        match self {
+            Self::Problem => bytes(&refusal.problem(request_id)),
+            Self::Shared => bytes(&SharedProblem {
+                problem: refusal.problem(request_id),
+                error: detail,
+                error_type: tei_type(code),
+                message: detail,
+            }),
+            Self::Tei => {
+                let error_type = tei_type(code);
+                bytes(&TeiError { error: detail, error_type, code, request_id })
+            }
+            Self::OpenAi => {
+                let (kind, param) = (openai_type(code), field(refusal));
+                let error = OpenAiDetail { message: detail, kind, param, code };
+                bytes(&OpenAiError { error, request_id })
+            }
+            Self::Message => bytes(&MessageError { message: detail, code, request_id }),
+            Self::Error => bytes(&TextError { error: detail, code, request_id }),
+        }
+    }
+}
+
+/// Strings and numbers alone: this cannot fail.
+fn bytes(body: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(body).unwrap_or_default()
+}
+
+/// A problem document with the members that clients of several servers look for.
+#[derive(Serialize)]
+struct SharedProblem<'e> {
+    #[serde(flatten)]
+    problem: Problem<'e>,
+    error: &'e str,
+    error_type: &'static str,
+    message: &'e str,
+}
+
+/// A refusal as text-embeddings-inference writes it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TeiError<'e> {
+    /// What is wrong with this request, in a sentence.
+    error: &'e str,
+    /// The kind: `Validation`, `Empty`, `Tokenizer`, `Overloaded`, `Unhealthy` or `Backend`.
+    error_type: &'static str,
+    /// Stable machine-readable error code.
+    code: Code,
+    /// The request's id, as in the log and in `x-request-id`.
+    request_id: &'e str,
+}
+
+/// A refusal as OpenAI and vLLM write it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OpenAiError<'e> {
+    /// What is wrong.
+    error: OpenAiDetail<'e>,
+    /// The request's id, as in the log and in `x-request-id`.
+    request_id: &'e str,
+}
+
+/// What is wrong with a request, as OpenAI writes it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OpenAiDetail<'e> {
+    /// What is wrong with this request, in a sentence.
+    message: &'e str,
+    /// The kind, such as `invalid_request_error`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The field that is at fault.
+    param: Option<&'e str>,
+    /// Stable machine-readable error code.
+    code: Code,
+}
+
+/// A refusal as Cohere writes it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MessageError<'e> {
+    /// What is wrong with this request, in a sentence.
+    message: &'e str,
+    /// Stable machine-readable error code.
+    code: Code,
+    /// The request's id, as in the log and in `x-request-id`.
+    request_id: &'e str,
+}
+
+/// A refusal as Ollama and Weaviate write it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TextError<'e> {
+    /// What is wrong with this request, in a sentence.
+    error: &'e str,
+    /// Stable machine-readable error code.
+    code: Code,
+    /// The request's id, as in the log and in `x-request-id`.
+    request_id: &'e str,
+}
+
+/// The field of the body that is at fault, if one is.
+fn field(refusal: &ApiError) -> Option<&str> {
+    refusal.faults.first()?.pointer.strip_prefix('/')?.split('/').next()
+}
+
+/// What text-embeddings-inference calls the kind of a refusal.
+fn tei_type(code: Code) -> &'static str {
+    match code {
+        Code::EmptyList | Code::EmptyText => "Empty",
+        Code::TooManyTokens | Code::TextTooLong => "Tokenizer",
+        Code::Overloaded | Code::DeadlineExceeded | Code::RateLimited => "Overloaded",
+        Code::NotReady | Code::Draining => "Unhealthy",
+        Code::Internal | Code::NonFiniteScore => "Backend",
+        _ => "Validation",
+    }
+}
+
+/// What OpenAI calls the kind of a refusal.
+fn openai_type(code: Code) -> &'static str {
+    match code.status().as_u16() {
+        401 => "authentication_error",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    const FORMS: [Form; 6] =
+        [Form::Problem, Form::Shared, Form::Tei, Form::OpenAi, Form::Message, Form::Error];
+
+    /// Whatever a client looks for, a failure is one, and says our code.
+    #[test]
+    fn every_refusal_is_one_in_every_form() {
+        for &code in Code::ALL {
+            for form in FORMS {
+                let status = form.status(code);
+                assert!(status.is_client_error() || status.is_server_error(), "{form:?} {code:?}");
+                let refusal = ApiError::at(code, "/input/3", "what is wrong");
+                let body = form.body(&refusal, "an id");
+                let body: Value = serde_json::from_slice(&body).unwrap();
+                let said =
+                    if form == Form::OpenAi { &body["error"]["code"] } else { &body["code"] };
+                assert_eq!(said, code.name(), "{form:?}");
+                assert_eq!(body["request_id"], "an id", "{form:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The whole surface: which routes there are, with those of other dialects, and the document of
+//! them.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
+use axum::routing::get;
+use utoipa::openapi::OpenApi;
+
+use crate::http::api;
+use crate::http::app::App;
+use crate::http::compatible;
+use crate::http::dialect::Dialect;
+use crate::http::openapi;
+use crate::http::routes::Routes;
+
+/// Whether the process lives, in our own words and in these dialects.
+pub(crate) fn life(dialects: &[Dialect]) -> Routes {
+    compatible::life(api::life(), dialects)
+}
+
+/// What clients ask, in our own words and in these dialects.
+pub(crate) fn questions(dialects: &[Dialect]) -> Vec<Routes> {
+    let mut groups = vec![api::questions()];
+    match dialects.contains(&Dialect::Tei) {
+        true => groups.push(compatible::shared()),
+        false => groups.push(api::shared()),
+    }
+    groups.extend(compatible::routes(dialects));
+    groups.into_iter().map(Routes::behind_keys).collect()
+}
+
+/// What people look at.
+pub(crate) fn people() -> Routes {
+    api::people().undocumented("/openapi.json", get(openapi))
+}
+
+/// Every route.
+pub(crate) fn all(dialects: &[Dialect]) -> Vec<Routes> {
+    let mut groups = questions(dialects);
+    groups.extend([life(dialects), api::state(), api::orders(), people()]);
+    groups
+}
+
+/// What the document says of every route.
+pub(crate) fn documented(dialects: &[Dialect]) -> impl Iterator<Item = OpenApi> {
+    all(dialects).into_iter().map(Routes::into_document)
+}
+
+/// Where the document states a limit, and what it is under the settings in force.
+fn limits(app: &App) -> [(&'static str, usize); 4] {
+    let settings = &app.settings;
+    [
+        ("Text/maxLength", settings.text_chars),
+        ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
+        ("Texts/oneOf/1/maxItems", settings.max_texts),
+        ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
+    ]
+}
+
+/// The document of this server.
+async fn openapi(State(app): State<Arc<App>>) -> Response {
+    let models = app.models();
+    // Made once for these models: whoever asks for it again and again takes neither time nor memory.
+    let made = || {
+        let documented = documented(&app.settings.dialects);
+        openapi::of_server(documented, &models, &limits(&app)).to_string().into()
+    };
+    let json = models.document.get_or_init(made);
+    let media = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, media)], json.clone()).into_response()
+}
