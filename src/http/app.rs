@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use arc_swap::Guard;
@@ -87,7 +88,11 @@ impl App {
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = settings.compute_threads.unwrap_or_else(cores);
         Ok(Arc::new(Self {
-            admission: Admission::new(settings.admission_units),
+            admission: Admission::new(
+                settings.admission_units,
+                settings.compute_queue,
+                Duration::from_millis(settings.admission_wait_ms),
+            ),
             compute: Pool::new(threads, settings.compute_queue)?,
             unsent: Unsent::new(
                 settings.unsent_bytes.unwrap_or_else(usual_unsent_bytes),
@@ -226,6 +231,7 @@ impl App {
         });
         Snapshot {
             admission: (self.admission.in_use(), self.settings.admission_units),
+            waiting: self.admission.waiting(),
             compute: self.compute.counts(),
             unsent: self.unsent.in_use(),
             streams: self.streams.in_use(),

@@ -155,30 +155,39 @@ pub(crate) async fn answer<Q: Question + 'static>(
     app: Arc<App>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let mut permit = app.admission.admit()?;
+    let mut permit = app.admission.admit_soon().await?;
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
-    // work that an overloaded server must not take on.
+    // work that an overloaded server must not take on, and while it waits the client has it.
     let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
+    let items_in = |bytes: usize| (bytes / BYTES_PER_ITEM).min(most);
+    if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
+        app.admission.top_up_soon(&mut permit, items_in(bytes)).await?;
+    }
     let body = body::read(request, &app.settings, |bytes| {
-        app.admission.top_up(&mut permit, (bytes / BYTES_PER_ITEM).min(most))
+        // One that does not say how long it is has its bytes here already, so it does not wait.
+        app.admission.top_up(&mut permit, items_in(bytes))
     })
     .await?;
     let models = app.models();
-    let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
+    let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     if body.len() <= INLINE_BYTES {
         let started = Instant::now();
-        let question: Q::In<'_> = json::read_object(&body)?;
-        let plan = question.plan(&app, &models)?;
-        app.admission.top_up(&mut permit, plan.items)?;
-        if plan.nanos <= INLINE_NANOS {
-            let mut answer = app.unsent.answer(plan.answer_bytes)?;
-            let counts =
-                question.answer(&plan, &app, &JobContext::inline(deadline), &mut answer)?;
-            let (json, took) = (answer.into_bytes(), started.elapsed());
-            return Ok(respond(&app, Answered { json, counts, plan, took }));
-        }
+        let items = {
+            let question: Q::In<'_> = json::read_object(&body)?;
+            let plan = question.plan(&app, &models)?;
+            let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
+            if admitted && plan.nanos <= INLINE_NANOS {
+                let mut answer = app.unsent.answer(plan.answer_bytes)?;
+                let work = JobContext::inline(deadline());
+                let counts = question.answer(&plan, &app, &work, &mut answer)?;
+                let (json, took) = (answer.into_bytes(), started.elapsed());
+                return Ok(respond(&app, Answered { json, counts, plan, took }));
+            }
+            plan.items
+        };
+        app.admission.top_up_soon(&mut permit, items).await?;
     }
     let job = {
         let app = Arc::clone(&app);
@@ -189,7 +198,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
             Ok(Answered { json, counts, plan, took: started.elapsed() })
         }
     };
-    match app.compute.run(deadline, &app.metrics, job).await {
+    match app.compute.run(deadline(), &app.metrics, job).await {
         Some(answered) => Ok(respond(&app, answered?)),
         None => Err(pool::queue_full()),
     }
@@ -206,7 +215,7 @@ fn parse_and_answer<Q: Question>(
 ) -> Result<(Bytes, Counts, Plan), ApiError> {
     let question: Q::In<'_> = json::read_object(body)?;
     let plan = question.plan(app, models)?;
-    app.admission.top_up(permit, plan.items)?;
+    app.admission.settle(permit, plan.items);
     let mut answer = app.unsent.answer(plan.answer_bytes)?;
     let counts = question.answer(&plan, app, work, &mut answer)?;
     Ok((answer.into_bytes(), counts, plan))

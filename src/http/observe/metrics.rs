@@ -84,6 +84,8 @@ struct Route {
 pub struct Snapshot {
     /// Units of admission in use, and all of them.
     pub admission: (usize, usize),
+    /// Requests that wait for units of admission.
+    pub waiting: usize,
     /// Jobs being computed, and jobs that wait.
     pub compute: (usize, usize),
     /// Bytes of answers that are not sent yet, and the most there may be.
@@ -205,6 +207,7 @@ impl Metrics {
         let set = |name, value: f64| register_gauge(&self.recorder, name, Vec::new()).set(value);
         set("cognate_admission_units_in_use", snapshot.admission.0 as f64);
         set("cognate_admission_units", snapshot.admission.1 as f64);
+        set("cognate_admission_waiting", snapshot.waiting as f64);
         set("cognate_compute_jobs", snapshot.compute.0 as f64);
         set("cognate_compute_queued", snapshot.compute.1 as f64);
         set("cognate_unsent_bytes", snapshot.unsent.0 as f64);
@@ -296,6 +299,7 @@ fn describe(recorder: &PrometheusRecorder) {
         ("cognate_connections", "Open connections."),
         ("cognate_admission_units", "Texts, pairs and candidates taken on at once, at most."),
         ("cognate_admission_units_in_use", "Texts, pairs and candidates taken on now."),
+        ("cognate_admission_waiting", "Requests that wait until fewer are in progress."),
         ("cognate_compute_jobs", "Large requests being computed."),
         ("cognate_compute_queued", "Large requests that wait for a thread."),
         ("cognate_unsent_bytes", "Bytes of answers that clients have not read yet."),
