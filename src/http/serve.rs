@@ -146,6 +146,7 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
         let metrics = ConnectionMetrics {
             open: app.metrics.connections.clone(),
             refused: app.metrics.connections_refused.clone(),
+            ended: app.early_ends.clone(),
         };
         Listener::bind(address, settings, metrics)
             .map_err(|source| ServeError::Bind { address, source })
@@ -262,6 +263,7 @@ async fn look_after(app: Arc<App>) {
         let chores = move || {
             app.look_after_models();
             app.metrics.upkeep();
+            app.request_log.report();
         };
         if let Err(error) = spawn_blocking(chores).await {
             tracing::error!(%error, "the models could not be looked after");

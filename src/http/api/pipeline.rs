@@ -20,6 +20,7 @@ use crate::engine::Counts;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::observe::facts::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
 use crate::http::request::cost::NANOS_PER_BYTE;
@@ -136,6 +137,12 @@ impl Plan {
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
+    /// Notes what is asked.
+    fn note(&self, facts: &Facts) {
+        let (model, query) = (&self.resolved.model, &self.resolved.query);
+        facts.asks(&model.name, query.method.name(), Some(self.items));
+    }
+
     /// How many items make one part of the answer.
     pub(crate) fn per_part(&self) -> usize {
         pool::items_per_part(self.items, self.nanos)
@@ -155,6 +162,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
     app: Arc<App>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let facts = Facts::of(&request);
     let mut permit = app.admission.admit_soon().await?;
     body::check_json(request.headers())?;
     body::no_settings(request.uri())?;
@@ -170,6 +178,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
         app.admission.top_up(&mut permit, items_in(bytes))
     })
     .await?;
+    facts.brings(body.len());
     let models = app.models();
     let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     if body.len() <= INLINE_BYTES {
@@ -177,6 +186,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
         let items = {
             let question: Q::In<'_> = json::read_object(&body)?;
             let plan = question.plan(&app, &models)?;
+            plan.note(&facts);
             let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
             if admitted && plan.nanos <= INLINE_NANOS {
                 let mut answer = app.unsent.answer(plan.answer_bytes)?;
@@ -194,7 +204,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
         move |work: &JobContext| {
             let started = Instant::now();
             let (json, counts, plan) =
-                parse_and_answer::<Q>(&app, &models, &body, work, &mut permit)?;
+                parse_and_answer::<Q>(&app, &models, &body, work, &mut permit, &facts)?;
             Ok(Answered { json, counts, plan, took: started.elapsed() })
         }
     };
@@ -212,9 +222,11 @@ fn parse_and_answer<Q: Question>(
     body: &Bytes,
     work: &JobContext,
     permit: &mut Permit,
+    facts: &Facts,
 ) -> Result<(Bytes, Counts, Plan), ApiError> {
     let question: Q::In<'_> = json::read_object(body)?;
     let plan = question.plan(app, models)?;
+    plan.note(facts);
     app.admission.settle(permit, plan.items);
     let mut answer = app.unsent.answer(plan.answer_bytes)?;
     let counts = question.answer(&plan, app, work, &mut answer)?;

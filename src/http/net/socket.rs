@@ -99,6 +99,7 @@ impl Socket {
         let pace =
             self.pace.get_or_insert_with(|| Pace { until: Box::pin(sleep(timeout)), written: 0 });
         ready!(pace.until.as_mut().poll(context));
+        self.state.set_too_slow();
         // What the kernel still holds for this reader would otherwise stay in memory.
         let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))

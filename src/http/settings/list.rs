@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::NamedModel;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
@@ -159,6 +160,9 @@ settings! {
     "Logs and traces":
     /// Log level (error, warn, info, debug, trace or off) or a filter such as `info,cognate=debug`.
     log: String = "info".to_owned(), Rule::text("FILTER");
+    /// Requests that get a line in the log at level info: `all`, `refused` or `none`. Of more than 100
+    /// lines a second a sample is written, and a line says how many were left out.
+    log_requests: LoggedRequests = LoggedRequests::All, Rule::choice(&LoggedRequests::NAMES);
     /// OTLP collector that spans of requests are sent to, over plain HTTP; in builds with the feature
     /// `otlp`.
     otlp_endpoint: Option<String> = None, Rule::text("http://HOST:PORT").or("none");

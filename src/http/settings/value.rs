@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
 use crate::http::settings::rule::ValueShape;
@@ -229,6 +230,17 @@ impl Value for Storage {
             Self::Auto => "auto",
         };
         RawValue::One(word.to_owned())
+    }
+}
+
+impl Value for LoggedRequests {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
+        let text = one(written)?;
+        text.parse().map_err(|what| format!("{} {what}", quoted(text)))
+    }
+
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::One(self.name().to_owned())
     }
 }
 
