@@ -154,6 +154,9 @@ pub(crate) async fn serve_connection(
         () = stop.closing() => {
             state.close_when_quiet();
             loop {
+                if stop.is_hurried() {
+                    state.hurry();
+                }
                 // Each turn asks hyper first, and hyper asks the socket.
                 tokio::select! {
                     biased;

@@ -118,7 +118,7 @@ impl Listener {
         if refuse_handshakes(&self.socket) {
             tokio::select! {
                 biased;
-                () = stop.abandoned() => {}
+                () = stop.hurried() => {}
                 () = sleep(HANDSHAKE) => {}
                 () = acceptor.accept(&self.socket) => {}
             }

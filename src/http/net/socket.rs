@@ -73,7 +73,7 @@ impl Socket {
     fn is_quiet(&self) -> bool {
         let waiting = || SockRef::from(&*self.stream).peek(&mut [MaybeUninit::uninit()]);
         !self.state.owes_answer()
-            && self.moved.elapsed() >= QUIET
+            && (self.state.is_hurried() || self.moved.elapsed() >= QUIET)
             && waiting().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 

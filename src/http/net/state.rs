@@ -15,6 +15,7 @@ pub(crate) struct ConnectionState {
     partial: AtomicBool,
     abandoned: AtomicBool,
     closing: AtomicBool,
+    hurried: AtomicBool,
     asked: AtomicBool,
     too_slow: AtomicBool,
     answer_bytes: AtomicU64,
@@ -81,6 +82,16 @@ impl ConnectionState {
     /// See [`ConnectionState::close_when_quiet`].
     pub(crate) fn closes_when_quiet(&self) -> bool {
         self.closing.load(Relaxed)
+    }
+
+    /// What a client may be about to send is not waited for.
+    pub(crate) fn hurry(&self) {
+        self.hurried.store(true, Relaxed);
+    }
+
+    /// See [`ConnectionState::hurry`].
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.hurried.load(Relaxed)
     }
 
     /// Whether an answer is owed or not yet handed to the kernel.
