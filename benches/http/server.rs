@@ -128,6 +128,7 @@ fn serve_service(
     let metrics = ConnectionMetrics {
         open: app.metrics.connections.clone(),
         refused: app.metrics.connections_refused.clone(),
+        ended: app.early_ends.clone(),
     };
     let (orders, stop) = ShutdownTrigger::new();
     let _inside = runtime.enter();

@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use arc_swap::Guard;
@@ -17,9 +18,12 @@ use crate::http::auth::keys::KeysError;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::observe::budget::Budget;
+use crate::http::observe::early_ends::EarlyEnds;
 use crate::http::observe::metrics::Metrics;
 use crate::http::observe::metrics::Snapshot;
 use crate::http::observe::request_id::Ids;
+use crate::http::observe::request_log::RequestLog;
 use crate::http::observe::trace::Tracer;
 use crate::http::registry::memory;
 use crate::http::registry::models::LoadedModel;
@@ -69,6 +73,10 @@ pub struct App {
     pub streams: Places,
     /// The counters.
     pub metrics: Metrics,
+    /// Connections that ended early.
+    pub early_ends: EarlyEnds,
+    /// Lines of requests.
+    pub(crate) request_log: RequestLog,
     /// Where requests get their ids.
     pub ids: Ids,
     /// Where requests get their spans.
@@ -90,22 +98,31 @@ impl App {
         routes: &[(Verb, String)],
         dialects: HashMap<String, Option<Dialect>>,
     ) -> Result<Arc<Self>, AppError> {
+        let metrics = Metrics::new(routes)?;
+        let budget = Arc::new(Budget::default());
+        let early_ends = |reason| metrics.early_end(reason);
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = settings.compute_threads.unwrap_or_else(cores);
         Ok(Arc::new(Self {
-            admission: Admission::new(settings.admission_units),
+            admission: Admission::new(
+                settings.admission_units,
+                settings.compute_queue,
+                Duration::from_millis(settings.admission_wait_ms),
+            ),
             compute: Pool::new(threads, settings.compute_queue)?,
             unsent: Unsent::new(
                 settings.unsent_bytes.unwrap_or_else(usual_unsent_bytes),
                 settings.response_bytes,
             ),
             streams: Places::new(settings.most_streams()),
-            metrics: Metrics::new(routes)?,
+            early_ends: EarlyEnds::new(early_ends, Arc::clone(&budget)),
+            request_log: RequestLog::new(settings.log_requests, budget),
             ids: Ids::new(),
             tracer: Tracer::new(settings.otlp_endpoint.as_deref()).map_err(AppError::Tracer)?,
             dialects,
             models: ArcSwap::default(),
-            access: ArcSwap::from_pointee(Access::open(&settings, None)?),
+            access: ArcSwap::from_pointee(Access::open(&settings, &metrics, None)?),
+            metrics,
             draining: AtomicBool::new(false),
             reloading: Mutex::new(()),
             settings,
@@ -154,7 +171,7 @@ impl App {
     /// Takes over the key file; how many keys it has, if there is one.
     fn reload_keys(&self) -> Result<Option<usize>, KeysError> {
         let before = self.access.load();
-        match Access::open(&self.settings, Option::as_ref(&before)) {
+        match Access::open(&self.settings, &self.metrics, Option::as_ref(&before)) {
             Ok(access) => {
                 let keys = access.as_ref().map(Access::keys);
                 self.access.store(Arc::new(access));
@@ -175,7 +192,7 @@ impl App {
         match Models::open(&self.settings) {
             Ok(models) => {
                 let summary = |model: &Arc<LoadedModel>| ModelSummary {
-                    name: model.name.clone(),
+                    name: model.name.to_string(),
                     fingerprint: model.engine.model().fingerprint().to_owned(),
                 };
                 let summaries: Vec<ModelSummary> = models.all().iter().map(summary).collect();
@@ -196,7 +213,7 @@ impl App {
     pub fn look_after_models(&self) {
         for loaded in self.models().all() {
             let model = loaded.engine.model();
-            let (name, file) = (&loaded.name, model.path().display());
+            let (name, file) = (&*loaded.name, model.path().display());
             match model.look_again() {
                 FileState::Same => {}
                 FileState::Sound => tracing::info!(
@@ -234,10 +251,11 @@ impl App {
         let models = models.all().iter().map(|loaded| {
             let model = loaded.engine.model();
             let words = model.vocabulary().len() as u64;
-            (loaded.name.clone(), model.bytes(), words, !model.damaged())
+            (loaded.name.to_string(), model.bytes(), words, !model.damaged())
         });
         Snapshot {
             admission: (self.admission.in_use(), self.settings.admission_units),
+            waiting: self.admission.waiting(),
             compute: self.compute.counts(),
             unsent: self.unsent.in_use(),
             streams: self.streams.in_use(),

@@ -122,7 +122,7 @@ async fn live(app: Arc<App>) -> Result<(), ServeError> {
     };
     tokio::select! {
         biased;
-        () = signals.next() => return leave(&app, orders, listeners, signals).await,
+        told = signals.next() => return leave(&app, told, orders, listeners, signals).await,
         loaded = &mut loading => if !loaded.unwrap_or(false) {
             return Err(ServeError::Models);
         },
@@ -132,7 +132,7 @@ async fn live(app: Arc<App>) -> Result<(), ServeError> {
     chores.spawn(reload_when_told(app.clone(), hangups));
     tokio::select! {
         biased;
-        () = signals.next() => leave(&app, orders, listeners, signals).await,
+        told = signals.next() => leave(&app, told, orders, listeners, signals).await,
         ended = listeners.join_next() => Err(ended_early(ended)),
         ended = chores.join_next() => Err(ended_early(ended)),
     }
@@ -146,6 +146,7 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
         let metrics = ConnectionMetrics {
             open: app.metrics.connections.clone(),
             refused: app.metrics.connections_refused.clone(),
+            ended: app.early_ends.clone(),
         };
         Listener::bind(address, settings, metrics)
             .map_err(|source| ServeError::Bind { address, source })
@@ -163,20 +164,28 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
 }
 
 /// Stops in the order that loses no request: first `/ready` says so, and only when load balancers
-/// had time to notice are connections refused.
+/// had time to notice are connections refused. A person at a terminal waits for neither.
 async fn leave(
     app: &App,
+    told: Told,
     orders: ShutdownTrigger,
     mut listeners: JoinSet<Drained>,
     mut signals: StopSignals,
 ) -> Result<(), ServeError> {
-    let (delay_s, grace_s) = (app.settings.shutdown_delay_s, app.settings.shutdown_grace_s);
+    let grace_s = app.settings.shutdown_grace_s;
+    let delay_s = match told {
+        Told::Terminate => app.settings.shutdown_delay_s,
+        Told::Interrupt => 0,
+    };
     tracing::info!(delay_s, grace_s, "stopping");
     app.drain();
     orders.leave();
     let finishing = async {
         sleep(Duration::from_secs(delay_s)).await;
-        orders.close();
+        match told {
+            Told::Terminate => orders.close(),
+            Told::Interrupt => orders.hurry(),
+        }
         let half = Duration::from_secs(grace_s) / 2;
         let mut all = std::pin::pin!(all_of(&mut listeners));
         if let Ok(drained) = timeout(half, &mut all).await {
@@ -188,7 +197,7 @@ async fn leave(
     };
     let (finished, told_twice) = tokio::select! {
         biased;
-        () = signals.next() => (Err(()), true),
+        _ = signals.next() => (Err(()), true),
         finished = finishing => (finished.map_err(drop), false),
     };
     let Drained { dropped } = match finished {
@@ -224,6 +233,15 @@ fn ended_early<T>(ended: Option<Result<T, tokio::task::JoinError>>) -> ServeErro
     }
 }
 
+/// Who gave the order to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// A supervisor, by SIGTERM.
+    Terminate,
+    /// A person at a terminal, by SIGINT.
+    Interrupt,
+}
+
 /// Both signals to stop.
 struct StopSignals {
     terminate: Signal,
@@ -236,10 +254,10 @@ impl StopSignals {
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> Told {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => Told::Terminate,
+            _ = self.interrupt.recv() => Told::Interrupt,
         }
     }
 }
@@ -262,6 +280,7 @@ async fn look_after(app: Arc<App>) {
         let chores = move || {
             app.look_after_models();
             app.metrics.upkeep();
+            app.request_log.report();
         };
         if let Err(error) = spawn_blocking(chores).await {
             tracing::error!(%error, "the models could not be looked after");

@@ -172,7 +172,7 @@ impl ModelEntry {
             })
         });
         Self {
-            name: loaded.name.clone(),
+            name: loaded.name.to_string(),
             default,
             fingerprint: model.fingerprint().to_owned(),
             words: model.vocabulary().len(),
@@ -214,7 +214,7 @@ pub(crate) async fn methods(
     let models = app.models();
     let loaded = models.choose(of.model.as_deref())?;
     Ok(Json(MethodList {
-        model: loaded.name.clone(),
+        model: loaded.name.to_string(),
         fingerprint: loaded.engine.model().fingerprint().to_owned(),
         auto: loaded.engine.auto().name(),
         methods: Method::ALL.iter().map(|&each| MethodEntry::of(each, &loaded.engine)).collect(),

@@ -20,13 +20,13 @@ use crate::http::app::App;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::observe::facts::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
 use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
 use crate::http::request::cost::NANOS_PER_BYTE;
 use crate::http::request::cost::estimate;
 use crate::http::request::query::Resolved;
-use crate::http::work::admission::Permit;
 use crate::http::work::pool;
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::pool::JobContext;
@@ -158,6 +158,12 @@ impl Plan {
         Self { nanos: self.nanos.saturating_add(more), ..self }
     }
 
+    /// Notes what is asked.
+    fn note(&self, facts: &Facts) {
+        let (model, query) = (&self.resolved.model, &self.resolved.query);
+        facts.asks(&model.name, query.method.name(), Some(self.items));
+    }
+
     /// How many items make one part of the answer.
     pub(crate) fn per_part(&self) -> usize {
         pool::items_per_part(self.items, self.nanos)
@@ -179,34 +185,43 @@ pub(crate) async fn answer<Q: Question + 'static>(
     address: Q::Address,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let mut permit = app.admission.admit()?;
+    let facts = Facts::of(&request);
+    let mut permit = app.admission.admit_soon().await?;
     Q::check_head(&request)?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
-    // work that an overloaded server must not take on.
+    // work that an overloaded server must not take on, and while it waits the client has it.
     let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
+    let items_in = |bytes: usize| (bytes / BYTES_PER_ITEM).min(most);
+    if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
+        app.admission.top_up_soon(&mut permit, items_in(bytes)).await?;
+    }
     let body = body::read(request, &app.settings, |bytes| {
-        app.admission.top_up(&mut permit, (bytes / BYTES_PER_ITEM).min(most))
+        // One that does not say how long it is has its bytes here already, so it does not wait.
+        app.admission.top_up(&mut permit, items_in(bytes))
     })
     .await?;
+    facts.brings(body.len());
     let models = app.models();
-    let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
+    let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     let mut dialect = None;
     if body.len() <= INLINE_BYTES {
         let started = Instant::now();
-        let question = Q::read(&body, &address)?;
-        dialect = Some(question.dialect());
-        let inline = |permit: &mut Permit| {
-            let plan = weigh(&question, &app, &models, permit)?;
-            if plan.nanos > INLINE_NANOS {
-                return Ok(None);
+        let items = {
+            let question = Q::read(&body, &address)?;
+            dialect = Some(question.dialect());
+            let spoken = |error: ApiError| error.spoken(question.dialect());
+            let plan = question.plan(&app, &models).map_err(spoken)?;
+            plan.note(&facts);
+            let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
+            if admitted && plan.nanos <= INLINE_NANOS {
+                let work = JobContext::inline(deadline());
+                let answered = write(&question, plan, &app, &work, started).map_err(spoken)?;
+                return Ok(respond(&app, answered));
             }
-            let work = JobContext::inline(deadline);
-            write(&question, plan, &app, &work, started).map(Some)
+            plan.items
         };
-        let answered = inline(&mut permit).map_err(|error| error.spoken(question.dialect()))?;
-        if let Some(answered) = answered {
-            return Ok(respond(&app, answered));
-        }
+        let admitted = app.admission.top_up_soon(&mut permit, items).await;
+        admitted.map_err(|error| ApiError { dialect, ..error })?;
     }
     let job = {
         let app = Arc::clone(&app);
@@ -215,28 +230,19 @@ pub(crate) async fn answer<Q: Question + 'static>(
             // Parsed on the pool: a large body takes longer to parse than the runtime's threads
             // should be held, and a small one with much work less than that work.
             let question = Q::read(&body, &address)?;
-            weigh(&question, &app, &models, &mut permit)
-                .and_then(|plan| write(&question, plan, &app, work, started))
-                .map_err(|error| error.spoken(question.dialect()))
+            let answered = question.plan(&app, &models).and_then(|plan| {
+                plan.note(&facts);
+                app.admission.settle(&mut permit, plan.items);
+                write(&question, plan, &app, work, started)
+            });
+            answered.map_err(|error| error.spoken(question.dialect()))
         }
     };
-    let answered = app.compute.run(deadline, &app.metrics, job).await;
+    let answered = app.compute.run(deadline(), &app.metrics, job).await;
     match answered.unwrap_or_else(|| Err(pool::queue_full())) {
         Ok(answered) => Ok(respond(&app, answered)),
         Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
-}
-
-/// Weighs a question, and takes the units of its items.
-fn weigh(
-    question: &impl Question,
-    app: &App,
-    models: &Models,
-    permit: &mut Permit,
-) -> Result<Plan, ApiError> {
-    let plan = question.plan(app, models)?;
-    app.admission.top_up(permit, plan.items)?;
-    Ok(plan)
 }
 
 /// Computes an answer and writes it.

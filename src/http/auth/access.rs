@@ -15,25 +15,36 @@ use crate::http::auth::quota::Bucket;
 use crate::http::auth::quota::Quota;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::observe::by_key::KeyUse;
+use crate::http::observe::facts::Facts;
+use crate::http::observe::metrics::Metrics;
 use crate::http::settings::Settings;
 
 /// The keys that are let in, and what each may still ask.
 pub(crate) struct Access {
     keys: Keys,
     quota: Quota,
+    /// The counters of each key, and those of requests without one.
+    uses: Vec<Arc<KeyUse>>,
+    nobody: Arc<KeyUse>,
 }
 
 impl Access {
     /// Reads the key file, if the settings name one. Keys that were let in `before` go on with the
     /// quota they have left.
-    pub fn open(settings: &Settings, before: Option<&Self>) -> Result<Option<Self>, KeysError> {
+    pub fn open(
+        settings: &Settings,
+        metrics: &Metrics,
+        before: Option<&Self>,
+    ) -> Result<Option<Self>, KeysError> {
         let Some(path) = &settings.keys_file else { return Ok(None) };
         let keys = Keys::read(path)?;
         let mut quota = Quota::new(keys.all().len(), settings.rate_limit_per_key);
         if let Some(before) = before {
             quota = quota.going_on(&before.quota, &keys.places_in(&before.keys));
         }
-        Ok(Some(Self { keys, quota }))
+        let uses = keys.all().iter().map(|key| metrics.key_use(&key.id)).collect();
+        Ok(Some(Self { keys, quota, uses, nobody: metrics.nobody() }))
     }
 
     /// How many keys are let in.
@@ -41,10 +52,17 @@ impl Access {
         self.keys.all().len()
     }
 
-    /// Who the caller is, if it is let in.
-    pub(crate) fn admit(&self, authorization: Option<&HeaderValue>) -> Result<Caller, ApiError> {
+    /// Who the caller is, if it is let in; `facts` learn whose key it brought.
+    pub(crate) fn admit(
+        &self,
+        authorization: Option<&HeaderValue>,
+        facts: &Facts,
+    ) -> Result<Caller, ApiError> {
         let presented = authorization.map(HeaderValue::as_bytes);
-        let key = self.keys.check(presented).map_err(|_| {
+        let key = self.keys.check(presented);
+        let known = key.ok().and_then(|key| self.uses.get(key.index));
+        facts.is_from(known.unwrap_or(&self.nobody));
+        let key = key.map_err(|_| {
             let challenge = HeaderValue::from_static("Bearer realm=\"cognate\"");
             // The answer does not say whether a key is missing or wrong.
             ApiError::new(Code::Unauthorized, "a valid key is needed: Authorization: Bearer KEY")

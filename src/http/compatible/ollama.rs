@@ -243,8 +243,8 @@ async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, Ap
     let models = app.models();
     models.choose(None)?;
     let tag = |loaded: &Arc<LoadedModel>| OllamaTag {
-        name: loaded.name.clone(),
-        model: loaded.name.clone(),
+        name: loaded.name.to_string(),
+        model: loaded.name.to_string(),
         digest: loaded.engine.model().fingerprint().to_owned(),
         size: loaded.engine.model().bytes(),
         details: OllamaDetails::of(loaded),
@@ -298,7 +298,7 @@ async fn ollama_show(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<OllamaShow>, ApiError> {
-    let _permit = app.admission.admit()?;
+    let _permit = app.admission.admit_soon().await?;
     body::check_encoding(request.headers())?;
     let body = body::read(request, &app.settings, |_| Ok(())).await?;
     let OllamaShowRequest { model } = json::read_object(&body)?;

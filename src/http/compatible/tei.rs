@@ -318,7 +318,7 @@ async fn tei_info(State(app): State<Arc<App>>) -> Result<Json<TeiInfo>, ApiError
     let model = models.choose(None)?;
     let settings = &app.settings;
     Ok(Json(TeiInfo {
-        model_id: model.name.clone(),
+        model_id: model.name.to_string(),
         model_sha: model.engine.model().fingerprint().to_owned(),
         model_dtype: "float32",
         model_type: TeiModelType { embedding: TeiPooling { pooling: "mean" } },

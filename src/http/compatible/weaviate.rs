@@ -190,7 +190,7 @@ async fn weaviate_meta(
     let loaded = models.choose(address.target(None).model.as_deref())?;
     let model = loaded.engine.model();
     Ok(Json(WeaviateMeta {
-        model: loaded.name.clone(),
+        model: loaded.name.to_string(),
         fingerprint: model.fingerprint().to_owned(),
         dimensions: model.vectors().dims(),
         version: env!("CARGO_PKG_VERSION"),

@@ -1,7 +1,6 @@
 //! Around every request: its id, its counters, its line in the log, the headers that every response
 //! has, and the problem document of a refusal.
 
-use std::borrow::Cow;
 use std::convert::Infallible;
 use std::future::Ready;
 use std::future::ready;
@@ -10,7 +9,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
-use std::time::Duration;
 use std::time::Instant;
 
 use axum::extract::MatchedPath;
@@ -34,13 +32,17 @@ use tower::Service;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::net::connection::Peer;
 use crate::http::net::head::FaultyHead;
+use crate::http::observe::early_ends::EndReason;
+use crate::http::observe::facts::Facts;
 use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_id::Ids;
+use crate::http::observe::request_log::Line;
+use crate::http::observe::request_log::Outcome;
 use crate::http::observe::trace::Answered;
 use crate::http::observe::trace::Parent;
 use crate::http::observe::trace::Span;
-use crate::http::observe::trace::TraceId;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a client.
@@ -83,7 +85,7 @@ impl Service<Request> for RequestContextService {
     }
 
     fn call(&mut self, mut request: Request) -> RequestContextFuture {
-        let record = RequestRecord::of(&self.app, &request);
+        let record = RequestRecord::of(&self.app, &mut request);
         let answer = match request.extensions_mut().remove::<FaultyHead>() {
             Some(FaultyHead(error)) => Either::Left(ready(Ok(Ok(error.into_response())))),
             // A route begins its work when it is polled, so no panic gets past the net here.
@@ -102,6 +104,15 @@ pin_project! {
         #[pin]
         answer: Either<Refused, CatchUnwind<AssertUnwindSafe<RouteFuture<Infallible>>>>,
         record: Option<RequestRecord>,
+    }
+
+    impl PinnedDrop for RequestContextFuture {
+        fn drop(this: Pin<&mut Self>) {
+            // Nobody waits for the answer any more.
+            if let Some(record) = this.project().record.take() {
+                record.leave();
+            }
+        }
     }
 }
 
@@ -130,28 +141,59 @@ struct RequestRecord {
     id: HeaderValue,
     verb: Verb,
     matched: Option<MatchedPath>,
+    peer: Option<Peer>,
+    facts: Arc<Facts>,
     span: Span,
 }
 
 impl RequestRecord {
-    fn of(app: &Arc<App>, request: &Request) -> Self {
+    fn of(app: &Arc<App>, request: &mut Request) -> Self {
         let started = Instant::now();
         let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
         let verb = request.method().clone();
         let matched = request.extensions().get::<MatchedPath>().cloned();
         let parent = Parent::of(request.headers());
         let span = app.tracer.begin(&verb, matched.as_ref().map(MatchedPath::as_str), parent);
-        Self { in_flight: InFlight::begin(app), started, id, verb, matched, span }
+        let peer = request.extensions().get::<Peer>().copied();
+        let facts = Arc::<Facts>::default();
+        request.extensions_mut().insert(Arc::clone(&facts));
+        Self { in_flight: InFlight::begin(app), started, id, verb, matched, peer, facts, span }
+    }
+
+    /// The route as counters and lines have it.
+    fn route(&self) -> &str {
+        self.matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str)
+    }
+
+    fn tell(&self, outcome: &Outcome<'_>) {
+        let line = Line {
+            id: &self.id,
+            trace: self.span.trace(),
+            peer: self.peer.map(|Peer(address)| address),
+            route: self.route(),
+            verb: &self.verb,
+            facts: &self.facts,
+            took: self.started.elapsed(),
+        };
+        self.in_flight.0.request_log.tell(&line, outcome);
+    }
+
+    /// Ends a request that nobody waits for any more.
+    fn leave(self) {
+        self.tell(&Outcome::Left);
     }
 
     fn finish(self, mut response: Response) -> Response {
-        let Self { in_flight, started, id, verb, matched, span } = self;
-        let app = in_flight.end();
+        let app = &self.in_flight.0;
         let refusal = response.extensions_mut().remove::<ApiError>();
         if let Some(error) = &refusal {
             app.metrics.refused(error);
-            let dialect = app.dialect_of(matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str));
-            let written = error.respond(id.to_str().unwrap_or_default(), dialect);
+            if error.code == Code::RequestTimeout {
+                app.early_ends.count(EndReason::BodyTimeout);
+            }
+            let dialect =
+                app.dialect_of(self.matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str));
+            let written = error.respond(self.id.to_str().unwrap_or_default(), dialect);
             let inner = std::mem::replace(&mut response, written);
             // Headers that the refusal met on its way out, such as `allow`, stay.
             for (name, value) in inner.headers() {
@@ -160,18 +202,21 @@ impl RequestRecord {
                 }
             }
         }
-        if verb == Verb::OPTIONS && response.status() == StatusCode::OK {
+        if self.verb == Verb::OPTIONS && response.status() == StatusCode::OK {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        let took = started.elapsed();
-        let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
         let status = response.status();
-        app.metrics.answered(route, &verb, status, took);
-        let line = Line { id: &id, trace: span.trace(), route, verb: &verb, status, took };
-        log(&line, refusal.as_ref());
+        app.metrics.answered(self.route(), &self.verb, status, self.started.elapsed());
+        if let Some(caller) = self.facts.caller() {
+            caller.count(status);
+        }
+        self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), Outcome::Refused));
+        let page = is_page(self.route());
+        let Self { in_flight, id, span, .. } = self;
         let code = refusal.map(|error| error.code.name());
         span.end(&Answered { id: id.to_str().unwrap_or_default(), status, code });
-        decorate(&mut response, id, is_page(route));
+        drop(in_flight);
+        decorate(&mut response, id, page);
         response
     }
 }
@@ -183,11 +228,6 @@ impl InFlight {
     fn begin(app: &Arc<App>) -> Self {
         app.metrics.in_flight.increment(1.0);
         Self(Arc::clone(app))
-    }
-
-    /// Ends it, before anything that need not count.
-    fn end(self) -> Arc<App> {
-        Arc::clone(&self.0)
     }
 }
 
@@ -225,49 +265,4 @@ fn request_id(offered: Option<&HeaderValue>, ids: &Ids) -> HeaderValue {
         return id.clone();
     }
     ids.next()
-}
-
-/// What the log says of a request. Neither texts nor headers nor paths that match no route.
-struct Line<'a> {
-    id: &'a HeaderValue,
-    trace: Option<TraceId>,
-    route: &'a str,
-    verb: &'a Verb,
-    status: StatusCode,
-    took: Duration,
-}
-
-macro_rules! line {
-    ($level:ident, $line:expr, $code:expr, $detail:expr, $message:literal) => {
-        tracing::$level!(
-            request_id = $line.id.to_str().unwrap_or_default(),
-            trace_id = $line.trace.map(tracing::field::display),
-            route = $line.route,
-            method = %$line.verb,
-            status = $line.status.as_u16(),
-            took_ms = $line.took.as_secs_f64() * 1e3,
-            code = $code,
-            detail = $detail,
-            $message
-        )
-    };
-}
-
-/// Answers are worth a line only to who looks for them; refusals tell operators which limit to
-/// raise, but not thousands of times a second while the server is overloaded.
-fn log(line: &Line<'_>, refusal: Option<&ApiError>) {
-    let Some(error) = refusal else {
-        line!(debug, line, "", "", "answered");
-        return;
-    };
-    let (code, detail) = (error.code.name(), error.cause.as_deref().unwrap_or(&error.detail));
-    let detail: Cow<'_, str> = detail.into();
-    match error.code {
-        Code::Internal | Code::NonFiniteScore => line!(error, line, code, &*detail, "failed"),
-        Code::DeadlineExceeded => line!(warn, line, code, &*detail, "refused"),
-        Code::Overloaded | Code::RateLimited | Code::NotReady | Code::Draining => {
-            line!(debug, line, code, &*detail, "refused");
-        }
-        _ => line!(info, line, code, &*detail, "refused"),
-    }
 }

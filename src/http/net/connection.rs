@@ -41,6 +41,8 @@ use crate::http::net::shutdown::Shutdown;
 use crate::http::net::socket::Socket;
 use crate::http::net::state::ConnectionState;
 use crate::http::net::state::PendingAnswer;
+use crate::http::observe::early_ends::EarlyEnds;
+use crate::http::observe::early_ends::EndReason;
 use crate::http::request::body;
 use crate::http::settings::Settings;
 
@@ -119,6 +121,7 @@ pub(crate) async fn serve_connection(
     peer: SocketAddr,
     router: Router,
     options: &ConnectionOptions,
+    ends: &EarlyEnds,
     mut stop: Shutdown,
 ) -> ConnectionEnd {
     let state = Arc::new(ConnectionState::default());
@@ -142,10 +145,18 @@ pub(crate) async fn serve_connection(
         ended = served.as_mut() => ended,
         // Nobody is left to read: dropping the request frees what computes its answer. A client that
         // only closed its own side is not gone.
-        _ = stream.ready(Interest::ERROR) => return ConnectionEnd::Finished,
+        _ = stream.ready(Interest::ERROR) => {
+            if state.is_unfinished() {
+                ends.tell(EndReason::ClientGone, peer);
+            }
+            return ConnectionEnd::Finished;
+        }
         () = stop.closing() => {
             state.close_when_quiet();
             loop {
+                if stop.is_hurried() {
+                    state.hurry();
+                }
                 // Each turn asks hyper first, and hyper asks the socket.
                 tokio::select! {
                     biased;
@@ -160,9 +171,29 @@ pub(crate) async fn serve_connection(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%peer, %error, "connection ended early");
+        match early_end(&error, &state) {
+            Some(reason) => ends.tell(reason, peer),
+            None => tracing::debug!(%peer, %error, "connection ended"),
+        }
     }
     ConnectionEnd::Finished
+}
+
+/// Why a connection ended early, if it did: one on which nothing is asked for a while, or that is
+/// closed between requests, was done.
+fn early_end(error: &hyper::Error, state: &ConnectionState) -> Option<EndReason> {
+    if state.is_too_slow() {
+        return Some(EndReason::WriteTimeout);
+    }
+    if error.is_timeout() {
+        let idle = state.was_asked() && !state.leaves_unread();
+        return (!idle).then_some(EndReason::HeaderTimeout);
+    }
+    if error.is_parse() {
+        return Some(EndReason::InvalidHead);
+    }
+    let broken_off = error.is_incomplete_message() || state.is_unfinished();
+    broken_off.then_some(EndReason::ClientGone)
 }
 
 struct RequestService {

@@ -29,6 +29,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
+use crate::http::net::ConnectionMetrics;
 use crate::http::net::connection::ConnectionEnd;
 use crate::http::net::connection::ConnectionOptions;
 use crate::http::net::connection::serve_connection;
@@ -49,15 +50,6 @@ const RESERVED: usize = 8;
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
 /// nothing until a third of them is gone, and a slow reader looks like one who does not read.
 const UNSENT: u32 = 64 << 10;
-
-/// What a listener reports.
-#[derive(Clone)]
-pub struct ConnectionMetrics {
-    /// Connections open now.
-    pub open: metrics::Gauge,
-    /// Moments at which no room was left for another connection.
-    pub refused: metrics::Counter,
-}
 
 /// A socket that clients connect to.
 pub struct Listener {
@@ -126,7 +118,7 @@ impl Listener {
         if refuse_handshakes(&self.socket) {
             tokio::select! {
                 biased;
-                () = stop.abandoned() => {}
+                () = stop.hurried() => {}
                 () = sleep(HANDSHAKE) => {}
                 () = acceptor.accept(&self.socket) => {}
             }
@@ -201,9 +193,9 @@ impl Acceptor {
         let options =
             if lent.is_some() { self.single_request.clone() } else { self.options.clone() };
         let (router, stop) = (self.router.clone(), self.stop.clone());
-        let dropped = self.dropped.clone();
+        let (dropped, ends) = (self.dropped.clone(), self.metrics.ended.clone());
         tokio::spawn(async move {
-            if serve_connection(stream, peer, router, &options, stop).await
+            if serve_connection(stream, peer, router, &options, &ends, stop).await
                 == ConnectionEnd::Dropped
             {
                 dropped.fetch_add(1, Relaxed);
@@ -376,12 +368,16 @@ impl Drop for LentDescriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::observe::early_ends::EarlyEnds;
 
     #[tokio::test]
     async fn connections_inherit_what_finds_out_dead_peers() {
         let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
-        let metrics =
-            ConnectionMetrics { open: metrics::Gauge::noop(), refused: metrics::Counter::noop() };
+        let metrics = ConnectionMetrics {
+            open: metrics::Gauge::noop(),
+            refused: metrics::Counter::noop(),
+            ended: EarlyEnds::new(|_| metrics::Counter::noop(), Arc::default()),
+        };
         let listener = Listener::bind(settings.listen, &settings, metrics).unwrap();
         let _client = TcpStream::connect(listener.local_addr()).await.unwrap();
         let (accepted, _) = listener.socket.accept().await.unwrap();

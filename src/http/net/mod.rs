@@ -9,5 +9,17 @@ mod socket;
 mod state;
 
 pub use connection::Peer;
-pub use listener::ConnectionMetrics;
 pub use listener::Listener;
+
+use crate::http::observe::early_ends::EarlyEnds;
+
+/// What a listener reports.
+#[derive(Clone)]
+pub struct ConnectionMetrics {
+    /// Connections open now.
+    pub open: metrics::Gauge,
+    /// Moments at which no room was left for another connection.
+    pub refused: metrics::Counter,
+    /// Connections that ended before everything was answered and read.
+    pub ended: EarlyEnds,
+}

@@ -9,6 +9,7 @@ enum Phase {
     Serving,
     Leaving,
     Closing,
+    Hurried,
     Abandoned,
 }
 
@@ -32,6 +33,11 @@ impl ShutdownTrigger {
     /// Take no more connections, finish what has begun.
     pub fn close(&self) {
         self.advance(Phase::Closing);
+    }
+
+    /// Take no more connections, finish what has begun, and wait for nobody who may be about to ask.
+    pub fn hurry(&self) {
+        self.advance(Phase::Hurried);
     }
 
     /// Drop whatever is not finished.
@@ -58,9 +64,19 @@ impl Shutdown {
         *self.0.borrow() >= Phase::Leaving
     }
 
+    /// Whether nobody is waited for who has not asked yet.
+    pub(super) fn is_hurried(&self) -> bool {
+        *self.0.borrow() >= Phase::Hurried
+    }
+
     /// Waits until no more connections are wanted.
     pub(super) async fn closing(&mut self) {
         self.reached(Phase::Closing).await;
+    }
+
+    /// Waits until nobody is waited for who has not asked yet.
+    pub(super) async fn hurried(&mut self) {
+        self.reached(Phase::Hurried).await;
     }
 
     /// Waits until nothing is waited for any more.

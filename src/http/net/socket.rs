@@ -73,7 +73,7 @@ impl Socket {
     fn is_quiet(&self) -> bool {
         let waiting = || SockRef::from(&*self.stream).peek(&mut [MaybeUninit::uninit()]);
         !self.state.owes_answer()
-            && self.moved.elapsed() >= QUIET
+            && (self.state.is_hurried() || self.moved.elapsed() >= QUIET)
             && waiting().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
@@ -99,6 +99,7 @@ impl Socket {
         let pace =
             self.pace.get_or_insert_with(|| Pace { until: Box::pin(sleep(timeout)), written: 0 });
         ready!(pace.until.as_mut().poll(context));
+        self.state.set_too_slow();
         // What the kernel still holds for this reader would otherwise stay in memory.
         let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))

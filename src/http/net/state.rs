@@ -15,6 +15,9 @@ pub(crate) struct ConnectionState {
     partial: AtomicBool,
     abandoned: AtomicBool,
     closing: AtomicBool,
+    hurried: AtomicBool,
+    asked: AtomicBool,
+    too_slow: AtomicBool,
     answer_bytes: AtomicU64,
 }
 
@@ -22,7 +25,23 @@ impl ConnectionState {
     /// A request was read and its answer is on its way until the returned value is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> PendingAnswer {
         self.pending.store(true, Relaxed);
+        self.asked.store(true, Relaxed);
         PendingAnswer(self.clone())
+    }
+
+    /// Whether any request was read.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.asked.load(Relaxed)
+    }
+
+    /// The client did not read its answer in time.
+    pub(crate) fn set_too_slow(&self) {
+        self.too_slow.store(true, Relaxed);
+    }
+
+    /// See [`ConnectionState::set_too_slow`].
+    pub(crate) fn is_too_slow(&self) -> bool {
+        self.too_slow.load(Relaxed)
     }
 
     /// Whether bytes came that belong to no request read to its end.
@@ -63,6 +82,16 @@ impl ConnectionState {
     /// See [`ConnectionState::close_when_quiet`].
     pub(crate) fn closes_when_quiet(&self) -> bool {
         self.closing.load(Relaxed)
+    }
+
+    /// What a client may be about to send is not waited for.
+    pub(crate) fn hurry(&self) {
+        self.hurried.store(true, Relaxed);
+    }
+
+    /// See [`ConnectionState::hurry`].
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.hurried.load(Relaxed)
     }
 
     /// Whether an answer is owed or not yet handed to the kernel.

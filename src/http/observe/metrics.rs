@@ -27,6 +27,10 @@ use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Bottleneck;
 use crate::http::error::Code;
+use crate::http::observe::by_key::KeyUse;
+use crate::http::observe::by_key::Labels;
+use crate::http::observe::by_key::NONE;
+use crate::http::observe::early_ends::EndReason;
 use crate::http::observe::process;
 use crate::methods::Method;
 
@@ -54,6 +58,9 @@ pub struct Metrics {
     overloaded: Vec<(Bottleneck, Counter)>,
     methods: Vec<Counter>,
     dialects: Vec<Counter>,
+    early_ends: Vec<(EndReason, Counter)>,
+    key_labels: Labels,
+    nobody: Arc<KeyUse>,
     texts: Counter,
     tokens: Counter,
     unknown_tokens: Counter,
@@ -86,6 +93,8 @@ struct Route {
 pub struct Snapshot {
     /// Units of admission in use, and all of them.
     pub admission: (usize, usize),
+    /// Requests that wait for units of admission.
+    pub waiting: usize,
     /// Jobs being computed, and jobs that wait.
     pub compute: (usize, usize),
     /// Bytes of answers that are not sent yet, and the most there may be.
@@ -133,6 +142,10 @@ impl Metrics {
         let methods = Method::ALL.iter().map(|method| {
             counter("cognate_method_requests_total", vec![Label::new("method", method.name())])
         });
+        let early_end = |reason: EndReason| {
+            let label = Label::new("reason", reason.name());
+            (reason, counter("cognate_connections_ended_total", vec![label]))
+        };
         register_gauge(
             &recorder,
             "cognate_build_info",
@@ -148,6 +161,9 @@ impl Metrics {
                 .into(),
             methods: methods.collect(),
             dialects: dialects.into(),
+            early_ends: EndReason::ALL.map(early_end).into(),
+            key_labels: Labels::default(),
+            nobody: Arc::new(KeyUse::new(None, |outcome| key_counter(&recorder, NONE, outcome))),
             texts: plain("cognate_texts_total"),
             tokens: plain("cognate_tokens_total"),
             unknown_tokens: plain("cognate_unknown_tokens_total"),
@@ -193,6 +209,24 @@ impl Metrics {
         }
     }
 
+    /// The counter of connections that ended early for this reason.
+    pub(crate) fn early_end(&self, reason: EndReason) -> Counter {
+        let found = self.early_ends.iter().find(|(known, _)| *known == reason);
+        found.map_or_else(Counter::noop, |(_, counter)| counter.clone())
+    }
+
+    /// The counters of the key of that id, which stand at zero from here on.
+    pub(crate) fn key_use(&self, id: &str) -> Arc<KeyUse> {
+        let label = self.key_labels.of(id);
+        let counter = |outcome| key_counter(&self.recorder, label.clone(), outcome);
+        Arc::new(KeyUse::new(Some(id), counter))
+    }
+
+    /// The counters of requests that brought no key.
+    pub(crate) fn nobody(&self) -> Arc<KeyUse> {
+        Arc::clone(&self.nobody)
+    }
+
     /// Counts an answer that was computed.
     pub(crate) fn computed(&self, method: Method) {
         if let Some(counter) = self.methods.get(method as usize) {
@@ -219,6 +253,7 @@ impl Metrics {
         let set = |name, value: f64| register_gauge(&self.recorder, name, Vec::new()).set(value);
         set("cognate_admission_units_in_use", snapshot.admission.0 as f64);
         set("cognate_admission_units", snapshot.admission.1 as f64);
+        set("cognate_admission_waiting", snapshot.waiting as f64);
         set("cognate_compute_jobs", snapshot.compute.0 as f64);
         set("cognate_compute_queued", snapshot.compute.1 as f64);
         set("cognate_unsent_bytes", snapshot.unsent.0 as f64);
@@ -264,6 +299,15 @@ fn register_gauge(recorder: &PrometheusRecorder, name: &'static str, labels: Vec
     recorder.register_gauge(&Key::from_parts(name, labels), &METADATA)
 }
 
+fn key_counter(
+    recorder: &PrometheusRecorder,
+    key: impl Into<metrics::SharedString>,
+    outcome: &'static str,
+) -> Counter {
+    let labels = vec![Label::new("key", key.into()), Label::new("outcome", outcome)];
+    register_counter(recorder, "cognate_key_requests_total", labels)
+}
+
 fn request_labels(
     route: &Arc<str>,
     verb: &'static str,
@@ -288,19 +332,27 @@ fn describe(recorder: &PrometheusRecorder) {
     let counters = [
         ("cognate_requests_total", "Answered requests."),
         ("cognate_shed_total", "Requests refused to keep the others fast, by reason."),
-        ("cognate_connections_refused_total", "Moments in which no connection was accepted."),
+        (
+            "cognate_connections_refused_total",
+            "Times that the limit of connections kept a client waiting.",
+        ),
+        (
+            "cognate_connections_ended_total",
+            "Connections that ended before everything was answered and read, by reason.",
+        ),
+        ("cognate_key_requests_total", "Requests to routes that ask for a key, by its id."),
         ("cognate_texts_total", "Texts read."),
         ("cognate_tokens_total", "Tokens read."),
-        ("cognate_unknown_tokens_total", "Tokens that no word was found for."),
+        ("cognate_unknown_tokens_total", "Tokens for which the model has no word."),
         (
             "cognate_method_requests_total",
             "Answers computed, by method; of a stream, chunks of lines.",
         ),
         ("cognate_dialect_requests_total", "Answers computed, by the dialect they were asked in."),
-        ("cognate_panics_total", "Requests that failed by a defect."),
+        ("cognate_panics_total", "Requests that failed because of a defect."),
         ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
-        ("cognate_reloads_total", "Reloads of the models that worked."),
-        ("cognate_reload_failures_total", "Reloads that left the old models in place."),
+        ("cognate_reloads_total", "Reloads of keys and models that succeeded."),
+        ("cognate_reload_failures_total", "Reloads that left old keys or models in place."),
     ];
     for (name, help) in counters {
         recorder.describe_counter(name.into(), None, help.into());
@@ -309,25 +361,32 @@ fn describe(recorder: &PrometheusRecorder) {
         ("cognate_build_info", "1, with the version as a label."),
         ("cognate_requests_in_flight", "Requests being answered."),
         ("cognate_connections", "Open connections."),
-        ("cognate_admission_units", "Texts, pairs and candidates taken on at once, at most."),
-        ("cognate_admission_units_in_use", "Texts, pairs and candidates taken on now."),
+        ("cognate_admission_units", "Limit of texts, pairs and candidates in progress."),
+        ("cognate_admission_units_in_use", "Texts, pairs and candidates in progress."),
+        (
+            "cognate_admission_waiting",
+            "Requests that wait until fewer texts, pairs and candidates are in progress.",
+        ),
         ("cognate_compute_jobs", "Large requests being computed."),
-        ("cognate_compute_queued", "Large requests that wait for a thread."),
+        ("cognate_compute_queued", "Large requests that wait for a compute thread."),
         ("cognate_unsent_bytes", "Bytes of answers that clients have not read yet."),
-        ("cognate_unsent_bytes_limit", "Bytes of unread answers at once, at most."),
-        ("cognate_streams", "Streams of lines that are open."),
-        ("cognate_streams_limit", "Streams of lines at once, at most."),
-        ("cognate_ready", "1 if requests are welcome."),
+        ("cognate_unsent_bytes_limit", "Limit of bytes of unread answers."),
+        ("cognate_streams", "Open streams of lines."),
+        ("cognate_streams_limit", "Limit of open streams of lines."),
+        ("cognate_ready", "1 if the server is ready for requests, else 0."),
         ("cognate_model_bytes", "Size of a model's file."),
         ("cognate_model_words", "Words of a model."),
-        ("cognate_model_intact", "0 if a model's file was changed in place."),
+        ("cognate_model_intact", "0 if a model's file was changed in place, else 1."),
     ];
     for (name, help) in gauges {
         recorder.describe_gauge(name.into(), None, help.into());
     }
     let histograms = [
-        ("cognate_request_duration_seconds", "From a request's head to its answer's head."),
-        ("cognate_runtime_lateness_seconds", "How late the runtime's timers are."),
+        (
+            "cognate_request_duration_seconds",
+            "Time from a request's head to the head of its answer.",
+        ),
+        ("cognate_runtime_lateness_seconds", "Delay of the runtime's timers."),
     ];
     for (name, help) in histograms {
         recorder.describe_histogram(name.into(), Some(Unit::Seconds), help.into());

@@ -1,6 +1,11 @@
-//! What operators see of the service: counters, spans, the ids of requests.
+//! What operators see of the service: counters, lines of the log, spans, the ids of requests.
 
+pub mod budget;
+pub(crate) mod by_key;
+pub mod early_ends;
+pub(crate) mod facts;
 pub mod metrics;
 mod process;
 pub(crate) mod request_id;
+pub(crate) mod request_log;
 pub mod trace;

@@ -113,7 +113,7 @@ fn narrow(document: &mut Value, models: &Models) {
         method.is_some_and(|method| engines().any(|engine| engine.unavailable(method).is_some()))
     };
     let calibrated = engines().all(|engine| !engine.calibrations().is_empty());
-    let names: Vec<&str> = models.all().iter().map(|model| model.name.as_str()).collect();
+    let names: Vec<&str> = models.all().iter().map(|model| &*model.name).collect();
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
     let unexplained = |name: &str| {
         let query = Method::named(name).filter(|_| name != "auto").map(Query::new);

@@ -44,7 +44,7 @@ const CANARY: [(&str, &str); 3] = [
 /// One model and its name.
 pub struct LoadedModel {
     /// What requests choose it by.
-    pub name: String,
+    pub name: Arc<str>,
     /// The model with its methods.
     pub engine: Engine,
     /// The model's fingerprint as answers carry it.
@@ -56,7 +56,7 @@ impl LoadedModel {
         // Hexadecimal digits are fit for a header.
         let fingerprint = HeaderValue::from_str(engine.model().fingerprint());
         let fingerprint = fingerprint.unwrap_or(HeaderValue::from_static("unknown"));
-        Self { name: name.to_owned(), engine, fingerprint }
+        Self { name: name.into(), engine, fingerprint }
     }
 
     /// Refuses a model whose file was changed in place: its scores may be wrong.
@@ -187,8 +187,8 @@ impl Models {
             return Err(ApiError::new(Code::NotReady, "the models are not loaded yet"));
         };
         let Some(name) = name else { return Ok(default) };
-        self.models.iter().find(|model| model.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.models.iter().map(|model| model.name.as_str()).collect();
+        self.models.iter().find(|model| *model.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = self.models.iter().map(|model| &*model.name).collect();
             let detail = format!("no such model; this server has {}", names.join(", "));
             ApiError::at(Code::UnknownModel, "/model", detail)
         })

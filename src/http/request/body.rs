@@ -86,6 +86,20 @@ pub(crate) fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
+/// How long a body says it is, if it says so, or the refusal of one that would be too long.
+pub(crate) fn announced(
+    headers: &HeaderMap,
+    settings: &Settings,
+) -> Result<Option<usize>, ApiError> {
+    let limit = settings.body_bytes;
+    // What does not fit is beyond every limit.
+    let length = declared(headers).map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    match length {
+        Some(length) if length > limit => Err(too_large(limit, length)),
+        length => Ok(length),
+    }
+}
+
 /// Reads a body to its end. `pay` is asked before memory is taken, with the bytes in all: with those
 /// announced, and where a body does not say how long it is, again and again as it grows.
 pub async fn read(
@@ -94,18 +108,13 @@ pub async fn read(
     mut pay: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Bytes, ApiError> {
     let limit = settings.body_bytes;
-    let declared = declared(request.headers());
-    if let Some(length) = declared.filter(|&length| length > limit as u64) {
-        return Err(too_large(limit, usize::try_from(length).unwrap_or(usize::MAX)));
-    }
-    // Within the limit, so it fits.
-    let announced = declared.and_then(|length| usize::try_from(length).ok());
+    let announced = announced(request.headers(), settings)?;
     pay(announced.unwrap_or(0))?;
     let deadline = Instant::now() + Duration::from_secs(settings.body_timeout_s);
     let mut body = request.into_body();
     let mut whole = Vec::new();
     while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(|_| {
-        let detail = "the body did not arrive in time";
+        let detail = "the body did not arrive in time (setting `body_timeout_s`)";
         ApiError::new(Code::RequestTimeout, detail)
     })? {
         let broken = |_| ApiError {
@@ -117,7 +126,7 @@ pub async fn read(
         };
         // Trailers say nothing that is read here.
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-        if whole.is_empty() && declared == Some(data.len() as u64) {
+        if whole.is_empty() && announced == Some(data.len()) {
             // Short bodies come in one piece and are used where they lie.
             return Ok(data);
         }

@@ -33,11 +33,11 @@ pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
             Err(traced) => pointer(traced.path()),
             Ok(_) => String::new(),
         };
-        refusal(&error, at)
+        refusal(&error, at, body)
     })
 }
 
-fn refusal(error: &serde_json::Error, at: String) -> ApiError {
+fn refusal(error: &serde_json::Error, at: String, body: &[u8]) -> ApiError {
     let said = error.to_string();
     if said.starts_with(OUT_OF_RANGE) {
         return ApiError::at(Code::OutOfRange, at, "a number does not fit the field it stands in");
@@ -51,11 +51,20 @@ fn refusal(error: &serde_json::Error, at: String) -> ApiError {
             let at = field.map_or(at.clone(), |field| format!("{at}/{field}"));
             ApiError::at(Code::InvalidField, at, complaint(&said))
         }
+        // Where a word of a list stands in our types, the parser takes whatever else stands in the
+        // body for a fault of the JSON.
+        Category::Syntax if said.starts_with("expected value") && is_json(body) => {
+            ApiError::at(Code::InvalidField, at, "wrong type: expected a string")
+        }
         Category::Syntax | Category::Eof | Category::Io => {
             let detail = format!("the body is not JSON: line {line}, column {column}");
             ApiError::new(Code::MalformedJson, detail)
         }
     }
+}
+
+fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(body).is_ok()
 }
 
 /// What is wrong, in words that are all ours: the parser's own would repeat the value.
@@ -86,7 +95,9 @@ fn in_words(expected: &str) -> &str {
         "u32" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
         // A choice among words may come as an object to serde, and never to us.
-        "string or map" | "a borrowed string" | "str" | "string" => "a string",
+        "string or map" | "a borrowed string" | "str" | "string" | "unit" | "unit variant" => {
+            "a string"
+        }
         expected if expected.starts_with("struct ") => "an object",
         expected => expected,
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::http::dialect::Dialect;
 use crate::http::dialect::StandIn;
+use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::NamedModel;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
@@ -134,12 +135,16 @@ settings! {
     response_bytes: usize = 64 << 20, Rule::bytes(1 << 10, 1 << 30);
 
     "Limits of all requests":
-    /// Maximum texts, pairs and candidates in progress; requests beyond it get 503 at once, so that
-    /// no queue grows.
+    /// Maximum texts, pairs and candidates in progress; requests beyond it wait for admission_wait_ms
+    /// at most, or get 503 at once if they would have to wait longer.
     admission_units: usize = 65_536, Rule::count(1, 16_777_216);
+    /// Milliseconds that a request may wait for admission_units; 0 refuses it at once. As many
+    /// requests wait as compute_queue says.
+    admission_wait_ms: u64 = 1000, Rule::count(0, 60_000);
     /// Threads that compute large requests.
     compute_threads: Option<usize> = None, Rule::count(1, 1024).or("cores");
-    /// Maximum large requests that wait for a compute thread; requests beyond it get 503.
+    /// Maximum large requests that wait for a compute thread, and as many for admission; requests
+    /// beyond it get 503.
     compute_queue: usize = 64, Rule::count(1, 65_536);
     /// Milliseconds that computing one response may take; beyond it the request gets 503.
     compute_deadline_ms: u64 = 2000, Rule::count(1, 60_000);
@@ -166,6 +171,9 @@ settings! {
     "Logs and traces":
     /// Log level (error, warn, info, debug, trace or off) or a filter such as `info,cognate=debug`.
     log: String = "info".to_owned(), Rule::text("FILTER");
+    /// Requests that get a line in the log at level info: `all`, `refused` or `none`. Of more than 100
+    /// lines a second a sample is written, and a line says how many were left out.
+    log_requests: LoggedRequests = LoggedRequests::All, Rule::choice(&LoggedRequests::NAMES);
     /// OTLP collector that spans of requests are sent to, over plain HTTP; in builds with the feature
     /// `otlp`.
     otlp_endpoint: Option<String> = None, Rule::text("http://HOST:PORT").or("none");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::http::dialect::Dialect;
 use crate::http::dialect::StandIn;
+use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
 use crate::http::settings::rule::ValueShape;
@@ -283,6 +284,17 @@ impl Value for Vec<Dialect> {
             all if all == Dialect::others().count() => vec!["all".to_owned()],
             _ => self.iter().map(|dialect| dialect.name().to_owned()).collect(),
         })
+    }
+}
+
+impl Value for LoggedRequests {
+    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
+        let text = one(written)?;
+        text.parse().map_err(|what| format!("{} {what}", quoted(text)))
+    }
+
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::One(self.name().to_owned())
     }
 }
 

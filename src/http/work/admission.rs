@@ -1,84 +1,320 @@
-//! Admission by work: one weighted semaphore over all requests that compute.
+//! Admission by work: units that all requests that compute share, one for each of their items.
 //!
-//! A request takes one unit before its body is read, and the rest once its items are counted, so
-//! that a large batch is weighed as one. Nobody waits: a request for which too few units are free is
-//! refused at once, which costs next to nothing and tells a load balancer to try the next replica.
+//! A request takes one unit before its body is read, those of a body of its length before it is
+//! read, and the rest once its items are counted, so that a large batch is weighed as one. Where too
+//! few units are free it waits for them, briefly: as many requests as may wait for a compute thread,
+//! and only while those before it are expected to be done in time. Anything beyond is refused at
+//! once, which costs next to nothing and tells a load balancer to try the next replica.
+//!
+//! Who waits holds no units, so that no two requests wait for each other, and mostly no body: it is
+//! still on its way. Small requests pass those that wait, and have units that no large one takes.
 
+use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio::time::timeout;
 
 use crate::http::error::ApiError;
 use crate::http::error::Bottleneck;
 
+/// One request in so many of the units is small: at most a chunk of a stream, by default.
+const SMALL: usize = 256;
+/// Of so many units one is kept for small requests.
+const KEPT: usize = 64;
+/// How much of the latest wait goes into the expected one.
+const LATEST: f64 = 0.25;
+
 /// Admits work up to a number of units.
-pub struct Admission {
-    units: Arc<Semaphore>,
-    all: usize,
-}
+pub struct Admission(Arc<Shared>);
 
 /// Units that were taken; dropping it gives them back.
-#[derive(Debug)]
-pub struct Permit(OwnedSemaphorePermit);
+pub struct Permit {
+    shared: Arc<Shared>,
+    units: usize,
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Permit({})", self.units)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.units > 0 {
+            let mut state = self.shared.state();
+            state.charge(&self.shared, self.units, 0);
+            self.shared.serve(&mut state);
+        }
+    }
+}
 
 impl Admission {
-    /// A semaphore of `units` units.
-    pub(crate) fn new(units: usize) -> Self {
-        let all = units.min(Semaphore::MAX_PERMITS);
-        Self { units: Arc::new(Semaphore::new(all)), all }
+    /// So many units, for which at most `waiting` requests wait, each for at most `patience`.
+    pub(crate) fn new(units: usize, waiting: usize, patience: Duration) -> Self {
+        let (small, kept) = ((units / SMALL).max(1), units / KEPT);
+        let state = Mutex::default();
+        Self(Arc::new(Shared { all: units, small, kept, waiting, patience, state }))
     }
 
-    /// Admits a request by one unit, before anything is known of it.
+    /// Admits a request by one unit, before anything is known of it, if one is free now.
     pub fn admit(&self) -> Result<Permit, ApiError> {
-        self.charge(1).map(Permit)
+        let mut permit = Permit { shared: Arc::clone(&self.0), units: 0 };
+        self.top_up(&mut permit, 1)?;
+        Ok(permit)
     }
 
-    /// Takes the units of a request's items, less those that it has.
+    /// Admits a request by one unit as soon as one is free.
+    pub(crate) async fn admit_soon(&self) -> Result<Permit, ApiError> {
+        let mut permit = Permit { shared: Arc::clone(&self.0), units: 0 };
+        self.top_up_soon(&mut permit, 1).await?;
+        Ok(permit)
+    }
+
+    /// Takes the units of a request's items, less those that it has, if they are free now.
     pub(crate) fn top_up(&self, permit: &mut Permit, items: usize) -> Result<(), ApiError> {
-        // A request of more units than there are takes all of them, rather than never being admitted.
-        let more = items.min(self.all).saturating_sub(permit.0.num_permits());
-        if more > 0 {
-            permit.0.merge(self.charge(more)?);
+        match self.0.grow(&mut self.0.state(), permit, items) {
+            true => Ok(()),
+            false => Err(refusal(BUSY)),
         }
+    }
+
+    /// Takes the units of a request's items, less those that it has, as soon as they are free.
+    pub(crate) async fn top_up_soon(
+        &self,
+        permit: &mut Permit,
+        items: usize,
+    ) -> Result<(), ApiError> {
+        let place = {
+            let mut state = self.0.state();
+            if self.0.grow(&mut state, permit, items) {
+                return Ok(());
+            }
+            let place = self.0.queue(&mut state, permit.units, self.0.weight(items))?;
+            state.charge(&self.0, permit.units, 0);
+            permit.units = 0;
+            self.0.serve(&mut state);
+            place
+        };
+        *permit = place.wait().await?;
         Ok(())
     }
 
-    /// Units in use.
-    pub fn in_use(&self) -> usize {
-        self.all.saturating_sub(self.units.available_permits())
+    /// Takes the units of the items of a request that is being computed, free or not. It has a
+    /// thread, of which there are few, so to turn it away would only waste what it has cost.
+    pub(crate) fn settle(&self, permit: &mut Permit, items: usize) {
+        let units = self.0.weight(items).max(permit.units);
+        self.0.state().charge(&self.0, permit.units, units);
+        permit.units = units;
     }
 
-    fn charge(&self, units: usize) -> Result<OwnedSemaphorePermit, ApiError> {
-        let units = u32::try_from(units).unwrap_or(u32::MAX);
-        Arc::clone(&self.units).try_acquire_many_owned(units).map_err(|_| {
-            let detail = "as many items are in progress as this server takes on (setting \
-                          `admission_units`); ask again, or another server";
-            ApiError::overloaded(Bottleneck::Admission, detail)
-        })
+    /// Units in use. More than there are while large requests are computed whose bodies were short.
+    pub fn in_use(&self) -> usize {
+        self.0.state().used
     }
+
+    /// Requests that wait for units.
+    pub fn waiting(&self) -> usize {
+        self.0.state().waiting.iter().filter(|waiting| waiting.is_there()).count()
+    }
+}
+
+struct Shared {
+    all: usize,
+    /// Units up to which a request is small.
+    small: usize,
+    /// Units that large requests leave to small ones.
+    kept: usize,
+    /// Most requests that wait.
+    waiting: usize,
+    /// How long each waits at most.
+    patience: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    used: usize,
+    /// Those of them that small requests use.
+    used_by_small: usize,
+    /// In the order in which they came.
+    waiting: VecDeque<Waiting>,
+    /// Seconds in which one unit becomes free, as the large requests that waited last have seen it.
+    pace: f64,
+}
+
+impl State {
+    /// Notes that a request uses so many units rather than so many.
+    fn charge(&mut self, shared: &Shared, before: usize, units: usize) {
+        let small = |units: usize| if units <= shared.small { units } else { 0 };
+        self.used = self.used.saturating_sub(before).saturating_add(units);
+        self.used_by_small =
+            self.used_by_small.saturating_sub(small(before)).saturating_add(small(units));
+    }
+}
+
+/// A request that waits.
+struct Waiting {
+    units: usize,
+    /// Units that had to become free when it came.
+    ahead: usize,
+    since: Instant,
+    admitted: oneshot::Sender<Permit>,
+}
+
+impl Waiting {
+    /// Whether it still waits: neither was its time over nor did its client go away.
+    fn is_there(&self) -> bool {
+        !self.admitted.is_closed()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The units of so many items. A request of more than a large one may take is charged with all of
+    /// those, rather than never being admitted.
+    fn weight(&self, items: usize) -> usize {
+        if items <= self.small { items } else { items.min(self.all - self.kept) }
+    }
+
+    fn fits(&self, state: &State, units: usize) -> bool {
+        let used = state.used.saturating_add(units);
+        match units <= self.small {
+            true => used <= self.all || state.used_by_small.saturating_add(units) <= self.kept,
+            false => used <= self.all - self.kept,
+        }
+    }
+
+    /// Gives a request the units of its items, if they are free and no large one waits for them.
+    fn grow(&self, state: &mut State, permit: &mut Permit, items: usize) -> bool {
+        let units = self.weight(items);
+        if units <= permit.units {
+            return true;
+        }
+        let waits = |waiting: &Waiting| waiting.units > self.small && waiting.is_there();
+        if units > self.small && state.waiting.iter().any(waits) {
+            return false;
+        }
+        state.charge(self, permit.units, 0);
+        let units = if self.fits(state, units) { units } else { permit.units };
+        state.charge(self, 0, units);
+        let grown = units > permit.units;
+        permit.units = units;
+        grown
+    }
+
+    /// A place to wait for so many units, or a refusal where that is hopeless. `held` units are given
+    /// back meanwhile.
+    fn queue(
+        self: &Arc<Self>,
+        state: &mut State,
+        held: usize,
+        units: usize,
+    ) -> Result<Place, ApiError> {
+        if self.patience.is_zero() {
+            return Err(refusal(BUSY));
+        }
+        state.waiting.retain(Waiting::is_there);
+        if state.waiting.len() >= self.waiting {
+            return Err(refusal(CROWDED));
+        }
+        let before: usize = state.waiting.iter().map(|waiting| waiting.units).sum();
+        let free = self.all.saturating_sub(state.used.saturating_sub(held));
+        let ahead = before.saturating_add(units).saturating_sub(free).max(1);
+        // The first waits whatever is expected: what it sees is what the next expect.
+        let hopeless = state.pace * ahead as f64 > self.patience.as_secs_f64();
+        if hopeless && units > self.small && !state.waiting.is_empty() {
+            return Err(refusal(SLOW));
+        }
+        let (admitted, receiver) = oneshot::channel();
+        state.waiting.push_back(Waiting { units, ahead, since: Instant::now(), admitted });
+        Ok(Place { shared: Arc::clone(self), ahead, receiver: Some(receiver) })
+    }
+
+    /// Admits those who wait and for whom there is room: large requests in their order, small ones
+    /// past them.
+    fn serve(self: &Arc<Self>, state: &mut State) {
+        let (mut next, mut large_waits) = (0, false);
+        while let Some(waiting) = state.waiting.get(next) {
+            let (there, units) = (waiting.is_there(), waiting.units);
+            let large = units > self.small;
+            if there && ((large && large_waits) || !self.fits(state, units)) {
+                large_waits |= large;
+                next += 1;
+                continue;
+            }
+            let Some(waiting) = state.waiting.remove(next).filter(|_| there) else { continue };
+            if large {
+                let seen = waiting.since.elapsed().as_secs_f64() / waiting.ahead as f64;
+                state.pace += (seen - state.pace) * if state.pace > 0.0 { LATEST } else { 1.0 };
+            }
+            state.charge(self, 0, units);
+            let permit = Permit { shared: Arc::clone(self), units };
+            if let Err(mut permit) = waiting.admitted.send(permit) {
+                // Gone in this moment. The permit's own end would ask for the state, which is held.
+                state.charge(self, std::mem::take(&mut permit.units), 0);
+            }
+        }
+    }
+}
+
+/// A place among those who wait; who gives it up lets those behind it pass.
+struct Place {
+    shared: Arc<Shared>,
+    ahead: usize,
+    receiver: Option<oneshot::Receiver<Permit>>,
+}
+
+impl Place {
+    async fn wait(mut self) -> Result<Permit, ApiError> {
+        let Some(receiver) = self.receiver.as_mut() else { return Err(refusal(BUSY)) };
+        if let Ok(Ok(permit)) = timeout(self.shared.patience, receiver).await {
+            self.receiver = None;
+            return Ok(permit);
+        }
+        let seen = self.shared.patience.as_secs_f64() / self.ahead as f64;
+        let mut state = self.shared.state();
+        state.pace = state.pace.max(seen);
+        drop(state);
+        Err(refusal(LATE))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A permit that came at the last moment is given back here.
+        if let Some(receiver) = self.receiver.take() {
+            drop(receiver);
+            self.shared.serve(&mut self.shared.state());
+        }
+    }
+}
+
+const BUSY: &str = "as many items are in progress as this server takes on (setting \
+                    `admission_units`); ask again, or another server";
+const CROWDED: &str = "as many items are in progress as this server takes on (setting \
+                       `admission_units`), and as many requests wait for them as may (setting \
+                       `compute_queue`); ask again, or another server";
+const SLOW: &str = "as many items are in progress as this server takes on (setting \
+                    `admission_units`), and those that wait already will take longer than a \
+                    request may wait (setting `admission_wait_ms`); ask again, or another server";
+const LATE: &str = "as many items are in progress as this server takes on (setting \
+                    `admission_units`), and they were not done while the request waited (setting \
+                    `admission_wait_ms`); ask again, or another server";
+
+fn refusal(detail: &'static str) -> ApiError {
+    ApiError::overloaded(Bottleneck::Admission, detail)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::http::error::Code;
-
-    #[test]
-    fn items_are_charged_for_and_given_back() {
-        let admission = Admission::new(10);
-        let mut one = admission.admit().unwrap();
-        admission.top_up(&mut one, 7).unwrap();
-        assert_eq!(admission.in_use(), 7);
-        let mut other = admission.admit().unwrap();
-        assert_eq!(admission.top_up(&mut other, 4).unwrap_err().code, Code::Overloaded);
-        assert_eq!(admission.in_use(), 8);
-        drop(one);
-        admission.top_up(&mut other, 1_000_000).unwrap();
-        assert_eq!(admission.in_use(), 10);
-        let waits: Vec<_> = (0..2).map(|_| admission.admit().unwrap_err().retry_after_s).collect();
-        assert!(waits.contains(&Some(1)) && waits.contains(&Some(2)));
-        drop(other);
-        assert_eq!(admission.in_use(), 0);
-    }
-}
+mod tests;

@@ -176,7 +176,9 @@ pub(crate) fn queue_full() -> ApiError {
 }
 
 fn late() -> ApiError {
-    ApiError::new(Code::DeadlineExceeded, "computing the answer took longer than the server allows")
+    let detail = "computing the answer took longer than the server allows (setting \
+                  `compute_deadline_ms`); ask for less at once, or again";
+    ApiError::new(Code::DeadlineExceeded, detail)
 }
 
 /// The threads that compute, and the queue before them.

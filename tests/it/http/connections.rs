@@ -101,6 +101,8 @@ async fn slow_clients_of_four_kinds_are_closed_in_time_while_another_is_served()
         assert!((seconds(0.85)..seconds(2.0)).contains(&after), "{kind}: {after:?}");
     }
     served.until_open(1).await;
+    // An idle connection ends as agreed.
+    assert_eq!(served.early_ends(), [("header_timeout", 40), ("client_gone", 20)]);
 }
 
 #[tokio::test]
@@ -152,6 +154,30 @@ async fn a_reader_of_a_byte_now_and_then_is_dropped_and_a_slow_honest_one_is_not
     // The reset takes what the kernel still held, so the reader learns of it at once.
     let noticed = timeout(seconds(3.0), reader).await.unwrap().unwrap();
     assert!(noticed < dropped + seconds(2.0), "{noticed:?}");
+    assert!(served.early_ends().contains(&("write_timeout", 1)), "{:?}", served.early_ends());
+}
+
+#[tokio::test]
+async fn connections_that_end_early_are_counted_by_their_reason() {
+    let served = Served::start(&settings(|_| ()), hello());
+    let mut garbage = served.connect().await;
+    garbage.write_all(b"\x16\x03\x01 no HTTP\r\n\r\n").await.unwrap();
+    closed_within(&mut garbage, seconds(5.0)).await.unwrap();
+    drop(garbage);
+    let mut broken_off = served.connect().await;
+    broken_off.write_all(b"POST /unwanted HTTP/1.1\r\nhost:").await.unwrap();
+    drop(broken_off);
+    // Between requests a client may go as it likes.
+    for linger in [true, false] {
+        let mut done = served.connect().await;
+        ask(&mut done).await.unwrap();
+        if linger {
+            done.set_zero_linger().unwrap();
+        }
+    }
+    served.connect().await.set_zero_linger().unwrap();
+    served.until_open(0).await;
+    assert_eq!(served.early_ends(), [("client_gone", 1), ("invalid_head", 1)]);
 }
 
 #[tokio::test]

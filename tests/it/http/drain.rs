@@ -238,7 +238,7 @@ async fn between_the_signal_and_the_closed_port_requests_are_answered_and_ready_
         answer(&mut stream).await.unwrap().0
     };
     assert!(ready().await.starts_with("http/1.1 200"));
-    process.signal("INT");
+    process.signal("TERM");
     let told = Instant::now();
     while !ready().await.starts_with("http/1.1 503") {
         assert!(told.elapsed() < Duration::from_secs(1), "ready although it stops");
@@ -248,6 +248,27 @@ async fn between_the_signal_and_the_closed_port_requests_are_answered_and_ready_
     let (head, _) = answer(&mut stream).await.unwrap();
     assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");
     assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 0, "{}", process.log());
+}
+
+/// Ctrl-C at a terminal: nobody is waited for who asks nothing, and who has asked is answered.
+#[tokio::test]
+async fn an_interrupt_waits_for_requests_and_for_nothing_else() {
+    let arguments = ["--shutdown-delay-s", "300", "--shutdown-grace-s", "300"];
+    let mut process = Process::start(&arguments.map(str::to_owned));
+    let mut idle = TcpStream::connect(process.address).await.unwrap();
+    idle.write_all(b"GET /health HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+    answer(&mut idle).await.unwrap();
+    let _silent = TcpStream::connect(process.address).await.unwrap();
+    let mut asking = unfinished(process.address, 1).await.pop().unwrap();
+    process.signal("INT");
+    assert!(closed_within(&mut idle, Duration::from_secs(8)).await.is_some());
+    // The rest of the body, 99 bytes after the first.
+    let rest = r#""a":"quake","b":"city"}"#;
+    asking.write_all(format!("{rest}{}", " ".repeat(99 - rest.len())).as_bytes()).await.unwrap();
+    let (head, _) = answer(&mut asking).await.expect("who has asked is answered");
+    assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");
+    assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 0, "{}", process.log());
+    assert!(process.log().contains("stopped, everything answered"), "{}", process.log());
 }
 
 /// Requests whose bodies never come, as many as are asked for, when the service waits for all of them.

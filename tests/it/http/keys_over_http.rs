@@ -112,6 +112,45 @@ async fn a_quota_is_a_keys_own() {
 }
 
 #[tokio::test]
+async fn requests_are_counted_by_key_and_only_the_first_keys_have_a_count_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    let keys = (0..150).map(|number| {
+        let (id, key) = (format!("client-{number}"), format!("key-{number}"));
+        line(&id, Scope::Query, &key).unwrap()
+    });
+    std::fs::write(&path, keys.collect::<Vec<_>>().join("\n")).unwrap();
+    let app = TestApp::with(|settings| {
+        settings.keys_file = Some(path);
+        settings.rate_limit_per_key = Some(1);
+    });
+    let count = async |key: &str, outcome: &str| {
+        let series = format!("cognate_key_requests_total{{key=\"{key}\",outcome=\"{outcome}\"}} ");
+        let page = app.get("/metrics").await.text();
+        page.lines().find_map(|line| line.strip_prefix(&series)?.parse::<u64>().ok())
+    };
+    assert_eq!(count("client-99", "answered").await, Some(0), "from the start");
+    assert_eq!(count("client-100", "answered").await, None);
+    for key in ["key-7", "key-7", "key-120", "key-149", "key-200"] {
+        app.send(with_key("POST", "/similarity", Some(key))).await;
+    }
+    app.send(with_key("GET", "/models", None)).await;
+    app.send(with_key("POST", "/rank", Some("key-8"))).await;
+    app.send(with_key("GET", "/health", None)).await;
+    for (key, outcome, expected) in [
+        ("client-7", "answered", 1),
+        ("client-7", "rate_limited", 1),
+        ("client-8", "refused", 1),
+        ("other", "answered", 2),
+        ("none", "refused", 2),
+        ("none", "answered", 0),
+        ("none", "failed", 0),
+    ] {
+        assert_eq!(count(key, outcome).await, Some(expected), "{key} {outcome}");
+    }
+}
+
+#[tokio::test]
 async fn a_revoked_key_is_out_although_a_model_cannot_be_opened() {
     let folder = tempfile::tempdir().unwrap();
     let keys = key_file(&folder);

@@ -130,8 +130,11 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_without_free_units_refuses_at_once() {
-    let app = TestApp::with(|settings| settings.admission_units = 5);
+async fn a_server_without_free_units_refuses_at_once_where_nobody_may_wait() {
+    let app = TestApp::with(|settings| {
+        settings.admission_units = 5;
+        settings.admission_wait_ms = 0;
+    });
     let held = app.app.admission.admit().unwrap();
     let five = json!({"pairs": vec![json!(["quake", "city"]); 5]}).to_string();
     let answer = app.post("/similarity", five.clone()).await;
@@ -150,4 +153,59 @@ async fn a_server_without_free_units_refuses_at_once() {
         let _full = (0..5).map(|_| app.app.admission.admit().unwrap()).collect::<Vec<_>>();
         assert_eq!(app.get(path).await.status, 200, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_request_waits_until_units_are_free_and_is_answered() {
+    let app = TestApp::with(|settings| {
+        settings.admission_units = 5;
+        settings.admission_wait_ms = 60_000;
+    });
+    let five = json!({"pairs": vec![json!(["quake", "city"]); 5]}).to_string();
+    let mut long = post("/similarity", format!("{five}{}", " ".repeat(10_000)));
+    long.headers_mut().insert("content-length", (five.len() + 10_000).into());
+    // One waits once its items are counted, the other before its body is read.
+    for request in [post("/similarity", five), long] {
+        let held = app.app.admission.admit().unwrap();
+        let freed = async {
+            while app.app.admission.waiting() == 0 {
+                tokio::task::yield_now().await;
+            }
+            let page = app.get("/metrics").await.text();
+            assert!(page.contains("cognate_admission_waiting 1\n"), "{page}");
+            assert!(page.contains("cognate_admission_units_in_use 1\n"), "it holds nothing");
+            drop(held);
+        };
+        let (answer, ()) = tokio::join!(app.send(request), freed);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!((app.app.admission.in_use(), app.app.admission.waiting()), (0, 0));
+    }
+    let page = app.get("/metrics").await.text();
+    assert!(page.contains("cognate_shed_total{reason=\"admission\"} 0\n"), "{page}");
+}
+
+/// Twelve clients whose requests are more than the units twice over, and take a few milliseconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_few_large_requests_at_once_are_all_answered() {
+    let app = TestApp::with(|settings| {
+        settings.max_candidates = 1000;
+        settings.admission_units = 6500;
+        // However slow and busy the machine is.
+        settings.compute_deadline_ms = 60_000;
+        settings.admission_wait_ms = 60_000;
+    });
+    let candidates = vec!["the new city of quakes and the town"; 1000];
+    let body = json!({"query": "quake", "candidates": candidates, "top_k": 1}).to_string();
+    let clients = (0..12).map(|_| {
+        let (app, body) = (app.clone(), body.clone());
+        tokio::spawn(async move {
+            let first = app.post("/rank", body.clone()).await.status;
+            (first, app.post("/rank", body).await.status)
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        let (first, second) = client.await.unwrap();
+        assert_eq!((first.as_u16(), second.as_u16()), (200, 200));
+    }
+    app.until_idle(Duration::from_secs(10)).await;
 }

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 use crate::support::app::TestApp;
 
-const SERIES: [&str; 35] = [
+const SERIES: [&str; 41] = [
     "cognate_build_info{version=",
     "cognate_requests_total{route=\"/similarity\",method=\"POST\",status=\"200\"} 0",
     "cognate_requests_total{route=\"/rank\",method=\"POST\",status=\"200\"} 0",
@@ -23,6 +23,11 @@ const SERIES: [&str; 35] = [
     "cognate_requests_in_flight",
     "cognate_connections 0",
     "cognate_connections_refused_total 0",
+    "cognate_connections_ended_total{reason=\"header_timeout\"} 0",
+    "cognate_connections_ended_total{reason=\"body_timeout\"} 0",
+    "cognate_connections_ended_total{reason=\"write_timeout\"} 0",
+    "cognate_key_requests_total{key=\"none\",outcome=\"answered\"} 0",
+    "cognate_key_requests_total{key=\"none\",outcome=\"failed\"} 0",
     "cognate_shed_total{reason=\"admission\"} 0",
     "cognate_shed_total{reason=\"queue\"} 0",
     "cognate_shed_total{reason=\"deadline\"} 0",
@@ -35,6 +40,7 @@ const SERIES: [&str; 35] = [
     "cognate_method_requests_total{method=\"dynamax-jaccard\"} 0",
     "cognate_admission_units 65536",
     "cognate_admission_units_in_use 0",
+    "cognate_admission_waiting 0",
     "cognate_compute_jobs 0",
     "cognate_compute_queued 0",
     "cognate_panics_total 0",

@@ -22,6 +22,7 @@ mod rank;
 mod rankers;
 mod refusals;
 mod reload;
+mod request_log;
 mod settings;
 mod settings_command;
 mod settings_example;

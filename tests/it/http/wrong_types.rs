@@ -62,11 +62,18 @@ async fn no_refusal_names_a_type_of_rust() {
         ("/rank", json!({"min_score": "high"}), "wrong type: expected a number"),
         ("/rank", json!({"return_text": 1}), "wrong type: expected true or false"),
         ("/embed", json!({"model": 1}), "wrong type: expected a string"),
+        ("/embed", json!({"encoding": 1}), "wrong type: expected a string"),
+        ("/rank", json!({"oov": [1]}), "wrong type: expected a string"),
+        ("/rank", json!({"oov": {"score": 1}}), "wrong type: expected a string"),
+        ("/similarity", json!({"oov": true}), "wrong type: expected a string"),
         ("/rank", json!({"top_k": "3"}), "wrong type: expected a whole number from 1 to 100000"),
         ("/embed", json!({"text": "a"}), "unknown field; expected one of `texts`, "),
         ("/embed", json!({"oov": "no"}), "unknown value; expected `score` or `error`"),
     ] {
-        let answer = app.post(path, body.to_string()).await.json();
+        let answer = app.post(path, body.to_string()).await.refusal(422, "invalid_field");
+        let field = body.as_object().unwrap().keys().next().unwrap();
+        let pointer = answer["errors"][0]["pointer"].as_str().unwrap();
+        assert!(pointer.starts_with(&format!("/{field}")), "{body}: {pointer}");
         let detail = answer["detail"].as_str().unwrap();
         assert!(detail.starts_with(expected), "{body}: {detail}");
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
+use cognate::http::observe::early_ends::EndReason;
 use cognate::http::settings::LIST;
 use cognate::methods::Kind;
 use cognate::methods::Method;
@@ -15,7 +16,7 @@ use cognate::methods::Method;
 /// Lines that a newcomer reads; the rest belongs under `docs/`.
 const README_LINES: usize = 130;
 /// Words of code in OPERATIONS.md that look like settings and are none.
-const NO_SETTINGS: [&str; 1] = ["trace_id"];
+const NO_SETTINGS: [&str; 3] = ["rate_limited", "scoring_method", "trace_id"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -237,7 +238,9 @@ fn settings_are_the_ones_that_exist() {
     let known: BTreeSet<&str> = LIST.iter().map(|setting| setting.key).collect();
     for word in &named {
         let series = word.starts_with("cognate_") || word.starts_with("process_");
-        let looks_like_one = is_snake_case(word, 2) && !series && !NO_SETTINGS.contains(word);
+        let label = EndReason::ALL.iter().any(|reason| reason.name() == *word);
+        let none = series || label || NO_SETTINGS.contains(word);
+        let looks_like_one = is_snake_case(word, 2) && !none;
         assert!(!looks_like_one || known.contains(word), "docs/OPERATIONS.md: no setting `{word}`");
     }
     for key in known {

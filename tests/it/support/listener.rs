@@ -14,6 +14,7 @@ use cognate::http::Listener;
 use cognate::http::Settings;
 use cognate::http::net::shutdown::Drained;
 use cognate::http::net::shutdown::ShutdownTrigger;
+use cognate::http::observe::early_ends::{EarlyEnds, EndReason};
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -38,20 +39,40 @@ pub struct Served {
     pub ended: JoinHandle<Drained>,
     open: Arc<AtomicU64>,
     refused: Arc<AtomicU64>,
+    early: Arc<[AtomicU64; 5]>,
+}
+
+/// One counter of several.
+struct OneOf(Arc<[AtomicU64; 5]>, usize);
+
+impl metrics::CounterFn for OneOf {
+    fn increment(&self, value: u64) {
+        self.0[self.1].fetch_add(value, Relaxed);
+    }
+
+    fn absolute(&self, value: u64) {
+        self.0[self.1].store(value, Relaxed);
+    }
 }
 
 impl Served {
     pub fn start(settings: &Settings, router: Router) -> Self {
         let (open, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let ended: Arc<[AtomicU64; 5]> = Arc::default();
+        let counter = |reason: EndReason| {
+            let place = EndReason::ALL.iter().position(|known| *known == reason).unwrap();
+            metrics::Counter::from_arc(Arc::new(OneOf(ended.clone(), place)))
+        };
         let metrics = ConnectionMetrics {
             open: metrics::Gauge::from_arc(open.clone()),
             refused: metrics::Counter::from_arc(refused.clone()),
+            ended: EarlyEnds::new(counter, Arc::default()),
         };
         let listener = Listener::bind(settings.listen, settings, metrics).unwrap();
         let address = listener.local_addr();
         let (orders, stop) = ShutdownTrigger::new();
-        let ended = tokio::spawn(listener.serve(router, stop));
-        Self { address, orders, ended, open, refused }
+        let served = tokio::spawn(listener.serve(router, stop));
+        Self { address, orders, ended: served, open, refused, early: ended }
     }
 
     pub async fn connect(&self) -> TcpStream {
@@ -66,6 +87,13 @@ impl Served {
     /// How often there was no room.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
+    }
+
+    /// Connections that ended early, by the reasons that there were.
+    pub fn early_ends(&self) -> Vec<(&'static str, u64)> {
+        let counts = EndReason::ALL.iter().zip(self.early.iter());
+        let counts = counts.map(|(reason, count)| (reason.name(), count.load(Relaxed)));
+        counts.filter(|&(_, count)| count > 0).collect()
     }
 
     /// Waits until that many connections are open.

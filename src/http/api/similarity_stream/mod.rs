@@ -39,6 +39,7 @@ use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::observe::facts::Facts;
 use crate::http::request::body;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
@@ -92,6 +93,8 @@ pub async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiErro
     let permit = app.admission.admit()?;
     body::check_encoding(request.headers())?;
     let stream = Arc::new(Stream::of(&app, &request)?);
+    let (model, method) = (&stream.resolved.model.name, stream.resolved.query.method.name());
+    Facts::of(&request).asks(model, method, None);
     let place = app.streams.take()?;
     let (answers, ready) = mpsc::channel(ANSWERS_AHEAD);
     let mut response = Response::new(Body::from_stream(stream::unfold(ready, |mut ready| async {

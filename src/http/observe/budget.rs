@@ -1,0 +1,132 @@
+//! How much the log says of requests and connections: so many lines a second of each kind, spread
+//! over the second, and a line that tells how many were left out. What the lines say is not known
+//! here.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// Lines a second of each kind.
+pub(crate) const LINES: u64 = 100;
+
+/// What a line is about. Each kind has lines of its own, so that none hides another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A request that was answered.
+    Answered,
+    /// A request that was refused.
+    Refused,
+    /// A request that met a defect.
+    Failed,
+    /// A connection that ended early.
+    Connection,
+}
+
+/// Lines that were left out, by kind.
+type LeftOut = [u64; 4];
+
+/// What may still be said in this second.
+#[derive(Debug)]
+pub struct Budget {
+    begun: Instant,
+    second: AtomicU64,
+    kinds: [Count; 4],
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    /// Lines that there were to write in this second.
+    seen: AtomicU64,
+    /// Those that were written.
+    written: AtomicU64,
+    /// Of so many one is written, by how many there were in the second before.
+    every: AtomicU64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { begun: Instant::now(), second: AtomicU64::new(0), kinds: Default::default() }
+    }
+}
+
+impl Budget {
+    /// Whether a line of this kind is written.
+    pub(crate) fn admits(&self, kind: Kind) -> bool {
+        self.report();
+        self.take(kind)
+    }
+
+    /// Says how many lines were left out, once the second is over in which they were.
+    pub(crate) fn report(&self) {
+        if let Some([answered, refused, failed, connections]) =
+            self.turn(self.begun.elapsed().as_secs())
+        {
+            tracing::info!(answered, refused, failed, connections, "lines left out of the log");
+        }
+    }
+
+    fn take(&self, kind: Kind) -> bool {
+        let [answered, refused, failed, connection] = &self.kinds;
+        let count = match kind {
+            Kind::Answered => answered,
+            Kind::Refused => refused,
+            Kind::Failed => failed,
+            Kind::Connection => connection,
+        };
+        let number = count.seen.fetch_add(1, Relaxed);
+        let more = |written: u64| (written < LINES).then_some(written + 1);
+        number.is_multiple_of(count.every.load(Relaxed).max(1))
+            && count.written.fetch_update(Relaxed, Relaxed, more).is_ok()
+    }
+
+    /// Begins a second; what was left out of the last one, if anything was. A line that comes just
+    /// then may count in either.
+    fn turn(&self, second: u64) -> Option<LeftOut> {
+        let before = self.second.load(Relaxed);
+        if second == before
+            || self.second.compare_exchange(before, second, Relaxed, Relaxed).is_err()
+        {
+            return None;
+        }
+        let left_out = self.kinds.each_ref().map(|count| {
+            let seen = count.seen.swap(0, Relaxed);
+            // After a silent second nothing is expected.
+            let expected = if second == before + 1 { seen } else { 0 };
+            count.every.store(expected.div_ceil(LINES), Relaxed);
+            seen.saturating_sub(count.written.swap(0, Relaxed))
+        });
+        (left_out != LeftOut::default()).then_some(left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(budget: &Budget, kind: Kind, lines: u64) -> Vec<u64> {
+        (0..lines).filter(|_| budget.take(kind)).collect()
+    }
+
+    #[test]
+    fn a_few_lines_are_all_written_and_of_many_a_sample() {
+        let budget = Budget::default();
+        assert_eq!(written(&budget, Kind::Answered, 70).len(), 70);
+        assert_eq!(budget.turn(1), None);
+        // A burst that nobody expected: the first hundred.
+        assert_eq!(written(&budget, Kind::Answered, 1000).len(), 100);
+        assert_eq!(written(&budget, Kind::Refused, 20).len(), 20, "refusals are not hidden by it");
+        assert_eq!(budget.turn(2), Some([900, 0, 0, 0]));
+        assert_eq!(budget.turn(2), None, "it is said once");
+        // As many again: a tenth, from the whole of the second.
+        let second = written(&budget, Kind::Answered, 1000);
+        assert_eq!(second, (0..100).map(|line| line * 10).collect::<Vec<_>>());
+        assert_eq!(budget.turn(3), Some([900, 0, 0, 0]));
+        // Few again: a tenth of them, and all of them from the next second on.
+        assert_eq!(written(&budget, Kind::Answered, 50).len(), 5);
+        assert_eq!(budget.turn(4), Some([45, 0, 0, 0]));
+        assert_eq!(written(&budget, Kind::Answered, 50).len(), 50);
+        assert_eq!(written(&budget, Kind::Connection, 500).len(), 100);
+        assert_eq!(budget.turn(9), Some([0, 0, 0, 400]));
+        assert_eq!(written(&budget, Kind::Connection, 30).len(), 30, "that was long ago");
+    }
+}

@@ -1,0 +1,165 @@
+//! The line that the log has of a request: who asked, what, how much, and what came of it. Neither
+//! texts nor headers nor paths that match no route.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use axum::http::Method as Verb;
+use axum::http::StatusCode;
+
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::observe::budget::Budget;
+use crate::http::observe::budget::Kind;
+use crate::http::observe::facts::Facts;
+use crate::http::observe::trace::TraceId;
+
+/// Routes that programs ask again and again to see whether the service lives: their answers are
+/// worth a line only to who looks for them.
+const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
+/// The route that changes what is served: its line is never left out.
+const RELOAD: &str = "/-/reload";
+
+/// Which requests get a line at level info.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggedRequests {
+    /// All.
+    All,
+    /// Those that were refused.
+    Refused,
+    /// None but those that met a defect.
+    None,
+}
+
+impl LoggedRequests {
+    /// Their names, as settings have them.
+    pub const NAMES: [&str; 3] = ["all", "refused", "none"];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let [all, refused, none] = Self::NAMES;
+        match self {
+            Self::All => all,
+            Self::Refused => refused,
+            Self::None => none,
+        }
+    }
+}
+
+impl FromStr for LoggedRequests {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Self::All, Self::Refused, Self::None];
+        let found = known.into_iter().find(|choice| choice.name() == text);
+        found.ok_or_else(|| format!("is none of {}", Self::NAMES.join(", ")))
+    }
+}
+
+/// What is known of a request at its end.
+pub(crate) struct Line<'a> {
+    pub id: &'a HeaderValue,
+    pub trace: Option<TraceId>,
+    pub peer: Option<SocketAddr>,
+    pub route: &'a str,
+    pub verb: &'a Verb,
+    pub facts: &'a Facts,
+    pub took: Duration,
+}
+
+/// What came of a request.
+pub(crate) enum Outcome<'a> {
+    /// An answer of this status.
+    Answered(StatusCode),
+    /// A refusal.
+    Refused(&'a ApiError),
+    /// Nothing: its client went away first.
+    Left,
+}
+
+/// Where lines are told.
+pub(crate) struct RequestLog {
+    logged: LoggedRequests,
+    budget: Arc<Budget>,
+}
+
+macro_rules! line {
+    ($level:ident, $line:expr, $status:expr, $code:expr, $detail:expr, $message:expr) => {
+        tracing::$level!(
+            request_id = $line.id.to_str().unwrap_or_default(),
+            trace_id = $line.trace.map(tracing::field::display),
+            key = $line.facts.caller().and_then(|caller| caller.id()),
+            peer = $line.peer.map(tracing::field::display),
+            route = $line.route,
+            method = %$line.verb,
+            model = $line.facts.asked().map(|asked| &*asked.model),
+            scoring_method = $line.facts.asked().map(|asked| asked.method),
+            items = $line.facts.asked().and_then(|asked| asked.items),
+            body_bytes = $line.facts.body_bytes(),
+            status = $status.map(|status| status.as_u16()),
+            // To the microsecond, without the digits that only binary numbers have.
+            took_ms = $line.took.as_micros() as f64 / 1e3,
+            code = $code,
+            detail = $detail,
+            "{}", $message
+        )
+    };
+}
+
+impl RequestLog {
+    /// Tells of these requests within a budget of lines.
+    pub(crate) fn new(logged: LoggedRequests, budget: Arc<Budget>) -> Self {
+        Self { logged, budget }
+    }
+
+    /// Says how many lines were left out, if that is due.
+    pub(crate) fn report(&self) {
+        self.budget.report();
+    }
+
+    /// Tells of a request, at the level that its outcome deserves, or at debug if it is one of those
+    /// that are not told of or too many come at once.
+    pub(crate) fn tell(&self, line: &Line<'_>, outcome: &Outcome<'_>) {
+        let reload = line.route == RELOAD;
+        match outcome {
+            Outcome::Answered(status) => {
+                let told = self.logged == LoggedRequests::All && !QUIET.contains(&line.route);
+                let status = Some(status);
+                match reload || (told && self.budget.admits(Kind::Answered)) {
+                    true => line!(info, line, status, "", "", "answered"),
+                    false => line!(debug, line, status, "", "", "answered"),
+                }
+            }
+            Outcome::Refused(error) => self.refused(line, error, reload),
+            Outcome::Left => {
+                let status = None::<StatusCode>;
+                let told = self.logged != LoggedRequests::None;
+                match reload || (told && self.budget.admits(Kind::Refused)) {
+                    true => line!(info, line, status, "", "", "client gone"),
+                    false => line!(debug, line, status, "", "", "client gone"),
+                }
+            }
+        }
+    }
+
+    fn refused(&self, line: &Line<'_>, error: &ApiError, reload: bool) {
+        let (code, status) = (error.code.name(), Some(error.code.status()));
+        let detail: Cow<'_, str> = error.cause.as_deref().unwrap_or(&error.detail).into();
+        let failed = matches!(error.code, Code::Internal | Code::NonFiniteScore);
+        let kind = if failed { Kind::Failed } else { Kind::Refused };
+        let told = failed || self.logged != LoggedRequests::None;
+        if !(reload || (told && self.budget.admits(kind))) {
+            line!(debug, line, status, code, &*detail, "refused");
+        } else if failed {
+            line!(error, line, status, code, &*detail, "failed");
+        } else if error.code == Code::DeadlineExceeded {
+            line!(warn, line, status, code, &*detail, "refused");
+        } else {
+            line!(info, line, status, code, &*detail, "refused");
+        }
+    }
+}

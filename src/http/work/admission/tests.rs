@@ -1,0 +1,186 @@
+//! Units as those who take them see them. Requests that wait are polled by hand, so nothing here
+//! depends on how fast the machine is.
+
+use std::pin::Pin;
+use std::task::Context;
+use std::task::Poll;
+use std::task::Waker;
+
+use super::*;
+use crate::http::error::Code;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Many enough that 4 of them are small and 16 are kept for small requests.
+const UNITS: usize = 1024;
+
+type Waits<'a> = Pin<Box<dyn Future<Output = Result<Permit, ApiError>> + 'a>>;
+
+/// A request of so many items that takes what it needs as soon as it can.
+fn ask(admission: &Admission, items: usize) -> Waits<'_> {
+    Box::pin(async move {
+        let mut permit = admission.admit_soon().await?;
+        admission.top_up_soon(&mut permit, items).await?;
+        Ok(permit)
+    })
+}
+
+fn poll(waits: &mut Waits<'_>) -> Option<Result<Permit, ApiError>> {
+    match waits.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => Some(outcome),
+        Poll::Pending => None,
+    }
+}
+
+fn admitted(waits: &mut Waits<'_>) -> Permit {
+    poll(waits).expect("it waits").expect("it is refused")
+}
+
+fn refused(waits: &mut Waits<'_>) -> String {
+    let error = poll(waits).expect("it waits").expect_err("it is admitted");
+    assert_eq!((error.code, error.bottleneck), (Code::Overloaded, Some(Bottleneck::Admission)));
+    error.detail.into_owned()
+}
+
+#[test]
+fn items_are_charged_for_and_given_back() {
+    let admission = Admission::new(10, 4, PATIENCE);
+    let mut one = admission.admit().unwrap();
+    admission.top_up(&mut one, 7).unwrap();
+    assert_eq!(admission.in_use(), 7);
+    let mut other = admission.admit().unwrap();
+    assert_eq!(admission.top_up(&mut other, 4).unwrap_err().code, Code::Overloaded);
+    assert_eq!(admission.in_use(), 8);
+    drop(one);
+    admission.top_up(&mut other, 1_000_000).unwrap();
+    assert_eq!(admission.in_use(), 10);
+    let waits: Vec<_> = (0..2).map(|_| admission.admit().unwrap_err().retry_after_s).collect();
+    assert!(waits.contains(&Some(1)) && waits.contains(&Some(2)));
+    drop(other);
+    assert_eq!(admission.in_use(), 0);
+}
+
+#[tokio::test]
+async fn large_requests_are_admitted_in_their_order_as_units_become_free() {
+    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let first = admitted(&mut ask(&admission, 600));
+    let (mut second, mut third) = (ask(&admission, 700), ask(&admission, 300));
+    assert!(poll(&mut second).is_none() && poll(&mut third).is_none());
+    // The third would fit, but then the second could wait for ever.
+    assert_eq!((admission.in_use(), admission.waiting()), (600, 2), "who waits holds nothing");
+    drop(first);
+    let second = admitted(&mut second);
+    assert_eq!((admission.in_use(), admission.waiting()), (1000, 0));
+    drop((second, admitted(&mut third)));
+    assert_eq!(admission.in_use(), 0);
+}
+
+#[tokio::test]
+async fn two_that_need_all_units_are_served_one_after_the_other() {
+    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let (mut one, mut other) = (admission.admit().unwrap(), admission.admit().unwrap());
+    let mut first = Box::pin(admission.top_up_soon(&mut one, UNITS));
+    let mut second = Box::pin(admission.top_up_soon(&mut other, UNITS));
+    let context = &mut Context::from_waker(Waker::noop());
+    assert!(first.as_mut().poll(context).is_pending());
+    assert!(second.as_mut().poll(context).is_pending());
+    // The second gave back its one unit, which is what the first still needed.
+    assert!(matches!(first.as_mut().poll(context), Poll::Ready(Ok(()))));
+    drop(first);
+    drop(one);
+    assert!(matches!(second.as_mut().poll(context), Poll::Ready(Ok(()))));
+    drop(second);
+    drop(other);
+    assert_eq!(admission.in_use(), 0);
+}
+
+#[tokio::test]
+async fn small_requests_pass_large_ones_that_wait_and_have_units_of_their_own() {
+    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let large = admitted(&mut ask(&admission, UNITS));
+    assert_eq!(admission.in_use(), UNITS - 16, "some are kept");
+    let mut waits = ask(&admission, UNITS);
+    assert!(poll(&mut waits).is_none());
+    let mut small: Vec<Permit> = (0..4).map(|_| admitted(&mut ask(&admission, 4))).collect();
+    let mut beyond = ask(&admission, 4);
+    assert!(poll(&mut beyond).is_none(), "all are in use");
+    small.pop();
+    let last = admitted(&mut beyond);
+    // What is computed already may take more than there is, and keeps no small request out.
+    let mut running = large;
+    admission.settle(&mut running, UNITS);
+    drop((small, last));
+    assert!(admission.admit().is_ok());
+    drop(running);
+    drop(admitted(&mut waits));
+    assert_eq!(admission.in_use(), 0);
+}
+
+#[tokio::test]
+async fn what_is_computed_is_weighed_although_nothing_is_free() {
+    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let _large = admitted(&mut ask(&admission, UNITS));
+    let mut running = admission.admit().unwrap();
+    admission.settle(&mut running, 500);
+    assert_eq!(admission.in_use(), UNITS - 16 + 500);
+    admission.settle(&mut running, 3);
+    assert_eq!(admission.in_use(), UNITS - 16 + 500, "what was taken is kept");
+    assert!(admission.admit().is_ok(), "small requests have their own");
+    drop(running);
+    assert_eq!(admission.in_use(), UNITS - 16);
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_who_leaves_it_makes_room() {
+    let admission = Admission::new(UNITS, 2, PATIENCE);
+    let held = admitted(&mut ask(&admission, UNITS));
+    let (mut first, mut second) = (ask(&admission, 700), ask(&admission, 200));
+    assert!(poll(&mut first).is_none() && poll(&mut second).is_none());
+    let detail = refused(&mut ask(&admission, 500));
+    assert!(detail.contains("`compute_queue`"), "{detail}");
+    // A client that goes away lets those behind it pass.
+    drop(first);
+    assert_eq!(admission.waiting(), 1);
+    let mut third = ask(&admission, 100);
+    assert!(poll(&mut third).is_none());
+    drop(held);
+    drop((admitted(&mut second), admitted(&mut third)));
+    assert_eq!((admission.in_use(), admission.waiting()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waited_too_long_is_refused_and_those_behind_need_not_wait_as_long() {
+    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let held = admitted(&mut ask(&admission, UNITS));
+    let begun = Instant::now();
+    let (late, mut behind) = (ask(&admission, UNITS), ask(&admission, 8));
+    let error = late.await.unwrap_err();
+    assert!(error.detail.contains("`admission_wait_ms`"), "{}", error.detail);
+    assert_eq!(begun.elapsed(), PATIENCE);
+    // It saw how slow things are: one may still wait, to see whether that goes on; a second one,
+    // that would have to wait twice as long, need not try.
+    assert!(poll(&mut behind).is_none());
+    let detail = refused(&mut ask(&admission, UNITS));
+    assert!(detail.contains("`admission_wait_ms`"), "{detail}");
+    drop(held);
+    drop(admitted(&mut behind));
+    assert_eq!((admission.in_use(), admission.waiting()), (0, 0));
+    // Faster waits are believed again.
+    for _ in 0..64 {
+        let held = admitted(&mut ask(&admission, UNITS));
+        let mut next = ask(&admission, UNITS);
+        assert!(poll(&mut next).is_none());
+        drop(held);
+        drop(admitted(&mut next));
+    }
+    let _held = admitted(&mut ask(&admission, UNITS));
+    let (mut first, mut second) = (ask(&admission, UNITS), ask(&admission, UNITS));
+    assert!(poll(&mut first).is_none() && poll(&mut second).is_none());
+}
+
+#[tokio::test]
+async fn without_patience_nobody_waits() {
+    let admission = Admission::new(UNITS, 8, Duration::ZERO);
+    let _held = admitted(&mut ask(&admission, UNITS));
+    let detail = refused(&mut ask(&admission, UNITS));
+    assert!(detail.contains("`admission_units`") && !detail.contains("_wait_"), "{detail}");
+}
