@@ -149,7 +149,7 @@ function wordCards(answer, texts) {
   );
   const note = answer.adds_up
     ? "The shares of all words add up to the score. A share below zero pulls it down."
-    : `What ${answer.method} scores does not come apart into words, so they are listed without shares.`;
+    : `The score of ${answer.method} cannot be split by word, so words are shown without shares.`;
   const both = element("div", { class: "texts" }, ...lists);
   return card("What each word adds", note, both, ...legend(sides));
 }
