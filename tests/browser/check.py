@@ -223,7 +223,10 @@ class Pages:
         fields = "return ['a', 'b', 'method'].map((id) => document.getElementById(id).value)"
         assert self.browser.run(fields) == [*texts, "avg-cos"], self.browser.run(fields)
         assert self.browser.run(address) == link
-        self.choose("auto")
+        self.browser.run("location.hash = '#compare?a=one&b=two&method=nope'")
+        self.browser.until("return document.querySelector('#notice').textContent.includes('nope')")
+        self.browser.until("return document.querySelector('#method').value === 'auto'")
+        self.browser.until("return !location.hash.includes('nope')")
         self.quiet(besides=(401,) if self.key else ())
 
     def folded(self):

@@ -73,7 +73,10 @@ function pick(id, value) {
 function applyWanted() {
   const missing = [];
   if (!pick("model", wanted.model) && models.length > 1) missing.push(`model ${wanted.model}`);
-  if (!pick("method", wanted.method)) missing.push(`method ${wanted.method}`);
+  if (!pick("method", wanted.method)) {
+    missing.push(`method ${wanted.method}`);
+    by("method").value = AUTO;
+  }
   tellMethod();
   if (wanted.measure && !by("measure-field").hidden) pick("measure", wanted.measure);
   by("notice").textContent =
