@@ -42,7 +42,7 @@ RUN install -D -m 0444 -t /image/licences /given/LICENSE-MIT /given/LICENSE-APAC
 
 FROM scratch
 LABEL org.opencontainers.image.title="cognate" \
-      org.opencontainers.image.description="How alike very short texts are, in microseconds on a CPU" \
+      org.opencontainers.image.description="Similarity scores for short texts, in microseconds on a CPU" \
       org.opencontainers.image.licenses="MIT OR Apache-2.0"
 COPY --from=files /image/ /
 COPY --from=build /image/cognate /cognate

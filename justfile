@@ -13,6 +13,10 @@ bless:
     TEST_COGNATE_BLESS=1 cargo test --locked --test it openapi
     TEST_COGNATE_BLESS=1 cargo test --locked --test it fuzz_seeds
 
+# The files of a release for this architecture, in dist/: archive, SBOM, chart, image, checksums
+release *FOLDER:
+    .ci/release {{FOLDER}}
+
 # The service on 127.0.0.1:8080, with the model in this repository
 serve *FLAGS:
     cargo run --locked --release -- serve {{FLAGS}}

@@ -22,7 +22,11 @@ check() {
     fi
 }
 
-compose_with() { "$@" --profile scale --profile monitoring config -q && echo "both profiles"; }
+compose_with() {
+    "$@" --profile scale --profile monitoring config -q &&
+        KEYS=/dev/null "$@" -f docker-compose.yml -f deploy/compose.keys.yml --profile scale config -q &&
+        echo "both profiles, and with keys"
+}
 # The dashboard's queries as recording rules: then promtool reads them as Prometheus would.
 dashboard_syntax() {
     local rules
@@ -41,14 +45,42 @@ haproxy_syntax() {
     case $(haproxy -v | head -1) in *" 2."* | *" 3.0"*) known='sed s/init-state.down//' ;; esac
     $known deploy/haproxy/haproxy.cfg | haproxy -c -f /dev/stdin && haproxy -v | head -1
 }
-manifests() { kubectl kustomize deploy/kubernetes | python3 deploy/tests/manifests.py; }
-schemas() {
-    local rendered
+# held COMMAND...: what it renders is right by the schemas, where they are, and by what no schema knows.
+held() {
+    local rendered answer=0
     rendered=$(mktemp --suffix=.yaml)
-    kubectl kustomize deploy/kubernetes >"$rendered" && kubernetes-validate --strict "$rendered"
-    local answer=$?
+    "$@" >"$rendered" && python3 deploy/tests/manifests.py <"$rendered" || answer=1
+    if [ "$answer" -eq 0 ] && command -v kubernetes-validate >/dev/null; then
+        kubernetes-validate --strict --quiet "$rendered" || answer=1
+    fi
     rm -f "$rendered"
     return $answer
+}
+manifests() { held kubectl kustomize deploy/kubernetes; }
+examples() {
+    local folder
+    for folder in deploy/examples/*/; do held kubectl kustomize "$folder" || return 1; done
+    echo deploy/examples/*/
+}
+# The chart with few values and with nearly all, and without what it must not do without.
+chart() {
+    local values
+    helm lint --strict deploy/helm/cognate -f deploy/tests/values/least.yaml || return 1
+    for values in deploy/tests/values/*.yaml; do
+        held helm template web deploy/helm/cognate -f "$values" || return 1
+    done
+    if helm template web deploy/helm/cognate >/dev/null 2>&1; then
+        echo "the chart takes no keys at all"
+        return 1
+    fi
+    for values in keys.linez=x 'keys.lines={abc}' 'models.serve={news}' settings.listen=x ingress.enabled=true \
+        'models.serve[0].name=news,models.serve[0].file=news.safetensors'; do
+        if helm template web deploy/helm/cognate -f deploy/tests/values/least.yaml --set "$values" >/dev/null 2>&1; then
+            echo "the chart takes: $values"
+            return 1
+        fi
+    done
+    helm version --short
 }
 
 check "compose file, docker-compose" docker-compose compose_with docker-compose
@@ -58,10 +90,13 @@ check "each alert speaks and is silent" promtool promtool test rules deploy/test
 check "syntax of every query" promtool dashboard_syntax
 check "haproxy.cfg" haproxy haproxy_syntax
 check "manifests render and hold" kubectl manifests
-check "manifests against the schemas" kubernetes-validate schemas
-check "scripts" shellcheck shellcheck deploy/check.sh deploy/prove.sh deploy/standins.sh
+check "examples render and hold" kubectl examples
+check "chart renders and holds" helm chart
+check "schemas of Kubernetes" kubernetes-validate kubernetes-validate --version
+check "scripts" shellcheck shellcheck deploy/check.sh deploy/prove.sh deploy/standins.sh .ci/release
 check "provisioning is YAML" yamllint yamllint -d '{extends: relaxed, rules: {line-length: disable}}' \
-    docker-compose.yml deploy/grafana deploy/prometheus deploy/kubernetes deploy/tests
+    docker-compose.yml deploy/compose.keys.yml deploy/grafana deploy/prometheus deploy/kubernetes deploy/examples deploy/tests \
+    deploy/helm/cognate/Chart.yaml deploy/helm/cognate/values.yaml
 if [ $# -gt 0 ]; then check "every query against /metrics" python3 deploy/tests/queries.py "$1"; fi
 
 if [ "$failed" -gt 0 ]; then exit 1; fi

@@ -18,7 +18,7 @@ project=cognate-proof
 if docker compose version >/dev/null 2>&1; then composer=(docker compose); else composer=(docker-compose); fi
 work=$(mktemp -d)
 compose() { "${composer[@]}" -p "$project" --profile scale --profile monitoring "$@"; }
-keyed() { "${composer[@]}" -p "$project-keys" -f "$work/keyed.yml" --project-directory . "$@"; }
+keyed() { "${composer[@]}" -p "$project-keys" -f docker-compose.yml -f deploy/compose.keys.yml "$@"; }
 reference_pid="" broken=0
 rows=()
 
@@ -52,7 +52,7 @@ finish() {
         compose ps -q 2>/dev/null | xargs -r -n 1 docker logs --tail 20
     fi
     compose down --volumes --remove-orphans --timeout 5 >"$work/down" 2>&1 || cat "$work/down"
-    if [ -e "$work/keyed.yml" ]; then keyed down --volumes --timeout 5 >"$work/down" 2>&1 || cat "$work/down"; fi
+    if [ -n "${KEYS:-}" ]; then keyed down --volumes --timeout 5 >"$work/down" 2>&1 || cat "$work/down"; fi
     rm -rf "$work"
 }
 trap finish EXIT
@@ -109,7 +109,7 @@ print("%d requests, %s, %s sent again; p99 %s ms, longest %s ms"
 
 say "images"
 holds "Dockerfile, compose and HAProxy files as committed" "$(git rev-parse --short HEAD)" \
-    git diff --quiet HEAD -- Dockerfile .dockerignore docker-compose.yml deploy/haproxy deploy/prometheus
+    git diff --quiet HEAD -- Dockerfile .dockerignore docker-compose.yml deploy/compose.keys.yml deploy/haproxy deploy/prometheus
 deploy/standins.sh
 began=$SECONDS
 compose build cognate >"$work/build" 2>&1 || { tail -40 "$work/build"; exit 1; }
@@ -237,13 +237,11 @@ firing = [rule["name"] for rule in rules if rule["state"] == "firing"]
 print(len(rules), "loaded,", len(firing), "firing", *firing)')
 holds "alert rules are loaded and silent" "$alerts" grep -q ' 0 firing' <<<"$alerts"
 
-say "keys, as the comments of the compose file say"
+say "keys, by the second compose file"
 "$work/cognate" keygen proof >"$work/key" 2>/dev/null
 sed -n 2p "$work/key" >"$work/keys"
 chmod 0755 "$work"
-sed -e 's|COGNATE_ALLOW_NO_AUTH: "true"|COGNATE_KEYS_FILE: /run/secrets/keys|' \
-    -e 's|^  # secrets: \[keys\]|  secrets: [keys]|' -e 's|^# secrets:|secrets:|' \
-    -e "s|^#   keys: {file: ./secrets/keys}|  keys: {file: $work/keys}|" docker-compose.yml >"$work/keyed.yml"
+export KEYS=$work/keys
 at=127.0.0.1:$(free_port)
 PUBLISH=$at keyed up -d --no-build cognate >"$work/up" 2>&1
 ask() { curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d "$body" "$@" "http://$at/similarity"; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Holds the Kubernetes manifests and the compose file to what the service promises.
 
-    kubectl kustomize deploy/kubernetes | manifests.py
+    kubectl kustomize deploy/kubernetes | manifests.py     the same for deploy/examples/NAME
+    helm template NAME deploy/helm/cognate | manifests.py
 
 Schemas are another's work: `kubernetes-validate`, which check.sh runs where it is installed. Here is
 what no schema knows: that selectors select our pods and only those, that a stop has the time it
@@ -29,31 +30,58 @@ def seconds(text):
     return int(re.fullmatch(r"(\d+)s", str(text))[1])
 
 
+def is_setting(key):
+    """Whether the service knows a setting of that name."""
+    text = (DEPLOY.parent / "src" / "http" / "settings" / "list.rs").read_text(encoding="utf-8")
+    return re.search(rf"^ +{key}: ", text, re.M) is not None
+
+
 def kubernetes(documents):
-    kinds = {document["kind"]: document for document in documents}
-    yield "each kind once", len(kinds) == len(documents)
-    yield "the kinds", set(kinds) == {"ConfigMap", "Deployment", "Service", "HorizontalPodAutoscaler",
-                                      "PodDisruptionBudget", "NetworkPolicy"}
-    deployment = kinds["Deployment"]["spec"]
+    """What holds of the manifests, of each example made of them, and of the chart."""
+    of = lambda kind: [document for document in documents if document["kind"] == kind]
+    for kind in ("ConfigMap", "Deployment", "Service"):
+        yield f"one {kind}", len(of(kind)) == 1
+    deployment = of("Deployment")[0]["spec"]
+    name = of("Deployment")[0]["metadata"]["name"]
     pod = deployment["template"]["spec"]
     container = pod["containers"][0]
-    settings = kinds["ConfigMap"]["data"]
+    settings = of("ConfigMap")[0]["data"]
+    selected = deployment["selector"]["matchLabels"]
+    labels = deployment["template"]["metadata"]["labels"]
+    service = of("Service")[0]
 
-    yield "pods carry our label", OURS.items() <= deployment["template"]["metadata"]["labels"].items()
     # An empty selector would take in every pod of the namespace.
-    yield "deployment selects ours", deployment["selector"]["matchLabels"] == OURS
-    yield "service selects ours", kinds["Service"]["spec"]["selector"] == OURS
-    yield "budget selects ours", kinds["PodDisruptionBudget"]["spec"]["selector"] == {"matchLabels": OURS}
-    yield "policy selects ours", kinds["NetworkPolicy"]["spec"]["podSelector"] == {"matchLabels": OURS}
-    yield "nothing goes out", kinds["NetworkPolicy"]["spec"]["egress"] == []
-    yield "both directions are ruled", set(kinds["NetworkPolicy"]["spec"]["policyTypes"]) == {"Ingress", "Egress"}
-    yield "the autoscaler scales it", kinds["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"] == {
-        "apiVersion": "apps/v1", "kind": "Deployment", "name": kinds["Deployment"]["metadata"]["name"]}
-    yield "replicas are the autoscaler's", "replicas" not in deployment
-    yield "a budget leaves one", kinds["HorizontalPodAutoscaler"]["spec"]["minReplicas"] > \
-        kinds["PodDisruptionBudget"]["spec"]["maxUnavailable"]
+    yield "deployment selects ours", OURS.items() <= selected.items() <= labels.items()
+    yield "service selects ours", service["spec"]["selector"] == selected
+    for budget in of("PodDisruptionBudget"):
+        yield "budget selects ours", budget["spec"]["selector"] == {"matchLabels": selected}
+    for policy in of("NetworkPolicy"):
+        yield "policy selects ours", policy["spec"]["podSelector"] == {"matchLabels": selected}
+        yield "nothing goes out but spans", policy["spec"]["egress"] == [] or "COGNATE_OTLP_ENDPOINT" in settings
+        yield "both directions are ruled", set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
+    for scaler in of("HorizontalPodAutoscaler"):
+        yield "the autoscaler scales it", scaler["spec"]["scaleTargetRef"] == {
+            "apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+        yield "replicas are the autoscaler's", "replicas" not in deployment
+        yield "a budget leaves one", all(
+            scaler["spec"]["minReplicas"] > budget["spec"]["maxUnavailable"] for budget in of("PodDisruptionBudget"))
+    yield "replicas are somebody's", of("HorizontalPodAutoscaler") or deployment.get("replicas", 0) > 0
+    for test in of("Pod"):
+        yield "tests get no requests", not selected.items() <= test["metadata"]["labels"].items()
+    for monitor in of("ServiceMonitor"):
+        wanted = monitor["spec"]["selector"]["matchLabels"]
+        yield "the monitor finds the service", wanted.items() <= service["metadata"]["labels"].items()
+        yield "nothing is scraped twice", "prometheus.io/scrape" not in \
+            deployment["template"]["metadata"].get("annotations", {})
+    for ingress in of("Ingress"):
+        paths = [path for rule in ingress["spec"]["rules"] for path in rule["http"]["paths"]]
+        yield "one replica's matters stay inside", not {path["path"] for path in paths} & {"/", "/metrics", "/-/reload"}
+        yield "the ingress leads to the service", all(
+            path["backend"]["service"] == {"name": service["metadata"]["name"],
+                                           "port": {"name": service["spec"]["ports"][0]["name"]}} for path in paths)
     yield "settings are the generated ones", container["envFrom"] == [
-        {"configMapRef": {"name": kinds["ConfigMap"]["metadata"]["name"]}}]
+        {"configMapRef": {"name": of("ConfigMap")[0]["metadata"]["name"]}}]
+    yield "settings exist", all(is_setting(key.removeprefix("COGNATE_").lower()) for key in settings)
     yield "no foreign COGNATE_ variables", pod["enableServiceLinks"] is False
 
     stop = int(settings.get("COGNATE_SHUTDOWN_DELAY_S", default_of("shutdown_delay_s"))) + \
@@ -64,17 +92,27 @@ def kubernetes(documents):
         yield f"{probe} asks the port", container[probe]["httpGet"]["port"] == container["ports"][0]["name"]
     yield "life does not depend on readiness", "ready" not in container["livenessProbe"]["httpGet"]["path"]
 
-    rights, own = pod["securityContext"], container["securityContext"]
+    rights = pod["securityContext"]
     yield "not root", rights["runAsNonRoot"] is True and rights["runAsUser"] == 65532
     yield "seccomp", rights["seccompProfile"] == {"type": "RuntimeDefault"}
-    yield "no rights", own["capabilities"] == {"drop": ["ALL"]} and own["allowPrivilegeEscalation"] is False
-    yield "root file system read-only", own["readOnlyRootFilesystem"] is True
+    for each in pod["containers"] + pod.get("initContainers", []):
+        own = each["securityContext"]
+        yield "no rights", own["capabilities"] == {"drop": ["ALL"]} and own["allowPrivilegeEscalation"] is False
+        yield "root file system read-only", own["readOnlyRootFilesystem"] is True
     yield "no token", pod["automountServiceAccountToken"] is False
     yield "limits", {"cpu", "memory"} <= set(container["resources"]["limits"]) \
         and {"cpu", "memory"} <= set(container["resources"]["requests"])
-    keys = Path(settings["COGNATE_KEYS_FILE"])
-    mount = container["volumeMounts"][0]
-    yield "keys are mounted where they are read", str(keys.parent) == mount["mountPath"] and mount["readOnly"]
+    mounts = container.get("volumeMounts", [])
+    yield "all mounts are read-only", all(mount["readOnly"] for mount in mounts)
+    yield "all mounts have volumes", {mount["name"] for mount in mounts} == {
+        volume["name"] for volume in pod.get("volumes", [])}
+    places = {mount["mountPath"] for mount in mounts}
+    if "COGNATE_KEYS_FILE" in settings:
+        yield "keys are mounted where they are read", str(Path(settings["COGNATE_KEYS_FILE"]).parent) in places
+    else:
+        yield "without keys only where that is said", settings["COGNATE_ALLOW_NO_AUTH"] == "true"
+    for model in filter(None, settings.get("COGNATE_MODEL", "").split(",")):
+        yield "models are mounted where they are read", str(Path(model.split("=")[1]).parent) in places
 
 
 def compose():
@@ -92,6 +130,12 @@ def compose():
         yield f"{name}: a stop has its time", stop < seconds(service["stop_grace_period"])
         yield f"{name}: files for all connections", service["ulimits"]["nofile"] >= default_of("max_connections") + 64
         yield f"{name}: models are a directory", service["volumes"] == ["./models:/models:ro"]
+    keyed = yaml.safe_load((DEPLOY / "compose.keys.yml").read_text(encoding="utf-8"))
+    for name in ("cognate", "replica"):
+        service = keyed["services"][name]
+        yield f"{name}: keys where they are read", service["environment"] == {
+            "COGNATE_ALLOW_NO_AUTH": "false", "COGNATE_KEYS_FILE": f"/run/secrets/{service['secrets'][0]}"}
+    yield "the secret is given", set(keyed["secrets"]) == {"keys"}
     haproxy = (DEPLOY / "haproxy" / "haproxy.cfg").read_text(encoding="utf-8")
     checks = re.search(r"inter (\d+)s .* fall (\d+)", haproxy)
     # Two rounds of checks and the time-out of the last one.
@@ -105,7 +149,8 @@ def compose():
 
 
 def main():
-    results = list(kubernetes(list(yaml.safe_load_all(sys.stdin)))) + list(compose())
+    documents = [document for document in yaml.safe_load_all(sys.stdin) if document]
+    results = list(kubernetes(documents)) + list(compose())
     broken = [what for what, holds in results if not holds]
     for what in broken:
         print(f"does not hold: {what}", file=sys.stderr)

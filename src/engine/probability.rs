@@ -66,14 +66,14 @@ impl Probability {
     }
 
     /// The share of related pairs among those with this score.
-    pub fn at(&self, score: f32) -> f32 {
+    pub fn at(&self, score: f32) -> f64 {
         let place = (f64::from(score) - self.low) / self.width - 0.5;
         let last = self.shares.len().saturating_sub(1) as f64;
         let place = place.clamp(0.0, last);
         let (before, part) = (place.floor(), place.fract());
         let share = |place: f64| self.shares.get(place as usize).copied().unwrap_or(0.0);
         let (one, other) = (share(before), share((before + 1.0).min(last)));
-        (one + (other - one) * part) as f32
+        one + (other - one) * part
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         let seen = Probability::of(&calibration(related.clone(), unrelated.clone(), None)).unwrap();
         let middle = |bin: usize| (-1.0 + (bin as f64 + 0.5) * 0.02) as f32;
         for bin in [0, 1, 50, 99] {
-            assert!((seen.at(middle(bin)) - bin as f32 / 100.0).abs() < 1e-5, "{bin}");
+            assert!((seen.at(middle(bin)) - bin as f64 / 100.0).abs() < 1e-5, "{bin}");
         }
         assert!((seen.at(middle(50) + 0.01) - 0.505).abs() < 1e-4);
         let rare = Probability::of(&calibration(related, unrelated, Some(0.01))).unwrap();
@@ -136,7 +136,7 @@ mod tests {
             let Some(known) = Probability::of(&calibration) else { return Ok(()) };
             let mut scores = scores;
             scores.sort_by(f32::total_cmp);
-            let shares: Vec<f32> = scores.iter().map(|&score| known.at(score)).collect();
+            let shares: Vec<f64> = scores.iter().map(|&score| known.at(score)).collect();
             prop_assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
             prop_assert!(shares.is_sorted(), "{shares:?}");
         }

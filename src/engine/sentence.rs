@@ -116,13 +116,17 @@ fn without_spaces(token: &str) -> bool {
     token.chars().any(of_script)
 }
 
-/// The two words, one of each text and not the same, whose vectors point most the same way.
+/// The two words, one of each text, not the same and neither with a stand-in for its vector, whose
+/// vectors point most the same way.
 fn closest(explained: &Explanation) -> Option<(&str, &str, f32)> {
     let cells = explained.cosines.iter().zip(&explained.one).flat_map(|(row, one)| {
-        row.iter()
-            .zip(&explained.other)
-            .map(move |(&cosine, other)| (one.token.as_str(), other.token.as_str(), cosine))
+        row.iter().zip(&explained.other).map(move |(&cosine, other)| (one, other, cosine))
     });
-    let cells = cells.filter(|(one, other, _)| one != other);
-    cells.reduce(|best, cell| if cell.2 > best.2 { cell } else { best })
+    // A stand-in resembles other words by chance alone.
+    let cells = cells.filter(|(one, other, _)| {
+        one.token != other.token && one.found != Found::Hash && other.found != Found::Hash
+    });
+    cells
+        .reduce(|best, cell| if cell.2 > best.2 { cell } else { best })
+        .map(|(one, other, cosine)| (one.token.as_str(), other.token.as_str(), cosine))
 }

@@ -33,7 +33,7 @@ pub(super) struct Contender {
     pub(super) name: String,
     /// The method's canonical name, or the column's.
     pub(super) method: &'static str,
-    /// What vectors are compared by; none for a column.
+    /// What vectors of texts are compared by; none where a method has none, and for a column.
     pub(super) measure: Option<Measure>,
     /// What it does, in a sentence.
     pub(super) summary: String,
@@ -140,7 +140,7 @@ impl Field {
             let contender = Contender {
                 name,
                 method: method.name(),
-                measure: Some(measure),
+                measure: engine.embeds(method).then_some(measure),
                 summary: method.info().summary.to_owned(),
                 scores: Scores::Method(method, measure),
             };
@@ -157,7 +157,7 @@ impl Field {
                 Ok(scorer) => self.contenders.push(Contender {
                     name: variant.name().to_owned(),
                     method: variant.name(),
-                    measure: Some(Measure::Cosine),
+                    measure: None,
                     summary: format!("Ablation: {}", variant.info.summary),
                     scores: Scores::Ablation(Arc::new(scorer), &variant.info),
                 }),

@@ -62,7 +62,7 @@ pub struct MethodFacts {
     pub name: String,
     /// The method's canonical name, `column`, or `combination`.
     pub method: &'static str,
-    /// What vectors were compared by; `null` where there is no method.
+    /// What vectors of texts were compared by; `null` where a method has none, and for a column.
     pub measure: Option<&'static str>,
     /// What it does.
     pub summary: String,

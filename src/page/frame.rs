@@ -51,6 +51,12 @@ impl Axis {
         Self { low: 0.0, high: 1.0, label }
     }
 
+    /// Where a number lies between the ends, from 0 to 1. Never NaN, whatever the number.
+    pub fn place(&self, number: f64) -> f64 {
+        let share = (number - self.low) / (self.high - self.low);
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
     /// Round numbers along the axis, about five, and the digits they need.
     pub fn ticks(&self) -> (Vec<f64>, usize) {
         let rough = (self.high - self.low) / 5.0;
@@ -73,6 +79,13 @@ impl Axis {
     }
 }
 
+/// Sizes of plots by how many stand in a row: one or two, three, four. Text is as large in each.
+pub const WIDE: (f64, f64) = (480.0, 330.0);
+/// Three in a row.
+pub const MIDDLE: (f64, f64) = (330.0, 250.0);
+/// Four in a row.
+pub const SMALL: (f64, f64) = (250.0, 205.0);
+
 /// A plot being drawn.
 #[derive(Debug)]
 pub struct Frame {
@@ -89,15 +102,28 @@ pub struct Frame {
 const BELOW: f64 = 40.0;
 /// Room right of the drawing, for half a tick's text.
 const RIGHT: f64 = 14.0;
+/// Room left of ticks, for the name of the axis.
+const BESIDE: f64 = 24.0;
+/// Wider drawings shrink most on a telephone; their text is larger there.
+const BROAD: f64 = 400.0;
+/// How much larger than drawn a plot may be shown: text would grow with it.
+const LARGEST: f64 = 1.25;
 
 impl Frame {
     /// A frame with grid, ticks and the names of the axes. `what` is read to those who do not see.
     pub fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
         let (width, height) = size;
-        let mut frame = Self { width, height, left: 46.0, top: 10.0, x, y, svg: String::new() };
+        let broad = width > BROAD;
+        let (ticks, digits) = y.ticks();
+        let longest = ticks.iter().map(|tick| number(*tick, digits).chars().count()).max();
+        let left = BESIDE + if broad { 8.2 } else { 6.3 } * longest.unwrap_or(0) as f64;
+        let mut frame = Self { width, height, left, top: 10.0, x, y, svg: String::new() };
         let _ = write!(
             frame.svg,
-            "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
+            "<svg viewBox=\"0 0 {width} {height}\"{} style=\"max-width:{:.0}px\" role=\"img\" \
+             aria-label=\"{}\">",
+            if broad { " class=\"broad\"" } else { "" },
+            width * LARGEST,
             escaped(what)
         );
         frame.axes();
@@ -114,12 +140,12 @@ impl Frame {
 
     /// Where a number lies across; numbers outside the range are put at its end.
     pub fn across(&self, x: f64) -> f64 {
-        place(x, &self.x, self.left, self.right())
+        self.left + self.x.place(x) * (self.right() - self.left)
     }
 
     /// Where a number lies up and down.
     pub fn up(&self, y: f64) -> f64 {
-        place(y, &self.y, self.bottom(), self.top)
+        self.bottom() + self.y.place(y) * (self.top - self.bottom())
     }
 
     fn axes(&mut self) {
@@ -214,17 +240,10 @@ impl Frame {
 }
 
 /// A number with a true minus sign; what rounds to 0 has none.
-fn number(number: f64, digits: usize) -> String {
+pub fn number(number: f64, digits: usize) -> String {
     let shown = format!("{:.digits$}", number.abs());
     let zero = shown.bytes().all(|byte| byte == b'0' || byte == b'.');
     if number < 0.0 && !zero { format!("−{shown}") } else { shown }
-}
-
-/// Where on the paper a number of an axis lies. Never NaN, whatever the number.
-fn place(number: f64, axis: &Axis, start: f64, end: f64) -> f64 {
-    let share = (number - axis.low) / (axis.high - axis.low);
-    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
-    start + share * (end - start)
 }
 
 #[cfg(test)]
@@ -245,7 +264,7 @@ mod tests {
     fn no_number_leaves_the_paper() {
         let axis = Axis::over([2.0, f64::INFINITY, 2.0].into_iter(), "");
         for number in [f64::NAN, f64::INFINITY, -1e300, 2.0] {
-            assert!((0.0..=10.0).contains(&place(number, &axis, 0.0, 10.0)));
+            assert!((0.0..=1.0).contains(&axis.place(number)));
         }
         assert_eq!(escaped("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
     }

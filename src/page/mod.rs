@@ -4,6 +4,7 @@
 //! What stands on a page, and in which words, belongs to the module that fills it: figures of an
 //! evaluation, the course of a training.
 
+pub mod dots;
 pub mod frame;
 
 use std::fmt::Write;
@@ -142,7 +143,12 @@ impl Page {
 
     /// Adds a table that can be scrolled where it is too wide.
     pub fn table(&mut self, table: &Table<'_>) {
-        self.put("<div class=\"scroll\"><table><thead><tr>");
+        let label = escaped(table.stub);
+        let _ = write!(
+            self.out,
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Figures by {label}\">\
+             <table><thead><tr>"
+        );
         for column in std::iter::once(&table.stub).chain(&table.columns) {
             let _ = write!(self.out, "<th scope=\"col\">{}</th>", escaped(column));
         }

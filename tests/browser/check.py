@@ -143,7 +143,8 @@ class Pages:
         """A refusal is told in words, and goes when its cause has gone."""
         self.browser.type("#a", " " + KEYS["enter"])
         told = self.browser.until("return document.querySelector('#problem').innerText")
-        assert "The first text: empty text" in told, told
+        assert "Empty text" in told and "The first text." in told, told
+        assert told.lower().count("empty text") == 1, f"said more than once: {told}"
         assert self.browser.run("return document.querySelector('#compare-answer').hidden")
         self.picture("refusal")
         self.quiet(besides=(422,))
@@ -164,6 +165,98 @@ class Pages:
         first = self.browser.run("return document.querySelector('.ranked .candidate').textContent")
         assert "earthquake" in first.lower(), first
         self.picture("rank-light")
+        self.quiet()
+
+    def told_apart(self):
+        """The best of a list has the longest bar, also where scores have no bounds."""
+        offered = "return [...document.querySelectorAll('#method option:enabled')].map((at) => at.value)"
+        bars = "return [...document.querySelectorAll('.ranked .fill')].map((at) => at.offsetWidth)"
+        for method in [name for name in self.browser.run(offered) if name in ("rm3", "ql", "bm25")]:
+            self.browser.run(
+                "document.querySelector('#ranking').replaceChildren();"
+                "const at = document.querySelector('#method'); at.value = arguments[0];"
+                "at.dispatchEvent(new Event('change'))",
+                method,
+            )
+            self.browser.until(LISTED)
+            widths = self.browser.run(bars)
+            assert widths == sorted(widths, reverse=True) and widths[0] > widths[-1], (method, widths)
+            self.picture(f"rank-{method}")
+        self.browser.run(
+            "document.querySelector('#ranking').replaceChildren();"
+            "const at = document.querySelector('#method'); at.value = 'auto';"
+            "at.dispatchEvent(new Event('change'))"
+        )
+        self.browser.until(LISTED)
+        self.quiet()
+
+    def opened(self):
+        """A ranked text opens its explanation, and the way back leads to the list."""
+        first = self.browser.run("return document.querySelector('.ranked .candidate').textContent")
+        self.browser.click(".ranked .candidate")
+        self.browser.until("return document.querySelector('#b').value === arguments[0]", first)
+        self.browser.until(SCORED)
+        self.browser.run("history.back()")
+        self.browser.until("return !document.querySelector('#rank').hidden")
+        self.browser.until(LISTED)
+        self.quiet()
+
+    def linked(self):
+        """The page's address holds the question; no key is in it, and long texts are left out of it."""
+        texts = "caf\u00e9 & 50 % off #now", "a+b = 'c'\n\u5730\u9707"
+        self.browser.click("#compare-tab")
+        address = "return location.href"
+        self.browser.run(
+            "[document.querySelector('#a').value, document.querySelector('#b').value] = arguments", *texts
+        )
+        self.browser.run("document.querySelector('#verdict').replaceChildren()")
+        self.choose("avg-cos")
+        score = float(self.browser.run(SCORED))
+        link = self.browser.until("return location.hash.includes('avg-cos') && location.href")
+        assert not self.key or self.key not in link, link
+        self.browser.open("about:blank")
+        self.browser.open(link)
+        if self.key:
+            self.browser.until("return !document.querySelector('#key-form').hidden")
+            self.browser.type("#key", self.key + KEYS["enter"])
+        assert abs(float(self.browser.until(SCORED)) - score) < 1e-6
+        fields = "return ['a', 'b', 'method'].map((id) => document.getElementById(id).value)"
+        assert self.browser.run(fields) == [*texts, "avg-cos"], self.browser.run(fields)
+        assert self.browser.run(address) == link
+        self.browser.run("location.hash = '#compare?a=one&b=two&method=nope'")
+        self.browser.until("return document.querySelector('#notice').textContent.includes('nope')")
+        self.browser.until("return document.querySelector('#method').value === 'auto'")
+        self.browser.until("return !location.hash.includes('nope')")
+        self.quiet(besides=(401,) if self.key else ())
+
+    def folded(self):
+        """Of a long text little is shown at first, and no link holds it."""
+        words = " ".join(f"word{place} storm flood" for place in range(150))
+        self.browser.run("document.querySelector('#a').value = arguments[0]", words * 2)
+        self.browser.run("document.querySelector('#b').value = 'a storm'")
+        self.browser.run("document.querySelector('#verdict').replaceChildren()")
+        self.browser.click("#ask")
+        told = self.browser.until(
+            "return document.querySelector('[data-score], .problem') && document.querySelector('main').innerText"
+        )
+        if "Too many tokens" in told:
+            self.browser.run("document.querySelector('#a').value = arguments[0]", words)
+            self.browser.click("#ask")
+            self.browser.until(SCORED)
+        tall = self.browser.run("return document.documentElement.scrollHeight")
+        assert tall < 4500, f"{tall} px of page"
+        assert self.browser.run("return document.querySelectorAll('.words > li, details').length") > 12
+        self.picture("long")
+        self.browser.complaints()
+
+    def unknown(self):
+        """Words that the model does not know are named before the score."""
+        self.compare("xqzt vbnkk", "Earthquake shakes Los Angeles")
+        told = self.browser.run("return document.querySelector('.banner')?.innerText ?? ''")
+        assert "xqzt" in told and "first text" in told and "second" not in told, told
+        self.picture("unknown")
+        self.compare("Quake hits L.A.!!", "Earthquake shakes Los Angeles")
+        assert not self.browser.run("return document.querySelector('.banner')")
         self.quiet()
 
     def copied(self):
@@ -241,8 +334,8 @@ def main():
     parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
     arguments = parser.parse_args()
     checks = (
-        "first_sight comparison escaped methods refused ranking copied labelled narrow_and_dark "
-        "documentation own_host"
+        "first_sight comparison escaped methods refused ranking told_apart opened linked folded unknown "
+        "copied labelled narrow_and_dark documentation own_host"
     )
     failed = 0
     with Browser() as browser:

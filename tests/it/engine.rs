@@ -344,4 +344,5 @@ fn the_sentence_of_an_explanation_says_what_is_worth_knowing() {
     assert!(unknown.contains("does not know 3 of 5 words"), "{unknown}");
     let chinese = sentence("地震袭击洛杉矶", "quake town");
     assert!(chinese.contains("without spaces between words"), "{chinese}");
+    assert!(!chinese.contains("closest"), "a stand-in is close to nothing: {chinese}");
 }

@@ -4,7 +4,6 @@ mod plots;
 
 use indicatif::HumanCount;
 
-use crate::eval::page::plots::Bar;
 use crate::eval::pairs::PairFile;
 use crate::eval::pairs::PairsFigures;
 use crate::eval::ranking::RankingFigures;
@@ -22,6 +21,9 @@ use crate::page::Emphasis;
 use crate::page::Head;
 use crate::page::Page;
 use crate::page::Sign;
+use crate::page::dots;
+use crate::page::dots::Dot;
+use crate::page::dots::Drawing;
 use crate::page::frame::escaped;
 
 /// Figures that fill a page.
@@ -61,7 +63,7 @@ impl Presented for RankingFigures {
         // The table of the combination stands after those of the files.
         for table in tables.iter().skip(self.files.len()) {
             page.section(&table.title);
-            add(page, table);
+            add(page, table, &[]);
             page.end_section();
         }
     }
@@ -94,10 +96,23 @@ fn begun<F: Presented>(report: &Report<F>) -> Page {
     })
 }
 
-/// Adds a table with its best figures and significant differences marked.
-fn add(page: &mut Page, table: &Table) {
+/// Adds the figures that methods are compared by, and what their whiskers are.
+fn compared(page: &mut Page, figures: &[Dot], drawing: Drawing<'_>, whiskers: &str) {
+    let cut = if dots::is_cut(figures) { " The axis does not begin at 0." } else { "" };
+    let caption = format!("{}. {whiskers}; dashed: the baseline.{cut}", drawing.label);
+    page.figure(&caption, &dots::dots(figures, drawing));
+}
+
+/// Adds a table with its best figures and significant differences marked, its rows in the order in
+/// which these figures are drawn.
+fn add(page: &mut Page, table: &Table, figures: &[Dot]) {
     let columns = table.columns.iter().map(|column| column.name.as_str()).collect();
-    let rows = table.rows.iter().map(|(name, cells)| {
+    let figure = |name: &str| {
+        figures.iter().find(|dot| dot.name == name).map_or(f64::NEG_INFINITY, |dot| dot.value)
+    };
+    let mut order: Vec<&(String, Vec<_>)> = table.rows.iter().collect();
+    order.sort_by(|(a, _), (b, _)| figure(b).total_cmp(&figure(a)));
+    let rows = order.into_iter().map(|(name, cells)| {
         let cells = cells.iter().enumerate().map(|(column, cell)| Cell {
             text: &cell.text,
             emphasis: if table.is_best(column, cell) { Emphasis::Best } else { Emphasis::None },
@@ -114,13 +129,13 @@ fn add(page: &mut Page, table: &Table) {
 }
 
 fn sts(page: &mut Page, figures: &StsFigures, tables: &[Table], baseline: &str) {
-    let bars = figures.overall.results.iter().map(|result| Bar {
+    let dots = figures.overall.results.iter().map(|result| Dot {
         name: result.mean.method.clone(),
-        value: result.mean.pearson,
-        interval: Some(result.mean.interval),
+        value: 100.0 * result.mean.pearson,
+        interval: Some(result.mean.interval.map(|end| 100.0 * end)),
         baseline: result.wilcoxon.is_none(),
     });
-    let bars: Vec<Bar> = bars.collect();
+    let dots: Vec<Dot> = dots.collect();
     let over = figures.overall.over;
     let mut groups: Vec<Vec<&Subtask>> = Vec::new();
     for year in &figures.years {
@@ -132,17 +147,14 @@ fn sts(page: &mut Page, figures: &StsFigures, tables: &[Table], baseline: &str) 
     let Some((summary, details)) = tables.split_first() else { return };
     page.section(&summary.title);
     let what = format!("Mean Pearson × 100 over {over}");
-    let drawn = plots::bars(&bars, 1, 100.0, &what);
-    let caption = format!(
-        "{what}. Whiskers: approximate 95 % intervals, from the standard errors of the \
-         correlations; dashed: the baseline."
-    );
-    page.figure(&caption, &drawn);
-    add(page, summary);
+    let caption =
+        "Whiskers: approximate 95 % intervals, from the standard errors of the correlations";
+    compared(page, &dots, Drawing { digits: 1, label: &what }, caption);
+    add(page, summary, &dots);
     page.end_section();
     for (table, group) in details.iter().zip(groups) {
         page.section(&table.title);
-        add(page, table);
+        add(page, table, &dots);
         page.put("<div class=\"grid pairs\">");
         for subtask in group {
             scatters(page, subtask, baseline);
@@ -169,17 +181,16 @@ fn scatters(page: &mut Page, subtask: &Subtask, baseline: &str) {
 
 fn pairs(page: &mut Page, file: &PairFile, table: &Table) {
     page.section(&table.title);
-    let bars = file.results.iter().map(|result| Bar {
+    let dots = file.results.iter().map(|result| Dot {
         name: result.method.clone(),
         value: result.roc_auc,
         interval: Some(result.roc_auc_interval),
         baseline: result.sign_test.is_none(),
     });
-    let drawn = plots::bars(&bars.collect::<Vec<_>>(), 3, 1.0, "Area under the ROC curve");
-    let caption = "Area under the ROC curve. Whiskers: 95 % intervals after DeLong; dashed: the \
-                   baseline.";
-    page.figure(caption, &drawn);
-    add(page, table);
+    let dots: Vec<Dot> = dots.collect();
+    let drawing = Drawing { digits: 3, label: "Area under the ROC curve" };
+    compared(page, &dots, drawing, "Whiskers: 95 % intervals after DeLong");
+    add(page, table, &dots);
     page.put("<h3>Curves</h3>");
     let coloured = plots::coloured(file).into_iter().filter(|(_, class)| *class != "rest");
     let names = coloured.map(|(place, class)| (class, file.results[place].method.as_str()));
@@ -202,17 +213,16 @@ fn pairs(page: &mut Page, file: &PairFile, table: &Table) {
 
 fn ranking(page: &mut Page, file: &RankingFile, table: &Table) {
     page.section(&table.title);
-    let bars = file.results.iter().map(|result| Bar {
+    let dots = file.results.iter().map(|result| Dot {
         name: result.method.clone(),
         value: result.map,
         interval: result.map_interval,
         baseline: result.p_values.is_none(),
     });
-    let drawn = plots::bars(&bars.collect::<Vec<_>>(), 4, 1.0, "Mean average precision");
-    let caption = "Mean average precision. Whiskers: 95 % BCa bootstrap intervals over queries; \
-                   dashed: the baseline.";
-    page.figure(caption, &drawn);
-    add(page, table);
+    let dots: Vec<Dot> = dots.collect();
+    let drawing = Drawing { digits: 4, label: "Mean average precision" };
+    compared(page, &dots, drawing, "Whiskers: 95 % BCa bootstrap intervals over queries");
+    add(page, table, &dots);
     if let Some(base) = file.results.iter().find(|result| result.p_values.is_none()) {
         page.put("<h3>Query by query</h3><div class=\"grid\">");
         for result in file.results.iter().filter(|result| result.p_values.is_some()) {

@@ -1,96 +1,23 @@
 //! The plots of a report, each a drawing of numbers that were computed elsewhere.
 
-use std::fmt::Write;
-
 use crate::eval::pairs::PairFile;
 use crate::eval::pairs::PairResult;
 use crate::eval::sts::Subtask;
 use crate::eval::sts::SubtaskResult;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
-use crate::page::frame::escaped;
+use crate::page::frame::MIDDLE;
+use crate::page::frame::SMALL;
+use crate::page::frame::WIDE;
 use crate::stats::curve::precision_recall;
 use crate::stats::curve::roc;
 use crate::stats::distribution::equal_edges;
 use crate::stats::distribution::histogram;
 
-/// Sizes of plots by how many stand in a row: two, three, four. Text is as large in each.
-const WIDE: (f64, f64) = (480.0, 330.0);
-const MIDDLE: (f64, f64) = (330.0, 250.0);
-const SMALL: (f64, f64) = (250.0, 205.0);
 /// Most points of a curve or cloud: more could not be distinguished.
 const POINTS: usize = 800;
 /// Bins of a drawn histogram; the divergence has its own.
 const BINS: usize = 50;
-
-/// One bar: a name, a figure, its interval if it has one, and how it is coloured.
-pub(super) struct Bar {
-    pub(super) name: String,
-    pub(super) value: f64,
-    pub(super) interval: Option<[f64; 2]>,
-    pub(super) baseline: bool,
-}
-
-/// Bars lying below each other, with whiskers for their intervals and a dashed line at the
-/// baseline.
-pub(super) fn bars(bars: &[Bar], digits: usize, scale: f64, what: &str) -> String {
-    let (row, left, width) = (24.0, 190.0, 760.0);
-    let height = row * bars.len() as f64 + 12.0;
-    let most = bars.iter().map(|bar| bar.interval.map_or(bar.value, |ends| ends[1]));
-    let most = most.fold(1e-9, f64::max);
-    let room = width - left - 70.0;
-    let across = |value: f64| left + (value / most).clamp(0.0, 1.0) * room;
-    let mut svg = format!(
-        "<svg class=\"wide\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
-        escaped(what)
-    );
-    for (place, bar) in bars.iter().enumerate() {
-        let top = row * place as f64 + 6.0;
-        let middle = top + row / 2.0 - 3.0;
-        let end = across(bar.value);
-        let class = if bar.baseline { "bar base" } else { "bar" };
-        let _ = write!(
-            svg,
-            "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-             <rect class=\"{class}\" x=\"{left}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
-             rx=\"2\"/>",
-            left - 8.0,
-            middle + 4.5,
-            escaped(&bar.name),
-            (end - left).max(0.5),
-            row - 6.0
-        );
-        let mut text_at = end;
-        if let Some([low, high]) = bar.interval {
-            let [from, to] = [across(low), across(high)];
-            let _ = write!(
-                svg,
-                "<path class=\"whisker\" d=\"M{from:.1} {middle:.1}H{to:.1}M{from:.1} {:.1}v8M{to:.1} \
-                 {:.1}v8\"/>",
-                middle - 4.0,
-                middle - 4.0
-            );
-            text_at = to;
-        }
-        let _ = write!(
-            svg,
-            "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{:.digits$}</text>",
-            text_at + 7.0,
-            middle + 4.5,
-            bar.value * scale
-        );
-    }
-    if let Some(baseline) = bars.iter().find(|bar| bar.baseline) {
-        let at = across(baseline.value);
-        let _ = write!(
-            svg,
-            "<line class=\"dashed\" x1=\"{at:.1}\" y1=\"2\" x2=\"{at:.1}\" y2=\"{:.1}\"/>",
-            height - 2.0
-        );
-    }
-    svg.push_str("</svg>");
-    svg
-}
 
 /// Scores against gold scores.
 pub(super) fn scatter(subtask: &Subtask, result: &SubtaskResult, class: &str) -> String {

@@ -60,5 +60,6 @@ pub(crate) fn people() -> Routes {
         .undocumented("/", get(pages::playground))
         .undocumented("/assets/{file}", get(pages::asset))
         .undocumented("/docs", get(pages::docs))
+        .undocumented("/docs/", get(pages::docs))
         .undocumented("/docs/{file}", get(pages::docs_file))
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::Path;
+use axum::extract::State;
 use axum::extract::rejection::PathRejection;
 use axum::http::HeaderValue;
 use axum::http::header;
@@ -12,6 +13,7 @@ use axum::response::IntoResponse;
 use axum::response::Redirect;
 use axum::response::Response;
 
+use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 
@@ -20,14 +22,16 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Files that our pages need: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 10] = [
+const ASSETS: [(&str, &str, &str); 12] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
     ("playground.js", SCRIPT, include_str!("pages/playground.js")),
     ("asking.js", SCRIPT, include_str!("pages/asking.js")),
     ("elements.js", SCRIPT, include_str!("pages/elements.js")),
     ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
+    ("link.js", SCRIPT, include_str!("pages/link.js")),
     ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
+    ("settings.js", SCRIPT, include_str!("pages/settings.js")),
     ("docs.css", CSS, include_str!("pages/docs.css")),
     ("docs.js", SCRIPT, include_str!("pages/docs.js")),
     ("icon.svg", "image/svg+xml", include_str!("pages/icon.svg")),
@@ -57,18 +61,25 @@ pub(crate) async fn docs() -> Response {
 
 /// The document, by Swagger UI.
 pub(crate) async fn docs_file(
+    State(app): State<Arc<App>>,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
     // A name that is no UTF-8 is none of ours.
     let Path(name) = name.map_err(|_| missing())?;
     if name == "index.html" {
-        return Ok(file(HTML, include_str!("pages/docs.html").as_bytes().into()));
+        return Ok(file(HTML, docs_page(app.access().is_some()).into_bytes().into()));
     }
     let name = SWAGGER.into_iter().find(|known| *known == name).ok_or_else(missing)?;
     let found = utoipa_swagger_ui::serve(name, Arc::default()).ok().flatten();
     let found = found.ok_or_else(missing)?;
     let media = if name.ends_with(".css") { CSS } else { SCRIPT };
     Ok(file(media, found.bytes))
+}
+
+/// The page of the document. It draws locks where keys are asked for.
+fn docs_page(keys: bool) -> String {
+    let page = include_str!("pages/docs.html");
+    if keys { page.to_owned() } else { page.replace("data-keys=\"true\"", "data-keys=\"false\"") }
 }
 
 fn file(media: &'static str, contents: Cow<'static, [u8]>) -> Response {

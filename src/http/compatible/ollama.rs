@@ -60,8 +60,8 @@ struct OllamaEmbedRequest<'b> {
     input: Input<'b>,
     /// Cut a text with too many tokens, as is done unless this is false.
     truncate: Option<bool>,
-    /// How many of a vector's first numbers are wanted; what is left is given length 1 again.
-    #[schema(minimum = 1)]
+    /// How many of a vector's first numbers are wanted, 0 for all; what is left is given length 1.
+    #[schema(minimum = 0)]
     dimensions: Option<usize>,
 }
 

@@ -24,9 +24,14 @@ pub(super) enum Relevance {
 pub(super) enum Scale {
     /// By the range of the method.
     Range(f32, f32),
-    /// By the model's calibration.
-    Probability(Probability),
+    /// By the model's calibration, and a little by the range.
+    Probability(Probability, [f32; 2]),
 }
+
+/// The part of a relevance that the score's place in the method's range has beside the probability.
+/// Where the calibration saw no difference between scores, clients that sort by the relevance still
+/// find their order.
+const OF_RANGE: f64 = 1e-3;
 
 impl Scale {
     /// The scale that is asked for; without a wish the calibration's, if the model has one for the
@@ -34,13 +39,13 @@ impl Scale {
     pub(super) fn of(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self, ApiError> {
         let engine = &resolved.model.engine;
         let (method, measure) = (resolved.query.method, resolved.measure());
+        let (low, high) = method.info().range;
         let known = engine.calibration(method, measure).and_then(Probability::of);
         match (wish, known) {
-            (None | Some(Relevance::Probability), Some(known)) => Ok(Self::Probability(known)),
-            (None | Some(Relevance::Score), _) => {
-                let (low, high) = method.info().range;
-                Ok(Self::Range(low, high))
+            (None | Some(Relevance::Probability), Some(known)) => {
+                Ok(Self::Probability(known, [low, high]))
             }
+            (None | Some(Relevance::Score), _) => Ok(Self::Range(low, high)),
             (Some(Relevance::Probability), None) => {
                 let detail = "the model has no calibration for this method and measure; \
                               `cognate eval calibrate` makes one";
@@ -50,14 +55,21 @@ impl Scale {
     }
 
     /// The relevance of a candidate with this score, or without one.
-    pub(super) fn relevance(&self, score: Option<f32>) -> f32 {
-        match (self, score) {
-            (_, None) => 0.0,
-            (Self::Probability(known), Some(score)) => known.at(score),
-            (Self::Range(low, high), Some(score)) if *low < 0.0 && high.is_finite() => {
-                ((score - low) / (high - low)).clamp(0.0, 1.0)
+    pub(super) fn relevance(&self, score: Option<f32>) -> f64 {
+        let Some(score) = score else { return 0.0 };
+        match self {
+            Self::Probability(known, [low, high]) => {
+                let of_range = place(score, *low, *high).unwrap_or(0.0);
+                (1.0 - OF_RANGE) * known.at(score) + OF_RANGE * of_range
             }
-            (Self::Range(..), Some(score)) => score,
+            Self::Range(low, high) => place(score, *low, *high).unwrap_or(f64::from(score)),
         }
     }
+}
+
+/// Where a score lies between the ends of its range, if it has two.
+fn place(score: f32, low: f32, high: f32) -> Option<f64> {
+    let [score, low, high] = [score, low, high].map(f64::from);
+    let place = (score - low) / (high - low);
+    (high - low).is_finite().then(|| place.clamp(0.0, 1.0))
 }

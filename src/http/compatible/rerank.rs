@@ -29,6 +29,7 @@ use crate::http::compatible::reranked::RerankDocument;
 use crate::http::compatible::reranked::RerankResponse;
 use crate::http::compatible::reranked::RerankResult;
 use crate::http::compatible::reranked::TeiRank;
+use crate::http::compatible::reranked::TeiScore;
 use crate::http::compatible::shape::has_field;
 use crate::http::compatible::spans::RelevantSpans;
 use crate::http::compatible::spans::Span;
@@ -102,7 +103,8 @@ pub(super) struct RerankRequest<'b> {
     return_documents: Option<bool>,
     /// The same, as text-embeddings-inference calls it.
     return_text: Option<bool>,
-    /// Give the method's scores instead of relevances; for `texts`.
+    /// Give the method's scores instead of relevances, for `texts`; clients of Infinity send it with
+    /// `documents`, too.
     raw_scores: Option<bool>,
     /// What a relevance is made of: the probability that the model's calibration gives, where it has
     /// one for the method, else the score.
@@ -115,6 +117,8 @@ pub(super) struct RerankRequest<'b> {
 enum Form {
     /// `results`, as Cohere has it.
     Results,
+    /// The same with documents as bare strings, as Infinity has it.
+    Infinity,
     /// `data`, as Voyage has it.
     Data,
     /// A bare list, as text-embeddings-inference has it.
@@ -136,6 +140,7 @@ impl<'b> RerankRequest<'b> {
         let of_voyage = self.top_k.is_some() || self.truncation.is_some();
         let (form, documents) = match (self.documents, self.texts) {
             (Some(documents), None) if of_voyage => (Form::Data, documents),
+            (Some(documents), None) if self.raw_scores.is_some() => (Form::Infinity, documents),
             (Some(documents), None) => (Form::Results, documents),
             (None, Some(texts)) => (Form::Bare, texts),
             (None, None) => {
@@ -264,8 +269,8 @@ impl Question for RerankQuestion<'_> {
             let rank = |(index, score): (usize, Option<f32>)| TeiRank {
                 index,
                 score: match self.raw_scores {
-                    true => score.unwrap_or(0.0),
-                    false => scale.relevance(score),
+                    true => TeiScore::Raw(score.unwrap_or(0.0)),
+                    false => TeiScore::Relevance(scale.relevance(score)),
                 },
                 text: with_text.then(|| self.text(index)),
             };
@@ -277,8 +282,8 @@ impl Question for RerankQuestion<'_> {
         for (index, score) in ranking.listed(&options) {
             let text = || self.text(index);
             let document = with_text.then(|| match self.form {
-                Form::Data => RerankDocument::Bare(text()),
-                Form::Results | Form::Bare => RerankDocument::Object { text: text() },
+                Form::Data | Form::Infinity | Form::Bare => RerankDocument::Bare(text()),
+                Form::Results => RerankDocument::Object { text: text() },
             });
             let relevant_spans = self.spans(index, plan)?;
             if relevant_spans.is_some() {
@@ -289,11 +294,11 @@ impl Question for RerankQuestion<'_> {
         }
         let (results, data) = match self.form {
             Form::Data => (None, Some(results)),
-            Form::Results | Form::Bare => (Some(results), None),
+            Form::Results | Form::Infinity | Form::Bare => (Some(results), None),
         };
         answer.write_json(&RerankResponse {
             id: format!("rerank-{}", app.ids.next().to_str().unwrap_or_default()),
-            object: "list",
+            object: "rerank",
             model: &plan.resolved.model.name,
             results,
             data,

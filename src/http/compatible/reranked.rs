@@ -11,7 +11,7 @@ use crate::http::compatible::spans::Span;
 pub(super) struct RerankResponse<'r> {
     /// What this answer is called.
     pub(super) id: String,
-    /// `list`.
+    /// `rerank`.
     pub(super) object: &'static str,
     /// The model's name.
     pub(super) model: &'r str,
@@ -30,7 +30,7 @@ pub(super) struct RerankResult<'r> {
     /// Its place among the documents.
     pub(super) index: usize,
     /// Its relevance, between 0 and 1 where the method's scores have bounds.
-    pub(super) relevance_score: f32,
+    pub(super) relevance_score: f64,
     /// Its text, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) document: Option<RerankDocument<'r>>,
@@ -52,11 +52,21 @@ pub(super) enum RerankDocument<'r> {
     },
 }
 
+/// A score, or the relevance that it comes to.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum TeiScore {
+    /// A score, as `/rank` gives it.
+    Raw(f32),
+    /// A relevance.
+    Relevance(f64),
+}
+
 /// A text and its score, as text-embeddings-inference writes it.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TeiRank<'r> {
     pub(super) index: usize,
-    pub(super) score: f32,
+    pub(super) score: TeiScore,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<&'r str>,
 }

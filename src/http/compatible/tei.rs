@@ -75,8 +75,8 @@ pub(super) struct TeiEmbedRequest<'b> {
     /// Cut a text with too many tokens, as is done unless this is false.
     #[schema(value_type = Option<bool>)]
     truncate: Option<Truncate>,
-    /// How many of a vector's first numbers are wanted.
-    #[schema(minimum = 1)]
+    /// How many of a vector's first numbers are wanted, 0 for all.
+    #[schema(minimum = 0)]
     dimensions: Option<usize>,
 }
 

@@ -70,8 +70,8 @@ struct WeaviateRequest<'b> {
 /// How the vectors are wanted.
 #[derive(Debug, Deserialize, ToSchema)]
 struct WeaviateConfig {
-    /// How many of a vector's first numbers are wanted.
-    #[schema(minimum = 1)]
+    /// How many of a vector's first numbers are wanted, 0 for all.
+    #[schema(minimum = 0)]
     dimensions: Option<usize>,
 }
 

@@ -69,11 +69,11 @@ impl Form {
         let own = code.status();
         match (self, code) {
             (Self::Problem | Self::Shared, _) => own,
+            (_, Code::UnknownModel) => StatusCode::NOT_FOUND,
             // What these clients take for a reason to wait and ask again.
             (Self::Tei, Code::Overloaded | Code::DeadlineExceeded) => StatusCode::TOO_MANY_REQUESTS,
             (Self::Tei, Code::EmptyList | Code::EmptyText) => StatusCode::BAD_REQUEST,
             (Self::Tei, _) => own,
-            (_, Code::UnknownModel) => StatusCode::NOT_FOUND,
             (_, _) if own == StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
             (_, _) => own,
         }
@@ -105,9 +105,9 @@ impl Form {
             Self::OpenAi => {
                 let (kind, param) = (openai_type(code), field(refusal));
                 let error = OpenAiDetail { message: detail, kind, param, code };
-                bytes(&OpenAiError { error, request_id })
+                bytes(&OpenAiError { error, detail, request_id })
             }
-            Self::Message => bytes(&MessageError { message: detail, code, request_id }),
+            Self::Message => bytes(&MessageError { message: detail, detail, code, request_id }),
             Self::Error => bytes(&TextError { error: detail, code, request_id }),
         }
     }
@@ -146,6 +146,8 @@ pub(crate) struct TeiError<'e> {
 pub(crate) struct OpenAiError<'e> {
     /// What is wrong.
     error: OpenAiDetail<'e>,
+    /// The same as `error.message`, where clients of Voyage and Jina look for it.
+    detail: &'e str,
     /// The request's id, as in the log and in `x-request-id`.
     request_id: &'e str,
 }
@@ -169,6 +171,8 @@ pub(crate) struct OpenAiDetail<'e> {
 pub(crate) struct MessageError<'e> {
     /// What is wrong with this request, in a sentence.
     message: &'e str,
+    /// The same, where clients of Voyage and Jina look for it.
+    detail: &'e str,
     /// Stable machine-readable error code.
     code: Code,
     /// The request's id, as in the log and in `x-request-id`.

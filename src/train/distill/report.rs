@@ -4,12 +4,10 @@ use crate::page::Head;
 use crate::page::Page;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
+use crate::page::frame::WIDE;
 use crate::train::distill::DistillOptions;
 use crate::train::distill::Distilled;
 use crate::train::distill::run::Point;
-
-/// Size of a plot.
-const SIZE: (f64, f64) = (760.0, 330.0);
 
 /// The page.
 pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
@@ -42,7 +40,7 @@ pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
         page.section(title);
         let x = Axis { low: 0.0, high: epochs, label: "epochs" };
         let y = Axis::over(distilled.points.iter().map(of), label);
-        let mut frame = Frame::new(SIZE, x, y, title);
+        let mut frame = Frame::new(WIDE, x, y, title);
         let curve = distilled.points.iter().map(|point| (point.gone * epochs, of(point)));
         frame.curve("c0", curve);
         page.figure(caption, &frame.finish());

@@ -4,12 +4,10 @@ use crate::page::Head;
 use crate::page::Page;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
+use crate::page::frame::WIDE;
 use crate::train::ranker::RankerOptions;
 use crate::train::ranker::Trained;
 use crate::train::ranker::run::Epoch;
-
-/// Size of a plot.
-const SIZE: (f64, f64) = (760.0, 330.0);
 
 /// What is drawn of an epoch.
 type Figure = fn(&Epoch) -> f64;
@@ -45,7 +43,7 @@ pub(super) fn html(trained: &Trained, options: &RankerOptions) -> String {
         let x = Axis { low: 1.0, high: last.max(2.0), label: "epoch" };
         let numbers = curves.iter().flat_map(|(_, figure)| trained.epochs.iter().map(figure));
         let y = Axis::over(numbers, label);
-        let mut frame = Frame::new(SIZE, x, y, what);
+        let mut frame = Frame::new(WIDE, x, y, what);
         for (class, figure) in curves {
             let points = trained.epochs.iter().enumerate();
             frame.curve(class, points.map(|(at, epoch)| (at as f64 + 1.0, figure(epoch))));

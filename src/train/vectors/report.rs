@@ -4,11 +4,9 @@ use crate::page::Head;
 use crate::page::Page;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
+use crate::page::frame::WIDE;
 use crate::train::vectors::Trained;
 use crate::train::vectors::VectorsOptions;
-
-/// Size of the plot.
-const SIZE: (f64, f64) = (760.0, 330.0);
 
 /// The page.
 pub(super) fn html(trained: &Trained, options: &VectorsOptions) -> String {
@@ -34,7 +32,7 @@ pub(super) fn html(trained: &Trained, options: &VectorsOptions) -> String {
     page.section("Loss");
     let x = Axis { low: 0.0, high: f64::from(schedule.epochs), label: "epochs" };
     let y = Axis::over(trained.losses.iter().map(|(_, loss)| *loss), "mean loss of an example");
-    let mut frame = Frame::new(SIZE, x, y, "The loss over the run");
+    let mut frame = Frame::new(WIDE, x, y, "The loss over the run");
     let epochs = f64::from(schedule.epochs);
     frame.curve("c0", trained.losses.iter().map(|(share, loss)| (share * epochs, *loss)));
     page.figure("Mean loss of each hundredth of the run.", &frame.finish());

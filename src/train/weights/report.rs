@@ -1,5 +1,5 @@
 //! A run as one HTML page: the weights by rank, the loss by epoch, κ against the split error, and
-//! the distances of couples not trained on.
+//! the distances of pairs not trained on.
 
 use crate::model::Model;
 use crate::model::provenance::Separation;
@@ -9,13 +9,12 @@ use crate::page::Page;
 use crate::page::Table;
 use crate::page::frame::Axis;
 use crate::page::frame::Frame;
+use crate::page::frame::WIDE;
 use crate::stats::distribution::equal_edges;
 use crate::stats::distribution::histogram;
 use crate::train::weights::Course;
 use crate::train::weights::outcome::Side;
 
-/// Sizes of plots: two in a row.
-const WIDE: (f64, f64) = (480.0, 330.0);
 /// Bins of a drawn histogram; the divergence has its own.
 const BINS: usize = 50;
 
@@ -41,8 +40,7 @@ pub(super) fn html(course: &Course, model: &Model) -> String {
     let epochs = course.losses.iter().enumerate();
     let points = epochs.map(|(epoch, &loss)| (epoch as f64 + 1.0, loss));
     let caption = "Mean loss of each epoch, the penalty included.";
-    // The numbers of this axis are long and leave no room for its name.
-    let axes = Axes { what: "Loss by epoch", across: "epoch", up: "", low: Low::Least };
+    let axes = Axes { what: "Loss by epoch", across: "epoch", up: "mean loss", low: Low::Least };
     page.figure(caption, &curve(points.collect(), axes));
     page.put("</div>");
     page.end_section();
@@ -51,7 +49,7 @@ pub(super) fn html(course: &Course, model: &Model) -> String {
         page.put("<div class=\"grid two\">");
         let tried = course.tried.iter();
         let points = tried.map(|tried| (tried.kappa.log2(), 100.0 * tried.split_error));
-        let caption = "Mean split error of five-fold cross-validation on couples trained on; κ in \
+        let caption = "Mean split error of five-fold cross-validation on the pairs trained on; κ in \
                        multiples of one over the median distance.";
         let what = "Split error by κ";
         let (across, up) = ("κ, as a power of two", "split error, %");
@@ -78,7 +76,7 @@ fn facts(course: &Course, model: &Model) -> Vec<(&'static str, String)> {
         facts.extend(trained.kappa.map(|kappa| ("κ", kappa.to_string())));
         facts.push(("unit of distance", format!("{:.4}", trained.unit)));
         facts.push(("λ", trained.lambda.to_string()));
-        facts.push(("couples", trained.couples.to_string()));
+        facts.push(("pairs", trained.couples.to_string()));
         facts.push(("left out", trained.left_out.to_string()));
         facts.push(("epochs", trained.epochs.to_string()));
         facts.push(("seed", trained.seed.to_string()));
@@ -91,7 +89,7 @@ fn facts(course: &Course, model: &Model) -> Vec<(&'static str, String)> {
 
 fn judged(page: &mut Page, course: &Course) {
     let judged = &course.judged;
-    page.section("Couples not trained on");
+    page.section("Pairs not trained on");
     let sides = [("before", &judged.before), ("after", &judged.after)];
     let figures = sides.map(|(name, side)| {
         let Separation { split_error, js_divergence } = side.parting;
@@ -105,7 +103,7 @@ fn judged(page: &mut Page, course: &Course) {
         columns: vec!["split error", "JS divergence"],
         rows: rows.collect(),
         notes: vec![
-            "Split error at the threshold that is best for the couples trained on; Jensen-Shannon \
+            "Split error at the threshold that is best for the pairs trained on; Jensen-Shannon \
              divergence to base 2, over 100 equal bins of the joint range. Before: the same weight \
              for every rank.",
         ],
@@ -159,8 +157,8 @@ fn distances(related: &[bool], side: &Side) -> String {
     };
     let (related, others) = (shares(true), shares(false));
     let highest = related.iter().chain(&others).copied().fold(0.1, f64::max);
-    let y = Axis { low: 0.0, high: 1.05 * highest, label: "% of couples" };
-    let mut frame = Frame::new(WIDE, x, y, "Distances of related and unrelated couples");
+    let y = Axis { low: 0.0, high: 1.05 * highest, label: "% of pairs" };
+    let mut frame = Frame::new(WIDE, x, y, "Distances of related and unrelated pairs");
     frame.steps("c1", &edges, &others);
     frame.steps("c0", &edges, &related);
     frame.mark("threshold", side.threshold);

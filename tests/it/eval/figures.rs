@@ -57,7 +57,8 @@ fn sts_figures_are_those_counted_by_hand() {
     assert_eq!(report["task"], "sts");
     assert_eq!(report["model"]["fingerprint"].as_str().unwrap().len(), 16);
     assert_eq!(report["methods"][1]["method"], "dynamax-jaccard");
-    assert_eq!(report["methods"][1]["measure"], "cosine");
+    assert_eq!(report["methods"][0]["measure"], "cosine");
+    assert_eq!(report["methods"][1]["measure"], Value::Null, "it has no vectors of texts");
     // Gold 0 5 1 3 against 0 1 0 √½; the pair with an unknown word counts as 0.
     let subtask = &report["subtasks"][0];
     let result = &subtask["results"][0];
@@ -182,9 +183,9 @@ fn the_page_is_whole_and_needs_nothing_beside_it() {
     let runs = "7\teast\t0\teast\n7\teast\t1\tnortheast\n7\teast\t0\tnorth\n";
     let name = "<&'\">.tsv";
     let folder = compass(&[(name, STS), ("pairs.tsv", pairs), ("runs.tsv", runs)]);
-    // Bars, then plots: two clouds; two curves and two histograms; one of gains by query.
+    // Beside the comparison of all: two clouds; two curves and two histograms; one of gains by query.
     for (task, file, drawings) in
-        [("sts", name, 3), ("pairs", "pairs.tsv", 5), ("ranking", "runs.tsv", 2)]
+        [("sts", name, 2), ("pairs", "pairs.tsv", 4), ("ranking", "runs.tsv", 1)]
     {
         let methods = ["--methods", "avg-cos,dynamax", "--html", "page.html"];
         let output = eval(folder.path(), &[&[task, file], methods.as_slice()].concat());
@@ -197,6 +198,10 @@ fn the_page_is_whole_and_needs_nothing_beside_it() {
             assert_eq!(opened, page.matches(&format!("</{closed}>")).count(), "{task}: {closed}");
         }
         assert_eq!(page.matches("<svg").count(), drawings, "{task}");
+        assert_eq!(page.matches("<div class=\"dotted\"").count(), 1, "{task}");
+        assert!(page.contains("<small>best"), "{task}: the best is marked");
+        let measured = "<dt>dynamax-jaccard<small></small></dt>";
+        assert!(page.contains(measured), "{task}: no vectors of texts, hence no measure");
         for forbidden in ["http", "NaN", "inf\"", "<script", "url(", "<&"] {
             assert!(!page.contains(forbidden), "{task}: {forbidden}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 16] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
@@ -13,7 +13,9 @@ const FILES: [(&str, &str); 14] = [
     ("/assets/asking.js", "text/javascript; charset=utf-8"),
     ("/assets/elements.js", "text/javascript; charset=utf-8"),
     ("/assets/explanation.js", "text/javascript; charset=utf-8"),
+    ("/assets/link.js", "text/javascript; charset=utf-8"),
     ("/assets/ranking.js", "text/javascript; charset=utf-8"),
+    ("/assets/settings.js", "text/javascript; charset=utf-8"),
     ("/assets/icon.svg", "image/svg+xml"),
     ("/docs/index.html", "text/html; charset=utf-8"),
     ("/assets/docs.css", "text/css; charset=utf-8"),
@@ -71,20 +73,35 @@ async fn every_file_is_served_as_what_it_is() {
 }
 
 #[tokio::test]
-async fn the_short_way_leads_to_the_document() {
-    let answer = TestApp::new().get("/docs").await;
-    assert_eq!(answer.status, 308);
-    assert_eq!(answer.header("location"), "/docs/index.html");
-    assert_eq!(answer.header("content-security-policy"), POLICY);
+async fn the_short_ways_lead_to_the_document() {
+    for way in ["/docs", "/docs/"] {
+        let answer = TestApp::new().get(way).await;
+        assert_eq!(answer.status, 308, "{way}");
+        assert_eq!(answer.header("location"), "/docs/index.html");
+        assert_eq!(answer.header("content-security-policy"), POLICY);
+    }
 }
 
-#[tokio::test]
-async fn pages_and_files_need_no_key() {
+/// A server that asks for keys, with the folder of its key file.
+fn with_keys() -> (TestApp, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let keys = folder.path().join("keys");
     let hash = "0".repeat(64);
     std::fs::write(&keys, format!("somebody:query:{hash}\n")).unwrap();
-    let app = TestApp::with(|settings| settings.keys_file = Some(keys));
+    (TestApp::with(|settings| settings.keys_file = Some(keys)), folder)
+}
+
+#[tokio::test]
+async fn the_document_is_drawn_with_locks_only_where_keys_are_asked_for() {
+    let drawn = async |app: TestApp| app.get("/docs/index.html").await.text();
+    let (keyed, _folder) = with_keys();
+    assert!(drawn(keyed).await.contains("<main id=\"surface\" data-keys=\"true\">"));
+    assert!(drawn(TestApp::new()).await.contains("<main id=\"surface\" data-keys=\"false\">"));
+}
+
+#[tokio::test]
+async fn pages_and_files_need_no_key() {
+    let (app, _folder) = with_keys();
     app.get("/methods").await.refusal(401, "unauthorized");
     for (path, _) in FILES {
         assert_eq!(app.get(path).await.status, 200, "{path}");
@@ -100,7 +117,6 @@ async fn other_files_do_not_exist() {
         "/assets/",
         "/assets/..%2Fpages.rs",
         "/docs/none.js",
-        "/docs/",
         "/docs/..%2Findex.html",
         "/docs/swagger-initializer.js",
         "/docs/oauth2-redirect.html",

@@ -96,6 +96,19 @@ fn the_readme_is_for_the_first_minute() {
     assert!(lines <= README_LINES, "README.md has {lines} lines: move what is not for newcomers");
 }
 
+/// What names the version of a release names that of Cargo.toml.
+#[test]
+fn deployments_name_the_version_that_is_here() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (file, line) in [
+        ("deploy/helm/cognate/Chart.yaml", format!("version: {version}")),
+        ("deploy/helm/cognate/Chart.yaml", format!("appVersion: {version}")),
+        ("deploy/kubernetes/kustomization.yaml", format!("    newTag: {version}")),
+    ] {
+        assert!(read(file).lines().any(|found| found == line), "{file}: expected `{line}`");
+    }
+}
+
 #[test]
 fn methods_are_counted_rightly_and_all_explained() {
     let all = Method::ALL.len();

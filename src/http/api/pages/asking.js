@@ -72,9 +72,10 @@ export function command(path, body) {
   return lines.join(" \\\n  ");
 }
 
-/** A refusal in words. */
-export function refusalInWords({ problem, status }) {
-  const faults = (problem.errors ?? []).map((fault) => element("li", {}, faultInWords(fault)));
+/** A refusal in words, each thing said once. */
+export function refusalInWords(refusal) {
+  const { problem, status } = refusal;
+  const [title, lines] = status === 401 ? UNAUTHORISED : [problem.title ?? "Refused", linesOf(problem)];
   const small = [];
   if (problem.retry_after_s) small.push(`Worth another try in ${problem.retry_after_s} s.`);
   if (problem.code) small.push(`Status ${status}, code ${problem.code}.`);
@@ -82,32 +83,38 @@ export function refusalInWords({ problem, status }) {
   return element(
     "div",
     { class: "problem" },
-    element("h2", {}, problem.title ?? "Refused"),
-    element("p", {}, problem.detail ?? ""),
-    faults.length > 0 ? element("ul", {}, ...faults) : null,
+    element("h2", {}, title),
+    ...lines.map((line) => element("p", {}, line)),
     small.length > 0 ? element("p", { class: "hint" }, small.join(" ")) : null,
   );
 }
 
+// The server's own words are for programs, which send the key in a header.
+const UNAUTHORISED = ["This key was not accepted", ["Enter another one above."]];
+
 const PLACES = {
-  "": "The request",
   "/a": "The first text",
   "/b": "The second text",
   "/query": "The query",
   "/candidates": "The list of candidates",
-  "/method": "The method",
-  "/measure": "The measure",
-  "/model": "The model",
 };
 
-/** Where a pointer points. */
+/** Where a pointer points, if that is a part of the form with texts. */
 function placeInWords(pointer) {
   const candidate = /^\/candidates\/(\d+)/.exec(pointer);
   if (candidate) return `Candidate ${Number(candidate[1]) + 1}`;
-  return PLACES[pointer] ?? `The field ${pointer}`;
+  return PLACES[pointer];
 }
 
-function faultInWords({ pointer, code, limit, actual }) {
-  const counts = limit === undefined ? "" : ` (${actual} where ${limit} is the most)`;
-  return `${placeInWords(pointer)}: ${String(code).replaceAll("_", " ")}${counts}`;
+/** What is wrong with which text; for anything else the server's own sentence. */
+function linesOf({ code, detail, errors = [] }) {
+  const faults = errors.map((fault) => ({ ...fault, place: placeInWords(fault.pointer ?? "") }));
+  if (faults.length === 0 || faults.some(({ place }) => !place)) return detail ? [detail] : [];
+  return faults.map((fault) => {
+    // The heading names the fault already, unless it is another one.
+    const what = fault.code === code ? "" : `: ${String(fault.code).replaceAll("_", " ")}`;
+    const counts = ({ actual, limit }) =>
+      ` has ${actual.toLocaleString("en")}, and ${limit.toLocaleString("en")} is the most`;
+    return `${fault.place}${fault.limit === undefined ? "" : counts(fault)}${what}.`;
+  });
 }

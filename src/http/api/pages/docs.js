@@ -6,11 +6,45 @@ const follow = () => document.documentElement.classList.toggle("dark-mode", dark
 dark.addEventListener("change", follow);
 follow();
 
-SwaggerUIBundle({
-  url: "/openapi.json",
-  dom_id: "#surface",
-  deepLinking: true,
-  validatorUrl: null,
-  displayRequestDuration: true,
-  defaultModelsExpandDepth: 0,
+const surface = document.getElementById("surface");
+// What is asked most stands first in its group; the rest follows in the order of the alphabet.
+const FIRST = ["/similarity", "/rank", "/embed", "/explain", "/models"];
+
+function place(operation) {
+  const found = FIRST.indexOf(operation.get("path"));
+  return found < 0 ? FIRST.length : found;
+}
+
+/** What the drawing does not need or cannot show. */
+function prepared(spec) {
+  // There is one server, this one.
+  delete spec.servers;
+  // Locks would ask for keys where none are set.
+  const locked = surface.dataset.keys === "true";
+  if (!locked) delete spec.components.securitySchemes;
+  for (const operation of Object.values(spec.paths).flatMap(Object.values)) {
+    if (!locked) delete operation.security;
+    // Summaries are drawn as they stand, without markup.
+    if (operation.summary) operation.summary = operation.summary.replaceAll("`", "");
+  }
+  return spec;
+}
+
+async function draw() {
+  const answer = await fetch("/openapi.json");
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  SwaggerUIBundle({
+    spec: prepared(await answer.json()),
+    dom_id: "#surface",
+    deepLinking: true,
+    validatorUrl: null,
+    displayRequestDuration: true,
+    defaultModelsExpandDepth: 0,
+    operationsSorter: (one, other) =>
+      place(one) - place(other) || one.get("path").localeCompare(other.get("path")),
+  });
+}
+
+draw().catch((error) => {
+  surface.textContent = `The document cannot be read (${error.message}). Reload the page to try again.`;
 });

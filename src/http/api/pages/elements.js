@@ -10,10 +10,35 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** A number with two digits after the point; what is shown as zero has no sign. */
-export function number(value) {
-  const rounded = value.toFixed(2);
-  return Number(rounded) === 0 ? "0.00" : rounded.replace("-", "\u2212");
+/** A number with two digits after the point, or more; what is shown as zero has no sign. */
+export function number(value, digits = 2) {
+  const rounded = value.toFixed(digits);
+  return (Number(rounded) === 0 ? rounded.replace("-", "") : rounded).replace("-", "\u2212");
+}
+
+/** Most characters of a text that is shown beside others. */
+const LONGEST = 120;
+
+/** The beginning of a text, and how long it is where that is not all. */
+export function shortened(text) {
+  const characters = [...text];
+  if (characters.length <= LONGEST) return text;
+  const length = characters.length.toLocaleString("en");
+  return `${characters.slice(0, LONGEST - 20).join("").trimEnd()}\u2026 (${length} characters)`;
+}
+
+/** A box that scrolls by itself, also by the keyboard, and shows on which side there is more. */
+export function scrolling(content, label) {
+  const box = element("div", { class: "scrolling", role: "region", tabindex: "0", "aria-label": label }, content);
+  const frame = element("div", { class: "frame" }, box);
+  const look = () => {
+    const hidden = box.scrollWidth - box.clientWidth;
+    frame.classList.toggle("more-left", box.scrollLeft > 1);
+    frame.classList.toggle("more-right", box.scrollLeft < hidden - 1);
+  };
+  box.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(box);
+  return frame;
 }
 
 /** A bar as long as the value is large against `full`. The number stands beside it. */

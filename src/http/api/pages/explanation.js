@@ -1,9 +1,11 @@
 // Shows why two texts scored as they did, from the answer of `/explain`.
 
-import { bar, element, number, tag } from "./elements.js";
+import { bar, element, number, scrolling, shortened, tag } from "./elements.js";
 
-/** Most words of a text that are shown; a matrix of more is not read by anybody. */
-const MOST = 40;
+/** Most words of a text that are listed and drawn at once; the others are folded away. */
+const MOST = 12;
+/** Most words of a text that are listed at all. */
+const MOST_FOLDED = 300;
 
 /** How a word was found, where that is worth telling. */
 const FOUND = {
@@ -22,6 +24,7 @@ export function verdict(answer, range, threshold) {
   const shown = answer.unscored ? "no score" : number(answer.score);
   const how = answer.measure === "cosine" ? answer.method : `${answer.method}, ${answer.measure}`;
   return [
+    banner(answer),
     element(
       "p",
       { class: "score", "data-score": answer.score },
@@ -35,25 +38,53 @@ export function verdict(answer, range, threshold) {
   ].filter((part) => part !== null);
 }
 
+/** Which words nothing is known of, where that is half of a text or more. */
+export function banner({ a, b }, names = ["first text", "second text"]) {
+  const lines = [a, b].map((side, place) => {
+    const made = side.words.filter(({ found }) => MADE.includes(found));
+    const unknown = [...made, ...side.unknown].map(({ token }) => token);
+    const all = side.words.length + side.unknown.length;
+    if (names[place] === undefined || unknown.length === 0 || 2 * unknown.length < all) return null;
+    const some = unknown.slice(0, 6).map((token) => `\u201c${shortened(token)}\u201d`).join(", ");
+    const more = unknown.length > 6 ? " and others" : "";
+    const count = all === 1 ? "The only word" : `${unknown.length} of ${all} words`;
+    const verb = unknown.length === 1 ? "is" : "are";
+    return `${count} of the ${names[place]} ${verb} not in the model's vocabulary: ${some}${more}.`;
+  });
+  const told = lines.filter((line) => line !== null);
+  if (told.length === 0) return null;
+  const note = "Scores of such texts say little: check the language and the spelling.";
+  return element("div", { class: "banner", role: "note" }, ...[...told, note].map((line) => element("p", {}, line)));
+}
+
 /** Where the score lies between the least and the most there can be. */
 function scale(score, [least, most], threshold) {
   if (!Number.isFinite(least) || !Number.isFinite(most)) return null;
-  const at = (value) => `${(100 * (value - least)) / (most - least)}%`;
+  // Scores below zero are rare; without one the lower half would be empty.
+  const low = Math.min(score, threshold?.threshold ?? 0) >= 0 ? Math.max(least, 0) : least;
+  const part = (value) => `${((100 * value) / (most - low)).toFixed(2)}%`;
   const line = element("div", { class: "line" });
   const put = (kind, from, to) => {
     const mark = element("span", { class: kind });
-    mark.style.left = at(from);
-    if (to !== undefined) mark.style.width = `${(100 * (to - from)) / (most - least)}%`;
+    mark.style.left = part(from - low);
+    if (to !== undefined) mark.style.width = part(to - from);
     line.append(mark);
   };
-  const from = Math.min(Math.max(0, least), score);
-  put(score < 0 ? "reach against" : "reach", from, Math.max(0, score));
-  if (threshold) put("threshold", threshold.threshold);
+  put(score < 0 ? "reach against" : "reach", Math.min(0, score), Math.max(0, score));
+  const shown = element("div", { class: "scale", "aria-hidden": "true" });
+  if (threshold) {
+    const at = part(threshold.threshold - low);
+    const label = element("span", {}, `threshold ${number(threshold.threshold)}`);
+    label.style.left = at;
+    // As much of the label lies left of the mark as of the line does: it never leaves the line.
+    label.style.transform = `translateX(-${at})`;
+    shown.append(element("div", { class: "above" }, label));
+    put("threshold", threshold.threshold);
+  }
   put("mark", score);
-  const ends = least < 0 ? [least, 0, most] : [least, most];
+  const ends = low < 0 ? [low, 0, most] : [low, most];
   const labels = ends.map((end) => element("span", {}, String(end).replace("-", "\u2212")));
-  const shown = element("div", { class: "scale", "aria-hidden": "true" }, line);
-  shown.append(element("div", { class: "ends" }, ...labels));
+  shown.append(line, element("div", { class: "ends" }, ...labels));
   return shown;
 }
 
@@ -71,9 +102,33 @@ function judgement(score, { threshold, precision, recall, prior }) {
 /** All that is known of how the score came about. */
 export function explanation(answer, texts) {
   const parts = [wordCards(answer, texts)];
-  if (answer.matrix.length > 0 && answer.b.words.length > 0) parts.push(matrixCard(answer));
-  if (answer.memberships) parts.push(membershipCard(answer));
+  const drawn = closest(answer);
+  if (answer.matrix.length > 0 && answer.b.words.length > 0) parts.push(matrixCard(answer, drawn));
+  if (answer.memberships) parts.push(membershipCard(answer, drawn));
   return parts;
+}
+
+/** The places of the words of either text that are drawn: of many, those closest to the other text. */
+function closest({ a, b, matrix }) {
+  const chosen = (words, nearness) => {
+    const all = [...words.keys()];
+    if (all.length <= MOST) return all;
+    const places = all.filter((place) => words.findIndex(({ token }) => token === words[place].token) === place);
+    places.sort((one, other) => nearness(other) - nearness(one));
+    return places.slice(0, MOST).sort((one, other) => one - other);
+  };
+  const ofRow = matrix.map((row) => Math.max(...row));
+  const ofColumn = b.words.map((_, column) => Math.max(...matrix.map((row) => row[column])));
+  return {
+    a: chosen(a.words, (row) => ofRow[row]),
+    b: chosen(b.words, (column) => ofColumn[column]),
+  };
+}
+
+/** What is left out of a drawing. */
+function leftOut({ a, b }, drawn) {
+  const cut = a.words.length > drawn.a.length || b.words.length > drawn.b.length;
+  return cut ? ` Of each text the ${MOST} words are shown that are closest to the other text.` : "";
 }
 
 function card(title, note, ...children) {
@@ -83,21 +138,27 @@ function card(title, note, ...children) {
 
 function wordCards(answer, texts) {
   const sides = [answer.a, answer.b];
-  const everything = sides.flatMap((side) => [...side.words, ...side.unknown]);
-  const full = Math.max(0, ...everything.map((word) => Math.abs(word.share ?? 0)));
+  const full = Math.max(0, ...sides.map(largestShare));
   const lists = sides.map((side, place) =>
     element(
       "div",
       {},
-      element("h3", {}, texts[place]),
+      element("h3", {}, shortened(texts[place])),
       wordList(side, answer.adds_up ? full : 0),
     ),
   );
   const note = answer.adds_up
     ? "The shares of all words add up to the score. A share below zero pulls it down."
-    : `What ${answer.method} scores does not come apart into words, so they are listed without shares.`;
+    : `The score of ${answer.method} cannot be split by word, so words are shown without shares.`;
   const both = element("div", { class: "texts" }, ...lists);
   return card("What each word adds", note, both, ...legend(sides));
+}
+
+/** The largest share that is drawn of a text. */
+function largestShare({ words, unknown }) {
+  const all = [...words, ...unknown].map((word) => ({ word }));
+  const drawn = all.length > MOST + 2 ? merged(all) : all;
+  return Math.max(0, ...drawn.map(({ word }) => Math.abs(word.share ?? 0)));
 }
 
 /** What the tags on the words mean, for those that occur. */
@@ -110,33 +171,64 @@ function legend(sides) {
 }
 
 function wordList({ words, unknown }, full) {
-  const rows = words.slice(0, MOST).map((word) => wordRow(word, full));
-  const left = words.length - rows.length;
-  if (left > 0) rows.push(element("li", { class: "hint" }, `${left} more words are not shown`));
-  for (const token of unknown.slice(0, MOST)) {
-    const without = token.share ? {} : { class: "without" };
-    const name = nameOf(token.token, tag(...UNKNOWN, "unknown"));
-    rows.push(element("li", without, name, ...shareOf(token, full)));
-  }
-  const leftUnknown = unknown.length - MOST;
-  if (leftUnknown > 0) {
-    rows.push(element("li", { class: "hint" }, `${leftUnknown} more unknown tokens`));
-  }
-  if (rows.length === 0) rows.push(element("li", { class: "hint" }, "no words at all"));
-  return element("ul", { class: full > 0 ? "words with-shares" : "words" }, ...rows);
+  const all = [
+    ...words.map((word) => ({ word, row: wordRow })),
+    ...unknown.map((word) => ({ word, row: unknownRow })),
+  ];
+  // In a long text a word that stands there several times is listed once, with what it adds in all.
+  const rows = all.length > MOST + 2 ? merged(all) : all;
+  const list = (listed) =>
+    element("ul", { class: full > 0 ? "words with-shares" : "words" }, ...listed.map(({ word, row, count }) => row(word, full, count)));
+  if (rows.length === 0) return element("p", { class: "hint" }, "no words at all");
+  if (rows.length <= MOST + 2) return list(rows);
+  // The words that add or take most, in the order of the text.
+  const size = ({ word }) => Math.abs(word.share ?? 0);
+  const first = new Set([...rows].sort((one, other) => size(other) - size(one)).slice(0, MOST));
+  const others = rows.filter((row) => !first.has(row)).slice(0, MOST_FOLDED);
+  const left = rows.length - first.size - others.length;
+  const largest = full > 0 ? `, none with more than ${number(Math.max(...others.map(size)), 3)}` : "";
+  const rest = element(
+    "details",
+    {},
+    element("summary", {}, `${others.length} more words${largest}`),
+    list(others),
+    left > 0 ? element("p", { class: "hint" }, `${left} more are not listed.`) : null,
+  );
+  return element("div", {}, list(rows.filter((row) => first.has(row))), rest);
 }
 
-function wordRow(word, full) {
+/** The same rows, each token once. */
+function merged(rows) {
+  const found = new Map();
+  for (const { word, row } of rows) {
+    const kept = found.get(word.token);
+    if (!kept) {
+      found.set(word.token, { word: { ...word }, row, count: 1 });
+    } else {
+      kept.count += 1;
+      if (typeof kept.word.share === "number") kept.word.share += word.share ?? 0;
+    }
+  }
+  return [...found.values()];
+}
+
+function unknownRow(token, full, count) {
+  const name = nameOf(token.token, tag(...UNKNOWN, "unknown"), null, count);
+  return element("li", token.share ? {} : { class: "without" }, name, ...shareOf(token, full));
+}
+
+function wordRow(word, full, count) {
   const [label, title] = FOUND[word.found] ?? [];
   const mark = label ? tag(label, title, MADE.includes(word.found) ? "unknown" : "found") : null;
   const listed = word.word !== null && word.word !== word.token ? word.word : null;
   const other = word.pieces ? word.pieces.join(" ") : listed;
-  return element("li", {}, nameOf(word.token, mark, other), ...shareOf(word, full));
+  return element("li", {}, nameOf(word.token, mark, other, count), ...shareOf(word, full));
 }
 
-function nameOf(token, mark, word) {
+function nameOf(token, mark, word, count = 1) {
+  const times = count > 1 ? element("span", { class: "hint" }, ` \u00d7\u2009${count}`) : null;
   const read = word ? element("span", { class: "hint" }, ` as ${word}`) : null;
-  return element("span", { class: "word" }, element("span", {}, token), read, mark ? " " : null, mark);
+  return element("span", { class: "word" }, element("span", {}, token), times, read, mark ? " " : null, mark);
 }
 
 function shareOf({ share }, full) {
@@ -146,12 +238,13 @@ function shareOf({ share }, full) {
   return [bar(known ? share : 0, full), value];
 }
 
-function matrixCard(answer) {
-  const [rows, columns] = [answer.a.words, answer.b.words];
-  const head = columns.slice(0, MOST).map((word) => element("th", { scope: "col" }, word.token));
-  const body = rows.slice(0, MOST).map((word, row) => {
-    const cells = answer.matrix[row].slice(0, MOST).map(heat);
-    return element("tr", {}, rowHead(word), ...cells);
+function matrixCard(answer, drawn) {
+  const head = drawn.b.map((column) => {
+    return element("th", { scope: "col" }, element("span", {}, shortened(answer.b.words[column].token)));
+  });
+  const body = drawn.a.map((row) => {
+    const cells = drawn.b.map((column) => heat(answer.matrix[row][column]));
+    return element("tr", {}, rowHead(answer.a.words[row]), ...cells);
   });
   const corner = element("th", { scope: "col" }, element("span", { class: "unseen" }, "Word"));
   const caption = "Words of the first text down, of the second across";
@@ -162,8 +255,7 @@ function matrixCard(answer) {
     element("thead", {}, element("tr", {}, corner, ...head)),
     element("tbody", {}, ...body),
   );
-  const cut = rows.length > MOST || columns.length > MOST ? ` Only ${MOST} words of a text are shown.` : "";
-  const note = `The cosine of every two words: 1 means used in the same way, 0 unrelated.${cut}`;
+  const note = `The cosine of every two words: 1 means used in the same way, 0 unrelated.${leftOut(answer, drawn)}`;
   return card("How close the words are", note, scrolling(table, caption));
 }
 
@@ -177,16 +269,13 @@ function heat(cosine) {
   return cell;
 }
 
-/** A box that scrolls by itself, also by the keyboard. */
-function scrolling(content, label) {
-  return element("div", { class: "scrolling", role: "region", tabindex: "0", "aria-label": label }, content);
-}
-
-function membershipCard({ a, b, memberships }) {
+function membershipCard(answer, drawn) {
+  const { a, b, memberships } = answer;
   const all = [...memberships.a, ...memberships.b].flat();
   const full = Math.max(...all.map(Math.abs));
   const rows = [["a", a], ["b", b]].flatMap(([side, { words }]) =>
-    words.slice(0, MOST).map((word, place) => {
+    drawn[side].map((place) => {
+      const word = words[place];
       const cells = memberships[side][place].map((value) => {
         const shown = element("span", { class: "value" }, number(value));
         return element("td", {}, element("span", { class: "member" }, bar(value, full), shown));
@@ -205,5 +294,6 @@ function membershipCard({ a, b, memberships }) {
   const note =
     "Each text is a fuzzy set: every word belongs to it as much as it resembles the text's own " +
     "words. The more alike the two columns, the higher the score.";
-  return card("How much each word belongs to either text", note, scrolling(table, "Memberships"));
+  const told = note + leftOut(answer, drawn);
+  return card("How much each word belongs to either text", told, scrolling(table, "Memberships"));
 }

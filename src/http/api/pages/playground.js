@@ -1,124 +1,29 @@
 // The playground: reads the form, asks, and hands the answers to those who show them.
 
 import { ask, command, hasKey, refusalInWords, Refusal, useKey } from "./asking.js";
-import { element } from "./elements.js";
-import { explanation, verdict } from "./explanation.js";
+import { banner, explanation, verdict } from "./explanation.js";
+import { TABS, read, textsOf, written } from "./link.js";
 import { ranking } from "./ranking.js";
+import * as settings from "./settings.js";
 
 const by = (id) => document.getElementById(id);
-const AUTO = "auto";
-const TABS = ["compare", "rank"];
 const SUBMITS = { compare: "Compare", rank: "Rank" };
 
-let models = [];
-let methods = { auto: "", methods: [] };
 let tab = "compare";
 // What is being asked in each tab, and what was asked last, to be shown again with it.
 const asking = {};
 const asked = {};
 
-function methodOf(name) {
-  const canonical = name === AUTO ? methods.auto : name;
-  return methods.methods.find((method) => method.name === canonical);
-}
-
-/* Settings */
-
-async function load() {
+/** Asks the server what it has; whether it told. */
+async function prepare() {
   try {
-    models = (await ask("/models")).models;
-    fillModels();
-    await loadMethods();
+    await settings.load();
     by("key-form").hidden = true;
     return true;
   } catch (error) {
     refuse(error);
     return false;
   }
-}
-
-async function loadMethods() {
-  const model = by("model").value;
-  methods = await ask(models.length > 1 ? `/methods?model=${encodeURIComponent(model)}` : "/methods");
-  fillMethods();
-  tellServed();
-}
-
-function fillModels() {
-  const options = models.map(({ name }) => element("option", { value: name }, name));
-  by("model").replaceChildren(...options);
-  by("model-field").hidden = models.length < 2;
-}
-
-const GROUPS = [
-  ["One vector a text", (method) => method.kind === "similarity" && method.embeds],
-  ["Both texts at once", (method) => method.kind === "similarity" && !method.embeds],
-  ["Only for ranking", (method) => method.kind !== "similarity"],
-];
-
-function fillMethods() {
-  const before = by("method").value || AUTO;
-  const fits = (method) => tab === "rank" || method.kind === "similarity";
-  const groups = GROUPS.map(([label, belongs]) => {
-    const members = methods.methods.filter((method) => fits(method) && belongs(method));
-    return element("optgroup", { label }, ...members.map(methodOption));
-  });
-  const auto = element("option", { value: AUTO }, `auto (${methods.auto})`);
-  by("method").replaceChildren(auto, ...groups.filter((group) => group.children.length > 0));
-  by("method").value = before;
-  // A choice that does not exist here, as a ranker in the other tab.
-  if (by("method").selectedIndex < 0) by("method").value = AUTO;
-  tellMethod();
-}
-
-function methodOption({ name, available }) {
-  const text = available ? name : `${name} (not with this model)`;
-  return element("option", { value: name, disabled: available ? null : "" }, text);
-}
-
-function tellMethod() {
-  const method = methodOf(by("method").value);
-  if (!method) return;
-  const note = method.note ? ` Note: ${method.note}.` : "";
-  by("method-summary").textContent = method.summary + note;
-  by("measure-field").hidden = !method.embeds;
-  const options = ["cosine", "euclidean"].map((name) => element("option", { value: name }, name));
-  by("measure").replaceChildren(...options);
-  by("measure").value = method.measure;
-}
-
-function tellServed() {
-  const model = models.find(({ name }) => name === methods.model);
-  if (!model) return;
-  const size = `${model.words.toLocaleString("en")} words, ${model.dimensions} dimensions`;
-  const licence = model.licence ? ` Terms: ${model.licence}.` : "";
-  by("served").textContent = `Model ${model.name}: ${size}, fingerprint ${model.fingerprint}.${licence}`;
-}
-
-/** Model, method and measure as fields of a question; what is usual is left out. */
-function settings() {
-  const chosen = {};
-  const name = by("method").value || AUTO;
-  const method = methodOf(name);
-  if (models.length > 1) chosen.model = by("model").value;
-  if (name !== AUTO) chosen.method = name;
-  if (method?.embeds && by("measure").value !== method.measure) {
-    chosen.method = method.name;
-    chosen.measure = by("measure").value;
-  }
-  return chosen;
-}
-
-/** Between which numbers the scores of an answer lie. */
-function rangeOf({ method, measure }) {
-  if (measure === "euclidean") return [0, 1];
-  return methods.methods.find(({ name }) => name === method)?.range ?? [-1, 1];
-}
-
-function thresholdOf(answer) {
-  const model = models.find(({ name }) => name === answer.model);
-  const fits = ({ method, measure }) => method === answer.method && measure === answer.measure;
-  return model?.thresholds.find(fits);
 }
 
 /* Questions */
@@ -128,21 +33,60 @@ const QUESTIONS = {
     const texts = [by("a").value, by("b").value];
     const [a, b] = texts;
     const show = (answer) => {
-      by("verdict").replaceChildren(...verdict(answer, rangeOf(answer), thresholdOf(answer)));
+      by("verdict").replaceChildren(...verdict(answer, settings.rangeOf(answer), settings.thresholdOf(answer)));
       by("explanation").replaceChildren(...explanation(answer, texts));
     };
     const hint =
-      "/similarity takes the same body and answers with the score alone, and takes many pairs at once.";
-    return { path: "/explain", body: { a, b, ...settings() }, show, hint };
+      "/similarity takes the same texts as pairs, many at once, and answers with the scores alone.";
+    return { path: "/explain", body: { a, b, ...settings.chosen() }, show, hint };
   },
   rank() {
     const lines = by("candidates").value.split("\n").map((line) => line.trim());
     const candidates = lines.filter((line) => line !== "");
-    const show = (answer) => by("ranking").replaceChildren(...ranking(answer, candidates, rangeOf(answer)));
+    const query = by("query").value;
+    const chosen = settings.chosen();
+    const show = (answer) => {
+      const explained = explaining(chosen, query);
+      by("ranking").replaceChildren(...ranking(answer, candidates, settings.rangeOf(answer), explained));
+      tellUnknown(answer, query, candidates, chosen.model);
+    };
     const hint = "Candidates may also be objects with an id and a text; top_k and min_score cut the list.";
-    return { path: "/rank", body: { query: by("query").value, candidates, ...settings() }, show, hint };
+    return { path: "/rank", body: { query, candidates, ...chosen }, show, hint };
   },
 };
+
+/** How a ranked text is explained: the method where it compares pairs, or else `auto`. */
+function explaining(chosen, query) {
+  const ranks = settings.methodOf(chosen.method ?? settings.AUTO)?.kind !== "similarity";
+  const { model, method, measure } = chosen;
+  const kept = ranks ? { model } : { model, method, measure };
+  const fields = (text) => ({ a: query, b: text, ...kept });
+  return {
+    by: settings.methodOf(ranks ? settings.AUTO : (method ?? settings.AUTO))?.name,
+    link: (text) => written("compare", fields(text)),
+    open(text) {
+      const link = written("compare", fields(text));
+      history.pushState(null, "", link || location.pathname);
+      go({ tab: "compare", fields: fields(text) });
+      by("compare-tab").focus();
+      scrollTo({ top: 0 });
+    },
+  };
+}
+
+/** Tells which words of the query the model does not know; the best candidate stands in for a pair. */
+async function tellUnknown(ranked, query, candidates, model) {
+  const current = asking.rank;
+  const best = candidates[ranked.results[0]?.index];
+  if (best === undefined || ranked.unscored.length === candidates.length) return;
+  try {
+    const told = banner(await ask("/explain", { a: query, b: best, model }, current.signal), ["query"]);
+    if (told && asking.rank === current) by("ranking").prepend(told);
+  } catch (error) {
+    // The ranking stands without it.
+    if (!(error instanceof Refusal) && !current.signal.aborted) throw error;
+  }
+}
 
 async function answer() {
   const here = tab;
@@ -155,7 +99,7 @@ async function answer() {
     const result = await ask(path, body, current.signal);
     if (asking[here] !== current) return;
     show(result);
-    asked[here] = { text: command(path, body), hint };
+    asked[here] = { text: command(path, body), hint, link: linkOf(here) };
     if (here === tab) {
       by("problem").replaceChildren();
       by("key-form").hidden = true;
@@ -175,6 +119,21 @@ function showAnswers() {
   by("command-text").textContent = asked[tab].text;
   by("command-hint").textContent = asked[tab].hint;
   by("copied").textContent = "";
+  const { link } = asked[tab];
+  by("copy-link").hidden = link === null;
+  by("link-hint").textContent =
+    link === null
+      ? "These texts are too long for a link."
+      : "The address of this page holds the question. What follows # in it stays in the browser.";
+  history.replaceState(null, "", link || location.pathname);
+}
+
+/** The question in the form, as it stands in the page's address. */
+function linkOf(name) {
+  const texts = textsOf(name).map(by);
+  const own = texts.every((field) => field.value === field.defaultValue);
+  const fields = Object.fromEntries(own ? [] : texts.map((field) => [field.id, field.value]));
+  return written(name, { ...fields, ...settings.chosen() });
 }
 
 /** Shows why there is no answer, in place of the one before. */
@@ -207,25 +166,49 @@ function choose(name, focus) {
   if (focus) by(`${name}-tab`).focus();
   by("ask").textContent = SUBMITS[name];
   by("problem").replaceChildren();
-  history.replaceState(null, "", name === TABS[0] ? location.pathname : `#${name}`);
-  if (methods.methods.length > 0) fillMethods();
+  settings.offer(name === "rank");
   showAnswers();
-  if (!asked[name] && methods.methods.length > 0) answer();
+}
+
+/** Shows a tab, with an answer if there is none yet. */
+function turn(name, focus) {
+  choose(name, focus);
+  if (!asked[name] && settings.known()) answer();
+}
+
+/** Takes over what an address asks. */
+function fill({ tab: name, fields }) {
+  for (const id of textsOf(name)) by(id).value = fields[id] ?? by(id).defaultValue;
+  settings.want(fields);
+  delete asked[name];
+  choose(name, false);
+}
+
+/** Goes to what an address asks, and asks it. */
+async function go(question) {
+  fill(question);
+  try {
+    if (settings.known()) await settings.takeWanted();
+  } catch (error) {
+    refuse(error);
+    return;
+  }
+  await begin();
 }
 
 /** Asks, after what the page needs has been loaded. */
 async function begin() {
-  if (methods.methods.length > 0 || (await load())) await answer();
+  if (settings.known() || (await prepare())) await answer();
 }
 
 for (const name of TABS) {
-  by(`${name}-tab`).addEventListener("click", () => choose(name, false));
+  by(`${name}-tab`).addEventListener("click", () => turn(name, false));
   by(`${name}-tab`).addEventListener("keydown", (event) => {
     const steps = { ArrowLeft: -1, ArrowRight: 1 };
     const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
-    choose(TABS[(TABS.indexOf(name) + step + TABS.length) % TABS.length], true);
+    turn(TABS[(TABS.indexOf(name) + step + TABS.length) % TABS.length], true);
   });
 }
 
@@ -254,13 +237,13 @@ for (const example of document.querySelectorAll(".examples button")) {
 }
 
 by("method").addEventListener("change", () => {
-  tellMethod();
+  settings.tellMethod();
   begin();
 });
 by("measure").addEventListener("change", begin);
 by("model").addEventListener("change", async () => {
   try {
-    await loadMethods();
+    await settings.loadMethods();
   } catch (error) {
     refuse(error);
     return;
@@ -271,25 +254,37 @@ by("model").addEventListener("change", async () => {
 by("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   useKey(by("key").value);
-  methods = { auto: "", methods: [] };
+  settings.forget();
   by("problem").replaceChildren();
   begin();
 });
 
-by("copy").addEventListener("click", async () => {
-  const text = by("command-text");
+/** Copies a text; on pages without TLS, which have no clipboard, what `shown` selects of it. */
+async function copy(button, text, shown) {
   let copied = true;
   try {
-    await navigator.clipboard.writeText(text.textContent);
+    await navigator.clipboard.writeText(text);
   } catch {
-    // Pages without TLS have no clipboard: what is selected can be copied all the same.
-    getSelection().selectAllChildren(text);
+    getSelection().selectAllChildren(shown);
     copied = document.execCommand("copy");
   }
   by("copied").textContent = copied ? "Copied." : "Selected; copy it with the keyboard.";
-  by("copy").textContent = copied ? "Copied" : "Selected";
-  setTimeout(() => (by("copy").textContent = "Copy"), 2000);
+  const label = button.dataset.label;
+  button.textContent = copied ? "Copied" : "Selected";
+  setTimeout(() => (button.textContent = label), 2000);
+}
+
+by("copy").addEventListener("click", () => copy(by("copy"), by("command-text").textContent, by("command-text")));
+by("copy-link").addEventListener("click", () => {
+  by("link-text").textContent = location.href;
+  copy(by("copy-link"), location.href, by("link-text"));
 });
 
-if (location.hash === "#rank") choose("rank", false);
+addEventListener("popstate", () => {
+  const question = read(location.hash);
+  if (question) go(question);
+});
+
+const first = read(location.hash);
+if (first) fill(first);
 begin();
