@@ -21,6 +21,8 @@ use crate::http::api::pipeline::INDEX_BYTES;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
+use crate::http::api::stream;
+use crate::http::api::stream::embed::EmbedParameters;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -28,6 +30,7 @@ use crate::http::openapi::refusals::LIST;
 use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
+use crate::http::request::body;
 use crate::http::request::cost::WRITING;
 use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Text;
@@ -150,23 +153,40 @@ impl EmbedRequest<'_> {
             Texts::Many(_) => error,
         }
     }
+}
 
-    fn encode(&self, mut vector: Vec<f32>) -> Vector {
-        if self.normalize.unwrap_or(false) {
+impl Encoding {
+    /// A vector as it is sent, of length 1 if that is wanted.
+    pub(crate) fn encode(self, mut vector: Vec<f32>, normalize: bool) -> Vector {
+        if normalize {
             let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
             let length = square.sqrt();
             if length > 0.0 {
                 vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
             }
         }
-        match self.encoding.unwrap_or_default() {
-            Encoding::Float => Vector::Numbers(vector),
-            Encoding::Base64 => {
+        match self {
+            Self::Float => Vector::Numbers(vector),
+            Self::Base64 => {
                 let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
                 Vector::Base64(STANDARD.encode(bytes))
             }
         }
     }
+}
+
+/// Finds the model, a method that has vectors, and their dimensions. `auto` is the model's choice for
+/// vectors: that for scores need not have any.
+pub(crate) fn resolve(
+    selection: &Selection<'_>,
+    models: &Models,
+) -> Result<(Resolved, usize), ApiError> {
+    let mut resolved = selection.resolve(models)?;
+    if selection.method.is_none_or(|name| name.trim().eq_ignore_ascii_case("auto")) {
+        resolved.query.method = resolved.model.engine.auto_embedding();
+    }
+    let dims = resolved.model.engine.embedding_dims(resolved.query.method)?;
+    Ok((resolved, dims))
 }
 
 impl Question for EmbedRequest<'_> {
@@ -180,13 +200,7 @@ impl Question for EmbedRequest<'_> {
             truncate: self.truncate,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let mut resolved = selection.resolve(models)?;
-        if self.method.as_ref().is_none_or(|name| name.as_ref().trim().eq_ignore_ascii_case("auto"))
-        {
-            // The model's choice for scores need not have vectors.
-            resolved.query.method = resolved.model.engine.auto_embedding();
-        }
-        let dims = resolved.model.engine.embedding_dims(resolved.query.method)?;
+        let (resolved, dims) = resolve(&selection, models)?;
         let vector = match self.encoding.unwrap_or_default() {
             Encoding::Float => dims.saturating_mul(NUMBER_BYTES),
             Encoding::Base64 => dims.saturating_mul(4).div_ceil(3).saturating_mul(4),
@@ -219,7 +233,10 @@ impl Question for EmbedRequest<'_> {
         let mut embedded =
             embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
         Resolved::check_read(embedded.counts.tokens as usize, &app.settings)?;
-        let encode = |vector: Option<Vec<f32>>| vector.map(|vector| self.encode(vector));
+        let (encoding, normalize) =
+            (self.encoding.unwrap_or_default(), self.normalize.unwrap_or(false));
+        let encode =
+            |vector: Option<Vec<f32>>| vector.map(|vector| encoding.encode(vector, normalize));
         let vectors = std::mem::take(&mut embedded.vectors).into_iter().map(encode).collect();
         let response = EmbedResponse::of(&embedded, vectors, resolved);
         work.check()?;
@@ -231,16 +248,30 @@ impl Question for EmbedRequest<'_> {
 refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
 
 /// The vectors of texts, for a method that has them.
+///
+/// A body of `application/x-ndjson` is answered line by line: one text a line (a string or
+/// `{"id"?,"text"}`), one `{"id"?,"embedding","tokens","known"}` a line back. Blank lines have no answer.
+/// Settings stand in the query string.
 #[utoipa::path(
     post,
     path = "/embed",
     tag = "compare",
-    request_body(content = EmbedRequest<'_>, content_type = "application/json"),
+    params(EmbedParameters),
+    request_body(content(
+        (EmbedRequest<'_> = "application/json"),
+        (String = "application/x-ndjson"),
+    )),
     responses(
-        (status = 200, description = "Vectors in the order of the texts", body = EmbedResponse<'_>),
+        (status = 200, description = "Vectors in the order of the texts", content(
+            (EmbedResponse<'_> = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
         EmbedRefusals,
     ),
 )]
 pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    if body::is_lines(request.headers()) {
+        return stream::embed::answer(app, request).await;
+    }
     pipeline::answer::<EmbedRequest<'_>>(app, request).await
 }

@@ -37,6 +37,8 @@ use crate::http::error::Code;
 use crate::http::net::head::FaultyHead;
 use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_id::Ids;
+use crate::http::observe::streams::Naming;
+use crate::http::observe::streams::RequestName;
 use crate::http::observe::trace::Answered;
 use crate::http::observe::trace::Parent;
 use crate::http::observe::trace::Span;
@@ -165,7 +167,17 @@ impl RequestRecord {
         let took = started.elapsed();
         let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
         let status = response.status();
-        app.metrics.answered(route, &verb, status, took);
+        match response.extensions_mut().remove::<Naming>() {
+            None => app.metrics.answered(route, &verb, status, took),
+            Some(naming) => {
+                app.metrics.begun(route, took);
+                naming.tell(RequestName {
+                    id: id.clone(),
+                    route: route.into(),
+                    verb: verb.clone(),
+                });
+            }
+        }
         let line = Line { id: &id, trace: span.trace(), route, verb: &verb, status, took };
         log(&line, refusal.as_ref());
         let code = refusal.map(|error| error.code.name());

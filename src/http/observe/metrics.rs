@@ -27,6 +27,9 @@ use crate::http::error::ApiError;
 use crate::http::error::Bottleneck;
 use crate::http::error::Code;
 use crate::http::observe::process;
+use crate::http::observe::streams::Outcome;
+use crate::http::observe::streams::RequestName;
+use crate::http::observe::streams::StreamCounters;
 use crate::methods::Method;
 
 /// Upper bounds of the buckets of durations, in seconds.
@@ -52,6 +55,7 @@ pub struct Metrics {
     shed: Vec<(Code, Counter)>,
     overloaded: Vec<(Bottleneck, Counter)>,
     methods: Vec<Counter>,
+    streams: StreamCounters,
     texts: Counter,
     tokens: Counter,
     unknown_tokens: Counter,
@@ -90,6 +94,8 @@ pub struct Snapshot {
     pub unsent: (usize, usize),
     /// Streams that are open, and the most there may be.
     pub streams: (usize, usize),
+    /// Bytes of files that hold answers of streams, and the most there may be.
+    pub spool: (u64, u64),
     /// Whether requests are welcome.
     pub ready: bool,
     /// Each model's name, bytes, words, and whether its file is intact.
@@ -141,6 +147,9 @@ impl Metrics {
                 .map(|bottleneck| (bottleneck, shed(bottleneck.name())))
                 .into(),
             methods: methods.collect(),
+            streams: StreamCounters::new(|outcome| {
+                counter("cognate_streams_ended_total", vec![Label::new("outcome", outcome)])
+            }),
             texts: plain("cognate_texts_total"),
             tokens: plain("cognate_tokens_total"),
             unknown_tokens: plain("cognate_unknown_tokens_total"),
@@ -158,10 +167,8 @@ impl Metrics {
 
     /// Counts an answered request; `route` is the matched path.
     pub(crate) fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
-        let known =
-            self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED));
-        let Some((path, series)) = known else { return };
-        series.duration.record(took.as_secs_f64());
+        self.begun(route, took);
+        let Some((path, series)) = self.route(route) else { return };
         let ok = series.ok.iter().find(|(known, _)| known == verb);
         match ok.filter(|_| status == StatusCode::OK) {
             Some((_, ok)) => ok.increment(1),
@@ -171,6 +178,28 @@ impl Metrics {
                 register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
             }
         }
+    }
+
+    /// Notes how long the head of an answer took.
+    pub(crate) fn begun(&self, route: &str, took: Duration) {
+        if let Some((_, series)) = self.route(route) {
+            series.duration.record(took.as_secs_f64());
+        }
+    }
+
+    /// Counts a stream that ended: as a request, too, whose status is 200 only if it ended well.
+    pub(crate) fn stream_ended(&self, outcome: Outcome, request: Option<&RequestName>) {
+        self.streams.count(outcome);
+        let known = request.and_then(|request| Some((request, self.route(&request.route)?)));
+        let Some((request, (path, _))) = known else { return };
+        let status = if outcome == Outcome::Complete { "200" } else { outcome.name() };
+        let labels = request_labels(path, verb_label(&request.verb), status);
+        register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
+    }
+
+    /// The series of a matched path, or of those that match none.
+    fn route(&self, route: &str) -> Option<(&Arc<str>, &Route)> {
+        self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED))
     }
 
     /// Counts a refusal by its reason.
@@ -211,6 +240,8 @@ impl Metrics {
         set("cognate_unsent_bytes_limit", snapshot.unsent.1 as f64);
         set("cognate_streams", snapshot.streams.0 as f64);
         set("cognate_streams_limit", snapshot.streams.1 as f64);
+        set("cognate_stream_spool_bytes", snapshot.spool.0 as f64);
+        set("cognate_stream_spool_bytes_limit", snapshot.spool.1 as f64);
         set("cognate_ready", f64::from(u8::from(snapshot.ready)));
         for (name, bytes, words, intact) in &snapshot.models {
             let of_model = |series, value| {
@@ -282,6 +313,7 @@ fn describe(recorder: &PrometheusRecorder) {
             "cognate_method_requests_total",
             "Answers computed, by method; of a stream, chunks of lines.",
         ),
+        ("cognate_streams_ended_total", "Streams that ended, by how they ended."),
         ("cognate_panics_total", "Requests that failed by a defect."),
         ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
         ("cognate_reloads_total", "Reloads of the models that worked."),
@@ -302,6 +334,8 @@ fn describe(recorder: &PrometheusRecorder) {
         ("cognate_unsent_bytes_limit", "Bytes of unread answers at once, at most."),
         ("cognate_streams", "Streams of lines that are open."),
         ("cognate_streams_limit", "Streams of lines at once, at most."),
+        ("cognate_stream_spool_bytes", "Bytes of files that hold unread answers of streams."),
+        ("cognate_stream_spool_bytes_limit", "Bytes of such files at once, at most."),
         ("cognate_ready", "1 if requests are welcome."),
         ("cognate_model_bytes", "Size of a model's file."),
         ("cognate_model_words", "Words of a model."),

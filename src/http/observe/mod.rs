@@ -3,4 +3,5 @@
 pub mod metrics;
 mod process;
 pub(crate) mod request_id;
+pub(crate) mod streams;
 pub mod trace;

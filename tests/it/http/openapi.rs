@@ -131,7 +131,7 @@ async fn examples_are_what_the_service_takes_and_gives() {
             }
         }
     }
-    assert!(sent == 6 && refusals > 100, "{sent} {refusals}");
+    assert!(sent == 8 && refusals > 100, "{sent} {refusals}");
 }
 
 /// What generators of clients cannot read is not in it.

@@ -15,7 +15,15 @@ use cognate::methods::Method;
 /// Lines that a newcomer reads; the rest belongs under `docs/`.
 const README_LINES: usize = 130;
 /// Words of code in OPERATIONS.md that look like settings and are none.
-const NO_SETTINGS: [&str; 1] = ["trace_id"];
+const NO_SETTINGS: [&str; 7] = [
+    "trace_id",
+    "client_gone",
+    "slow_reader",
+    "slow_sender",
+    "broken_body",
+    "spool_full",
+    "response_too_large",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
