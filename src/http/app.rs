@@ -34,6 +34,7 @@ use crate::http::registry::reload::Reloaded;
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
 use crate::http::work::pool::Pool;
+use crate::http::work::spool::Spools;
 use crate::http::work::streams::Places;
 use crate::http::work::unsent::Unsent;
 use crate::model::FileState;
@@ -69,6 +70,8 @@ pub struct App {
     pub compute: Pool,
     /// Memory of answers that are not sent yet.
     pub unsent: Unsent,
+    /// Room for answers of streams that are not read yet.
+    pub spools: Arc<Spools>,
     /// Places for streams of lines.
     pub streams: Places,
     /// The counters.
@@ -114,6 +117,12 @@ impl App {
                 settings.unsent_bytes.unwrap_or_else(usual_unsent_bytes),
                 settings.response_bytes,
             ),
+            spools: Arc::new(Spools::new(
+                settings.spool_folder.clone(),
+                settings.stream_spool(),
+                settings.spool_bytes,
+                settings.spool_file_bytes(),
+            )),
             streams: Places::new(settings.most_streams()),
             early_ends: EarlyEnds::new(early_ends, Arc::clone(&budget)),
             request_log: RequestLog::new(settings.log_requests, budget),
@@ -259,6 +268,7 @@ impl App {
             compute: self.compute.counts(),
             unsent: self.unsent.in_use(),
             streams: self.streams.in_use(),
+            spool: self.spools.in_use(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),
         }

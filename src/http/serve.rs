@@ -28,7 +28,7 @@ use crate::http::net::shutdown::ShutdownTrigger;
 use crate::http::settings::Settings;
 use crate::model::sigbus;
 
-/// Threads that may wait for files: models are read there and nothing else.
+/// Threads that may wait for files: models, and answers of streams that are read late.
 const BLOCKING_THREADS: usize = 8;
 /// How often models are looked after and the buffers of the counters emptied.
 const CHORES: Duration = Duration::from_secs(5);
@@ -115,6 +115,7 @@ async fn live(app: Arc<App>) -> Result<(), ServeError> {
     let mut chores = JoinSet::new();
     chores.spawn(look_after(app.clone()));
     chores.spawn(watch_the_clock(app.clone()));
+    app.spools.look();
     let begun = Instant::now();
     let mut loading = {
         let app = app.clone();

@@ -21,6 +21,8 @@ use crate::http::api::pipeline::INDEX_BYTES;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
+use crate::http::api::stream;
+use crate::http::api::stream::embed::EmbedParameters;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -28,6 +30,7 @@ use crate::http::openapi::refusals::LIST;
 use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
+use crate::http::request::body;
 use crate::http::request::cost::WRITING;
 use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Text;
@@ -186,31 +189,9 @@ impl EmbedRequest<'_> {
     fn shape(&self, mut vector: Vec<f32>) -> Vec<f32> {
         vector.truncate(self.dimensions.unwrap_or(usize::MAX));
         if self.normalize.unwrap_or(false) {
-            let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-            let length = square.sqrt();
-            if length > 0.0 {
-                vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
-            }
+            set_length_1(&mut vector);
         }
         vector
-    }
-
-    /// What stands in the place of the vector of a text that has none.
-    fn stand_in(&self, index: usize, dims: usize, model: &Model) -> Option<Vec<f32>> {
-        let hashes =
-            || matches!(model.unknown(), Unknown::Fallback(rules) if rules.hash_norm.is_some());
-        let made = match self.unknown.unwrap_or_default() {
-            UnknownVector::Null | UnknownVector::Error => return None,
-            UnknownVector::Zero => false,
-            UnknownVector::Hash => true,
-            UnknownVector::Auto => hashes(),
-        };
-        let mut vector = vec![0.0; dims];
-        if made {
-            let text = self.texts.items().get(index)?;
-            hash_vector(text.as_ref().trim(), 1.0, &mut vector);
-        }
-        Some(vector)
     }
 
     /// The vectors of the texts as they are asked for, and what else the engine says of them.
@@ -231,14 +212,43 @@ impl EmbedRequest<'_> {
             embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
         Resolved::check_read(embedded.counts.tokens as usize, &app.settings)?;
         let dims = embedded.dims;
-        let vectors = std::mem::take(&mut embedded.vectors).into_iter().enumerate();
-        let vectors = vectors.map(|(index, vector)| {
-            let vector = vector.or_else(|| self.stand_in(index, dims, engine.model()));
+        let unknown = self.unknown.unwrap_or_default();
+        let vectors = std::mem::take(&mut embedded.vectors).into_iter().zip(self.texts.items());
+        let vectors = vectors.map(|(vector, text)| {
+            let vector = vector.or_else(|| unknown.vector(text.as_ref(), dims, engine.model()));
             vector.map(|vector| self.shape(vector))
         });
         let vectors = vectors.collect();
         embedded.dims = self.dimensions.unwrap_or(dims).min(dims);
         Ok((embedded, vectors))
+    }
+}
+
+impl UnknownVector {
+    /// What stands in the place of the vector of a text that has none.
+    pub(crate) fn vector(self, text: &str, dims: usize, model: &Model) -> Option<Vec<f32>> {
+        let made = match self {
+            Self::Null | Self::Error => return None,
+            Self::Zero => false,
+            Self::Hash => true,
+            Self::Auto => {
+                matches!(model.unknown(), Unknown::Fallback(rules) if rules.hash_norm.is_some())
+            }
+        };
+        let mut vector = vec![0.0; dims];
+        if made {
+            hash_vector(text.trim(), 1.0, &mut vector);
+        }
+        Some(vector)
+    }
+}
+
+/// Gives a vector length 1, if it has any.
+pub(crate) fn set_length_1(vector: &mut [f32]) {
+    let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    let length = square.sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
     }
 }
 
@@ -253,6 +263,20 @@ impl Encoding {
             }
         }
     }
+}
+
+/// Finds the model, a method that has vectors, and their dimensions. `auto` is the model's choice for
+/// vectors: that for scores need not have any.
+pub(crate) fn resolve(
+    selection: &Selection<'_>,
+    models: &Models,
+) -> Result<(Resolved, usize), ApiError> {
+    let mut resolved = selection.resolve(models)?;
+    if selection.method.is_none_or(|name| name.trim().eq_ignore_ascii_case("auto")) {
+        resolved.query.method = resolved.model.engine.auto_embedding();
+    }
+    let dims = resolved.model.engine.embedding_dims(resolved.query.method)?;
+    Ok((resolved, dims))
 }
 
 impl Question for EmbedRequest<'_> {
@@ -272,13 +296,7 @@ impl Question for EmbedRequest<'_> {
             truncate: self.truncate,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let mut resolved = selection.resolve(models)?;
-        if self.method.as_ref().is_none_or(|name| name.as_ref().trim().eq_ignore_ascii_case("auto"))
-        {
-            // The model's choice for scores need not have vectors.
-            resolved.query.method = resolved.model.engine.auto_embedding();
-        }
-        let all = resolved.model.engine.embedding_dims(resolved.query.method)?;
+        let (resolved, all) = resolve(&selection, models)?;
         let dims = self.dimensions.unwrap_or(all);
         if dims > all {
             return Err(ApiError::beyond(Code::OutOfRange, "/dimensions", "dimensions", all, dims));
@@ -318,16 +336,30 @@ impl Question for EmbedRequest<'_> {
 refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
 
 /// The vectors of texts, for a method that has them.
+///
+/// A body of `application/x-ndjson` is answered line by line: one text a line (a string or
+/// `{"id"?,"text"}`), one `{"id"?,"embedding","tokens","known"}` a line back. Blank lines have no answer.
+/// Settings stand in the query string.
 #[utoipa::path(
     post,
     path = "/embed",
     tag = "compare",
-    request_body(content = EmbedRequest<'_>, content_type = "application/json"),
+    params(EmbedParameters),
+    request_body(content(
+        (EmbedRequest<'_> = "application/json"),
+        (String = "application/x-ndjson"),
+    )),
     responses(
-        (status = 200, description = "Vectors in the order of the texts", body = EmbedResponse<'_>),
+        (status = 200, description = "Vectors in the order of the texts", content(
+            (EmbedResponse<'_> = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
         EmbedRefusals,
     ),
 )]
 pub async fn embed(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    if body::is_lines(request.headers()) {
+        return stream::embed::answer(app, request).await;
+    }
     pipeline::answer::<EmbedRequest<'_>>(app, (), request).await
 }

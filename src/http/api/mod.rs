@@ -12,7 +12,7 @@ pub(crate) mod pages;
 pub mod pipeline;
 pub mod rank;
 pub mod similarity;
-pub(crate) mod similarity_stream;
+pub(crate) mod stream;
 
 use axum::routing::get;
 use utoipa_axum::routes;

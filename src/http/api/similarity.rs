@@ -24,7 +24,8 @@ use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
-use crate::http::api::similarity_stream;
+use crate::http::api::stream;
+use crate::http::api::stream::similarity::SimilarityParameters;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -32,6 +33,7 @@ use crate::http::openapi::refusals::LIST;
 use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
+use crate::http::request::body;
 use crate::http::request::fields::List;
 use crate::http::request::fields::MeasureName;
 use crate::http::request::fields::ModelName;
@@ -169,9 +171,18 @@ impl<'r> SimilarityResponse<'r> {
 }
 
 impl SimilarityRequest<'_> {
-    /// Faults of the only pair stand where its texts do.
-    fn locate(&self, error: ApiError) -> ApiError {
-        if self.pairs.is_none() { error.of_one_pair() } else { error }
+    /// Faults of the only pair stand where its texts do, and so do those of pairs by name.
+    fn locate(&self, mut error: ApiError) -> ApiError {
+        let Some(pairs) = &self.pairs else { return error.of_one_pair() };
+        let named = pairs.items.iter().enumerate().filter(|(_, pair)| pair.named);
+        for (index, _) in named.filter(|_| !error.faults.is_empty()).collect::<Vec<_>>() {
+            for (side, name) in ["a", "b"].into_iter().enumerate() {
+                let (said, at) =
+                    (format!("pairs[{index}].{name}"), format!("/pairs/{index}/{name}"));
+                error = error.moved(Place::Pair(index, side), &said, &at);
+            }
+        }
+        error
     }
 
     fn cutoff(&self, resolved: &Resolved) -> Result<Option<Cutoff>, ApiError> {
@@ -182,7 +193,7 @@ impl SimilarityRequest<'_> {
     fn pairs(&self) -> Result<Vec<(&str, &str)>, ApiError> {
         match (&self.pairs, &self.a, &self.b) {
             (Some(pairs), None, None) => {
-                Ok(pairs.items.iter().map(|Pair(a, b)| (a.as_ref(), b.as_ref())).collect())
+                Ok(pairs.items.iter().map(|Pair { a, b, .. }| (a.as_ref(), b.as_ref())).collect())
             }
             (None, Some(a), Some(b)) => Ok(vec![(a.as_ref(), b.as_ref())]),
             (None, None, None) => {
@@ -300,19 +311,23 @@ refusals!(
 /// How alike the two texts of each pair are.
 ///
 /// A body of `application/x-ndjson` is answered line by line while it is still being sent: one
-/// pair a line (`["a","b"]` or `{"a":…,"b":…}`), one `{"score":…}` a line back, millions of pairs
-/// in constant memory. Read while you send: a client that first sends everything stalls once the
-/// buffers between are full. Settings then stand in the query string.
+/// pair a line (`["a","b"]` or `{"id"?,"a","b"}`), one `{"id"?,"score":…}` a line back, millions of
+/// pairs in constant memory. Answers that are not read yet wait, up to the setting
+/// `stream_spool_bytes`. Blank lines have no answer. Settings stand in the query string.
 #[utoipa::path(
     post,
     path = "/similarity",
     tag = "compare",
+    params(SimilarityParameters),
     request_body(content(
         (PairsOrPair = "application/json"),
         (String = "application/x-ndjson"),
     )),
     responses(
-        (status = 200, description = "Scores in the order of the pairs", body = SimilarityResponse<'_>),
+        (status = 200, description = "Scores in the order of the pairs", content(
+            (SimilarityResponse<'_> = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
         SimilarityRefusals,
     ),
 )]
@@ -320,8 +335,8 @@ pub(crate) async fn similarity(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    if similarity_stream::is_lines(request.headers()) {
-        return similarity_stream::answer(app, request).await;
+    if body::is_lines(request.headers()) {
+        return stream::similarity::answer(app, request).await;
     }
     pipeline::answer::<SimilarityRequest<'_>>(app, (), request).await
 }

@@ -21,7 +21,6 @@ use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Question;
 use crate::http::api::similarity;
 use crate::http::api::similarity::SimilarityRequest;
-use crate::http::api::similarity_stream;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::Document;
@@ -41,6 +40,7 @@ use crate::http::error::Code;
 use crate::http::openapi::refusals::LIST;
 use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
+use crate::http::request::body;
 use crate::http::request::fields::List;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
@@ -190,7 +190,7 @@ async fn embed_or_native(
     address: Address,
     request: Request,
 ) -> Result<Response, ApiError> {
-    if similarity_stream::is_lines(request.headers()) {
+    if body::is_lines(request.headers()) {
         return embed::embed(state, request).await;
     }
     type Asked<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b, Tei>>;
@@ -203,7 +203,7 @@ async fn similarity_or_native(
     address: Address,
     request: Request,
 ) -> Result<Response, ApiError> {
-    if similarity_stream::is_lines(request.headers()) {
+    if body::is_lines(request.headers()) {
         return similarity::similarity(state, request).await;
     }
     type Asked<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;

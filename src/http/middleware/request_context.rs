@@ -40,6 +40,8 @@ use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_id::Ids;
 use crate::http::observe::request_log::Line;
 use crate::http::observe::request_log::Outcome;
+use crate::http::observe::streams::Naming;
+use crate::http::observe::streams::RequestName;
 use crate::http::observe::trace::Answered;
 use crate::http::observe::trace::Parent;
 use crate::http::observe::trace::Span;
@@ -206,7 +208,18 @@ impl RequestRecord {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         let status = response.status();
-        app.metrics.answered(self.route(), &self.verb, status, self.started.elapsed());
+        match response.extensions_mut().remove::<Naming>() {
+            None => app.metrics.answered(self.route(), &self.verb, status, self.started.elapsed()),
+            // A stream is counted when it ends.
+            Some(naming) => {
+                app.metrics.begun(self.route(), self.started.elapsed());
+                naming.tell(RequestName {
+                    id: self.id.clone(),
+                    route: self.route().into(),
+                    verb: self.verb.clone(),
+                });
+            }
+        }
         if let Some(caller) = self.facts.caller() {
             caller.count(status);
         }

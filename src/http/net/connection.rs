@@ -218,6 +218,9 @@ impl RequestService {
             request.extensions_mut().insert(FaultyHead(fault));
         }
         request.extensions_mut().insert(self.peer);
+        if body::is_lines(request.headers()) {
+            request.extensions_mut().insert(Arc::clone(self.state.delivery()));
+        }
         let skip = may_be_skipped(request.headers()).then_some(self.body_timeout);
         let request = request.map(|body| Received::new(body, state.clone(), skip));
         let answer = self.router.clone().call(request);
@@ -226,7 +229,8 @@ impl RequestService {
             if last || stop.is_leaving() || state.has_abandoned_body() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            state.set_answer_bytes(response.body().size_hint().exact().unwrap_or(0));
+            let length = response.body().size_hint().exact();
+            state.delivery().set_answer_bytes(length.unwrap_or(0));
             Ok(response.map(|body| Reply { body, _answering: pending }))
         }
     }
@@ -251,12 +255,14 @@ struct Received {
 impl Received {
     fn new(body: Incoming, state: Arc<ConnectionState>, skip: Option<Duration>) -> Self {
         state.set_partial(!body.is_end_stream());
+        state.set_receiving(!body.is_end_stream());
         Self { body: Some(body), state, skip }
     }
 }
 
 impl Drop for Received {
     fn drop(&mut self) {
+        self.state.set_receiving(false);
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
         let (Some(most), Ok(runtime)) = (self.skip, Handle::try_current()) else {
             self.state.abandon_body();
@@ -285,6 +291,7 @@ impl HttpBody for Received {
         };
         if ended {
             self.state.set_partial(false);
+            self.state.set_receiving(false);
         }
         if matches!(frame, Poll::Ready(None)) {
             // A chunked body does not know of itself that it has ended.

@@ -55,6 +55,8 @@ pub(crate) struct Socket {
 struct Pace {
     until: Pin<Box<Sleep>>,
     written: usize,
+    /// Whether a body was still being received when this began.
+    receiving: bool,
 }
 
 impl Socket {
@@ -86,7 +88,7 @@ impl Socket {
             self.moved = Instant::now();
             if let (Ok(written), Some(pace)) = (&outcome, &mut self.pace) {
                 pace.written = pace.written.saturating_add(*written);
-                let share = self.state.answer_bytes() / MOST_TIMEOUTS;
+                let share = self.state.delivery().answer_bytes() / MOST_TIMEOUTS;
                 if pace.written >= LEAST_PROGRESS.max(usize::try_from(share).unwrap_or(usize::MAX))
                 {
                     self.pace = None;
@@ -96,10 +98,23 @@ impl Socket {
         }
         self.state.set_stalled(true);
         let timeout = self.write_timeout;
-        let pace =
-            self.pace.get_or_insert_with(|| Pace { until: Box::pin(sleep(timeout)), written: 0 });
-        ready!(pace.until.as_mut().poll(context));
+        let receiving = self.state.is_receiving();
+        let pace = self.pace.get_or_insert_with(|| Pace {
+            until: Box::pin(sleep(timeout)),
+            written: 0,
+            receiving,
+        });
+        loop {
+            ready!(pace.until.as_mut().poll(context));
+            if !receiving && !pace.receiving {
+                break;
+            }
+            // Who still sends need not read yet: what waits for it is bounded where it is written.
+            pace.receiving = receiving;
+            pace.until.as_mut().reset(Instant::now() + timeout);
+        }
         self.state.set_too_slow();
+        self.state.delivery().give_up();
         // What the kernel still holds for this reader would otherwise stay in memory.
         let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+
+use crate::http::request::delivery::Delivery;
 
 /// What is under way on one connection. A single task looks at it, and handlers that moved a body
 /// elsewhere only ever finish it, so the flags need no order among themselves.
@@ -13,12 +14,13 @@ pub(crate) struct ConnectionState {
     pending: AtomicBool,
     stalled: AtomicBool,
     partial: AtomicBool,
+    receiving: AtomicBool,
     abandoned: AtomicBool,
     closing: AtomicBool,
     hurried: AtomicBool,
     asked: AtomicBool,
     too_slow: AtomicBool,
-    answer_bytes: AtomicU64,
+    delivery: Arc<Delivery>,
 }
 
 impl ConnectionState {
@@ -59,14 +61,19 @@ impl ConnectionState {
         self.abandoned.load(Relaxed)
     }
 
-    /// How long the present answer is; 0 where that is not known.
-    pub(crate) fn set_answer_bytes(&self, bytes: u64) {
-        self.answer_bytes.store(bytes, Relaxed);
+    /// Whether a request's body is still being read by who answers it.
+    pub(crate) fn set_receiving(&self, receiving: bool) {
+        self.receiving.store(receiving, Relaxed);
     }
 
-    /// See [`ConnectionState::set_answer_bytes`].
-    pub(crate) fn answer_bytes(&self) -> u64 {
-        self.answer_bytes.load(Relaxed)
+    /// See [`ConnectionState::set_receiving`].
+    pub(crate) fn is_receiving(&self) -> bool {
+        self.receiving.load(Relaxed)
+    }
+
+    /// How the present answer gets to the client.
+    pub(crate) fn delivery(&self) -> &Arc<Delivery> {
+        &self.delivery
     }
 
     /// Whether part of an answer waits for the client to read.

@@ -15,7 +15,6 @@ use metrics::Label;
 use metrics::Level;
 use metrics::Metadata;
 use metrics::Recorder;
-use metrics::Unit;
 use metrics_exporter_prometheus::BuildError;
 use metrics_exporter_prometheus::Matcher;
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -30,8 +29,12 @@ use crate::http::error::Code;
 use crate::http::observe::by_key::KeyUse;
 use crate::http::observe::by_key::Labels;
 use crate::http::observe::by_key::NONE;
+use crate::http::observe::descriptions::describe;
 use crate::http::observe::early_ends::EndReason;
 use crate::http::observe::process;
+use crate::http::observe::streams::Outcome;
+use crate::http::observe::streams::RequestName;
+use crate::http::observe::streams::StreamCounters;
 use crate::methods::Method;
 
 /// Upper bounds of the buckets of durations, in seconds.
@@ -61,6 +64,7 @@ pub struct Metrics {
     early_ends: Vec<(EndReason, Counter)>,
     key_labels: Labels,
     nobody: Arc<KeyUse>,
+    streams: StreamCounters,
     texts: Counter,
     tokens: Counter,
     unknown_tokens: Counter,
@@ -101,6 +105,8 @@ pub struct Snapshot {
     pub unsent: (usize, usize),
     /// Streams that are open, and the most there may be.
     pub streams: (usize, usize),
+    /// Bytes of files that hold answers of streams, and the most there may be.
+    pub spool: (u64, u64),
     /// Whether requests are welcome.
     pub ready: bool,
     /// Each model's name, bytes, words, and whether its file is intact.
@@ -164,6 +170,9 @@ impl Metrics {
             early_ends: EndReason::ALL.map(early_end).into(),
             key_labels: Labels::default(),
             nobody: Arc::new(KeyUse::new(None, |outcome| key_counter(&recorder, NONE, outcome))),
+            streams: StreamCounters::new(|outcome| {
+                counter("cognate_streams_ended_total", vec![Label::new("outcome", outcome)])
+            }),
             texts: plain("cognate_texts_total"),
             tokens: plain("cognate_tokens_total"),
             unknown_tokens: plain("cognate_unknown_tokens_total"),
@@ -181,10 +190,8 @@ impl Metrics {
 
     /// Counts an answered request; `route` is the matched path.
     pub(crate) fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
-        let known =
-            self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED));
-        let Some((path, series)) = known else { return };
-        series.duration.record(took.as_secs_f64());
+        self.begun(route, took);
+        let Some((path, series)) = self.route(route) else { return };
         let ok = series.ok.iter().find(|(known, _)| known == verb);
         match ok.filter(|_| status == StatusCode::OK) {
             Some((_, ok)) => ok.increment(1),
@@ -194,6 +201,28 @@ impl Metrics {
                 register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
             }
         }
+    }
+
+    /// Notes how long the head of an answer took.
+    pub(crate) fn begun(&self, route: &str, took: Duration) {
+        if let Some((_, series)) = self.route(route) {
+            series.duration.record(took.as_secs_f64());
+        }
+    }
+
+    /// Counts a stream that ended: as a request, too, whose status is 200 only if it ended well.
+    pub(crate) fn stream_ended(&self, outcome: Outcome, request: Option<&RequestName>) {
+        self.streams.count(outcome);
+        let known = request.and_then(|request| Some((request, self.route(&request.route)?)));
+        let Some((request, (path, _))) = known else { return };
+        let status = if outcome == Outcome::Complete { "200" } else { outcome.name() };
+        let labels = request_labels(path, verb_label(&request.verb), status);
+        register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
+    }
+
+    /// The series of a matched path, or of those that match none.
+    fn route(&self, route: &str) -> Option<(&Arc<str>, &Route)> {
+        self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED))
     }
 
     /// Counts a refusal by its reason.
@@ -260,6 +289,8 @@ impl Metrics {
         set("cognate_unsent_bytes_limit", snapshot.unsent.1 as f64);
         set("cognate_streams", snapshot.streams.0 as f64);
         set("cognate_streams_limit", snapshot.streams.1 as f64);
+        set("cognate_stream_spool_bytes", snapshot.spool.0 as f64);
+        set("cognate_stream_spool_bytes_limit", snapshot.spool.1 as f64);
         set("cognate_ready", f64::from(u8::from(snapshot.ready)));
         for (name, bytes, words, intact) in &snapshot.models {
             let of_model = |series, value| {
@@ -325,70 +356,4 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
     const VERBS: [&str; 9] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
     VERBS.into_iter().find(|known| *known == verb.as_str()).unwrap_or("other")
-}
-
-/// Says what each series means.
-fn describe(recorder: &PrometheusRecorder) {
-    let counters = [
-        ("cognate_requests_total", "Answered requests."),
-        ("cognate_shed_total", "Requests refused to keep the others fast, by reason."),
-        (
-            "cognate_connections_refused_total",
-            "Times that the limit of connections kept a client waiting.",
-        ),
-        (
-            "cognate_connections_ended_total",
-            "Connections that ended before everything was answered and read, by reason.",
-        ),
-        ("cognate_key_requests_total", "Requests to routes that ask for a key, by its id."),
-        ("cognate_texts_total", "Texts read."),
-        ("cognate_tokens_total", "Tokens read."),
-        ("cognate_unknown_tokens_total", "Tokens for which the model has no word."),
-        (
-            "cognate_method_requests_total",
-            "Answers computed, by method; of a stream, chunks of lines.",
-        ),
-        ("cognate_dialect_requests_total", "Answers computed, by the dialect they were asked in."),
-        ("cognate_panics_total", "Requests that failed because of a defect."),
-        ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
-        ("cognate_reloads_total", "Reloads of keys and models that succeeded."),
-        ("cognate_reload_failures_total", "Reloads that left old keys or models in place."),
-    ];
-    for (name, help) in counters {
-        recorder.describe_counter(name.into(), None, help.into());
-    }
-    let gauges = [
-        ("cognate_build_info", "1, with the version as a label."),
-        ("cognate_requests_in_flight", "Requests being answered."),
-        ("cognate_connections", "Open connections."),
-        ("cognate_admission_units", "Limit of texts, pairs and candidates in progress."),
-        ("cognate_admission_units_in_use", "Texts, pairs and candidates in progress."),
-        (
-            "cognate_admission_waiting",
-            "Requests that wait until fewer texts, pairs and candidates are in progress.",
-        ),
-        ("cognate_compute_jobs", "Large requests being computed."),
-        ("cognate_compute_queued", "Large requests that wait for a compute thread."),
-        ("cognate_unsent_bytes", "Bytes of answers that clients have not read yet."),
-        ("cognate_unsent_bytes_limit", "Limit of bytes of unread answers."),
-        ("cognate_streams", "Open streams of lines."),
-        ("cognate_streams_limit", "Limit of open streams of lines."),
-        ("cognate_ready", "1 if the server is ready for requests, else 0."),
-        ("cognate_model_bytes", "Size of a model's file."),
-        ("cognate_model_words", "Words of a model."),
-        ("cognate_model_intact", "0 if a model's file was changed in place, else 1."),
-    ];
-    for (name, help) in gauges {
-        recorder.describe_gauge(name.into(), None, help.into());
-    }
-    let histograms = [
-        (
-            "cognate_request_duration_seconds",
-            "Time from a request's head to the head of its answer.",
-        ),
-        ("cognate_runtime_lateness_seconds", "Delay of the runtime's timers."),
-    ];
-    for (name, help) in histograms {
-        recorder.describe_histogram(name.into(), Some(Unit::Seconds), help.into());
-    }
 }

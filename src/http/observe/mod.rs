@@ -8,4 +8,5 @@ pub mod metrics;
 mod process;
 pub(crate) mod request_id;
 pub(crate) mod request_log;
+pub(crate) mod streams;
 pub mod trace;

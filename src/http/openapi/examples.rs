@@ -15,7 +15,14 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     let json_type = "application/json";
     let pairs = json!({"pairs": [[QUAKE, EARTHQUAKE], [QUAKE, CAT]]});
     let pair = json!({"a": QUAKE, "b": EARTHQUAKE, "method": "avg-cos", "threshold": 0.5});
-    let lines = format!("{}\n{}\n", json!([QUAKE, EARTHQUAKE]), json!({"a": QUAKE, "b": CAT}));
+    let lines = |lines: [Value; 3]| json!(lines.map(|line| format!("{line}\n")).concat());
+    let line_type = "application/x-ndjson";
+    let named = json!({"id": 3, "a": "quake hits city", "b": CAT});
+    let pair_lines = lines([json!([QUAKE, EARTHQUAKE]), json!({"a": QUAKE, "b": CAT}), named]);
+    let text_lines = lines([json!(QUAKE), json!(CAT), json!({"id": "p3", "text": EARTHQUAKE})]);
+    let question = json!({"query": "earthquake", "top_k": 1});
+    let second = json!({"id": "p2", "text": "football results"});
+    let rank_lines = lines([question, json!("quake hits city"), second]);
     let candidates = json!(["quake hits city", {"id": "p2", "text": "football results"}]);
     let rank = json!({"query": "earthquake", "candidates": candidates, "top_k": 1});
     let embed = json!({"texts": [QUAKE, CAT], "encoding": "base64", "normalize": true});
@@ -44,9 +51,11 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
         ("/vectors", json_type, "a text", json!({"text": QUAKE})),
         ("/similarity", json_type, "pairs", pairs),
         ("/similarity", json_type, "one pair", pair),
-        ("/similarity", "application/x-ndjson", "lines", json!(lines)),
+        ("/similarity", line_type, "lines", pair_lines),
         ("/rank", json_type, "candidates", rank),
+        ("/rank", line_type, "lines", rank_lines),
         ("/embed", json_type, "texts", embed),
+        ("/embed", line_type, "lines", text_lines),
         ("/explain", json_type, "two texts", explain),
     ]
 }

@@ -53,6 +53,12 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     types.next().is_none().then_some(media)
 }
 
+/// Whether a request's body is lines.
+pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
+    let bare = |media: &str| media.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    media_type(headers).is_some_and(|media| bare(media) == "application/x-ndjson")
+}
+
 /// The refusal of a media type.
 pub(crate) fn unsupported(accepted: &'static str) -> ApiError {
     let detail = format!("the body must be {accepted} in UTF-8");
@@ -117,15 +123,8 @@ pub async fn read(
         let detail = "the body did not arrive in time (setting `body_timeout_s`)";
         ApiError::new(Code::RequestTimeout, detail)
     })? {
-        let broken = |_| ApiError {
-            close: true,
-            ..ApiError::new(
-                Code::MalformedJson,
-                "the body broke off or is not framed as HTTP demands",
-            )
-        };
         // Trailers say nothing that is read here.
-        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| broken())?.into_data() else { continue };
         if whole.is_empty() && announced == Some(data.len()) {
             // Short bodies come in one piece and are used where they lie.
             return Ok(data);
@@ -146,6 +145,12 @@ pub async fn read(
         whole.extend_from_slice(&data);
     }
     Ok(whole.into())
+}
+
+/// The refusal of a body that does not come to its end.
+pub(crate) fn broken() -> ApiError {
+    let detail = "the body broke off or is not framed as HTTP demands";
+    ApiError { close: true, ..ApiError::new(Code::MalformedJson, detail) }
 }
 
 fn too_large(limit: usize, actual: usize) -> ApiError {

@@ -3,6 +3,7 @@
 
 pub mod body;
 pub mod cost;
+pub(crate) mod delivery;
 pub(crate) mod fields;
 pub mod json;
 pub mod query;

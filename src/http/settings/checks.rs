@@ -50,14 +50,17 @@ impl Loaded {
                 self.wrong("cors_origins", what);
             }
         }
-        let (needed, allowed) =
-            ((settings.max_connections as u64).saturating_add(OTHER_FILES), around.open_files());
+        let spooled = settings.spool_files();
+        let needed =
+            (settings.max_connections as u64).saturating_add(spooled).saturating_add(OTHER_FILES);
+        let allowed = around.open_files();
         if needed > allowed {
             self.wrong(
                 "max_connections",
                 format!(
-                    "{} connections need {needed} open files and this process may have {allowed}: \
-                     raise `ulimit -n` or lower max_connections",
+                    "{} connections, with {spooled} files for streams that are read late, need \
+                     {needed} open files and this process may have {allowed}: raise `ulimit -n` or \
+                     lower max_connections or max_streams",
                     settings.max_connections
                 ),
             );
@@ -71,6 +74,17 @@ impl Loaded {
                     "{streams} streams could take all {} connections: lower it, or raise \
                      max_connections",
                     settings.max_connections
+                ),
+            );
+        }
+        let each = settings.stream_spool();
+        if each > settings.spool_bytes {
+            self.wrong(
+                "stream_spool_bytes",
+                format!(
+                    "{each} bytes of one stream are more than the {} of all streams: lower it, or \
+                     raise spool_bytes",
+                    settings.spool_bytes
                 ),
             );
         }

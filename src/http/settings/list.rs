@@ -151,6 +151,13 @@ settings! {
     /// Maximum memory of all responses that wait to be read; requests beyond it get 503.
     /// `auto` is a quarter of the memory that the process may use, at most 256 MiB.
     unsent_bytes: Option<usize> = None, Rule::bytes(1 << 20, 64 << 30).or("auto");
+    /// Maximum temporary files for a stream's unread responses; beyond it the stream waits, and ends
+    /// if its client does not read. `off` keeps 64 KiB of them in memory and writes no files.
+    stream_spool_bytes: Option<u64> = Some(256 << 20), Rule::bytes(64 << 10, 1 << 40).or("off");
+    /// Maximum temporary files for all unread responses of streams.
+    spool_bytes: u64 = 1 << 30, Rule::bytes(64 << 10, 1 << 40);
+    /// Folder of those files, in which they have no name; `temp` is the system's for temporary files.
+    spool_folder: Option<PathBuf> = None, Rule::text("FOLDER").or("temp");
 
     "Slow clients":
     /// Seconds within which a request's head must be complete, and after which an idle connection is

@@ -32,6 +32,12 @@ use crate::engine::TextLimits;
 use crate::model::OpenOptions;
 use crate::model::format::Limits;
 
+/// Files that the largest unread answer of a stream is divided into, within the two bounds of their
+/// size: room is free again a file at a time.
+const SPOOL_FILES: u64 = 16;
+const LEAST_SPOOL_FILE: u64 = 64 << 10;
+const MOST_SPOOL_FILE: u64 = 8 << 20;
+
 impl Settings {
     /// How model files are opened under these settings.
     pub(crate) fn open_options(&self) -> OpenOptions {
@@ -42,6 +48,24 @@ impl Settings {
     /// How many streams of lines there may be at once.
     pub(crate) fn most_streams(&self) -> usize {
         self.max_streams.unwrap_or(self.max_connections / 4).max(1)
+    }
+
+    /// Bytes of unread answers of a stream that may stand in files; none if there are to be no files.
+    pub(crate) fn stream_spool(&self) -> u64 {
+        self.stream_spool_bytes.unwrap_or(0)
+    }
+
+    /// Bytes after which the next file for unread answers of a stream is begun.
+    pub(crate) fn spool_file_bytes(&self) -> u64 {
+        (self.stream_spool() / SPOOL_FILES).clamp(LEAST_SPOOL_FILE, MOST_SPOOL_FILE)
+    }
+
+    /// Files for unread answers of streams that may be open at once.
+    pub(crate) fn spool_files(&self) -> u64 {
+        let streams = self.most_streams() as u64;
+        let bytes = self.spool_bytes.min(self.stream_spool().saturating_mul(streams));
+        // Of each stream's files the last need not be whole.
+        if bytes == 0 { 0 } else { (bytes / self.spool_file_bytes()).saturating_add(streams) }
     }
 
     /// How long texts may be under these settings.

@@ -3,5 +3,6 @@
 
 pub(crate) mod admission;
 pub mod pool;
+pub(crate) mod spool;
 pub(crate) mod streams;
 pub(crate) mod unsent;

@@ -24,8 +24,8 @@ const SMALL_ANSWER: usize = 256;
 /// Share of an answer's memory that may stay unused once it is written.
 const SLACK: usize = 8;
 
-/// The budget.
-#[derive(Debug)]
+/// The budget; a clone is the same budget.
+#[derive(Debug, Clone)]
 pub struct Unsent {
     used: Arc<AtomicUsize>,
     limit: usize,
@@ -84,6 +84,11 @@ impl Unsent {
         }
     }
 
+    /// Memory for an answer that grows bit by bit before any of it is written; none yet.
+    pub(crate) fn growing(&self) -> Growing {
+        Growing { charge: self.free(), unsent: self.clone() }
+    }
+
     fn free(&self) -> Charge {
         Charge { used: Arc::clone(&self.used), bytes: 0 }
     }
@@ -136,6 +141,24 @@ impl Drop for Charge {
         if self.bytes > 0 {
             self.used.fetch_sub(self.bytes, Ordering::AcqRel);
         }
+    }
+}
+
+/// Memory of an answer that grows bit by bit.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    charge: Charge,
+    unsent: Unsent,
+}
+
+impl Growing {
+    /// Makes room for `bytes` bytes in all, or refuses what no single answer may have or others take.
+    pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
+        if bytes > self.unsent.largest {
+            let detail = format!("the answer takes {bytes} bytes or more; {}", self.unsent.rule());
+            return Err(ApiError::at(Code::ResponseTooLarge, "", detail));
+        }
+        self.charge.resize(charged(bytes), self.unsent.limit)
     }
 }
 

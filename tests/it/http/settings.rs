@@ -48,6 +48,7 @@ fn sample(setting: &Setting) -> RawValue {
         (ValueShape::Switch, _) => one("true"),
         (_, "listen") => one("[::1]:9090"),
         (_, "admin_listen") => one("127.0.0.1:9091"),
+        (_, "spool_folder") => one("/var/tmp/spool"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
         (_, "otlp_endpoint") => one("http://127.0.0.1:4318"),
@@ -289,8 +290,12 @@ fn settings_must_fit_each_other_and_the_machine() {
         (&[("model", &["a=b", "a=c"])], "--model: `a` names two models"),
         (&[("model-digest", &["abc"])], "--model-digest: `abc` is not 64 hex digits"),
         (&[("model-digest", &[&format!("{}xx", &digest[2..])])], "--model-digest: "),
-        (&[("max-connections", &["60000"])], "--max-connections: 60000 connections need 60064"),
+        (
+            &[("max-connections", &["60000"])],
+            "--max-connections: 60000 connections, with 15128 files",
+        ),
         (&[("max-pairs", &["70000"])], "admission_units (default): 65536 is less than the 70000"),
+        (&[("spool-bytes", &["1MiB"])], "stream_spool_bytes (default): 268435456 bytes of one"),
         (&[("cors-origins", &["https://a/"])], "--cors-origins: `https://a/` is no exact origin"),
         (&[("cors-origins", &["*"]), ("keys-file", &["k"])], "--cors-origins: `*` would let"),
     ];

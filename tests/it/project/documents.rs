@@ -16,7 +16,17 @@ use cognate::methods::Method;
 /// Lines that a newcomer reads; the rest belongs under `docs/`.
 const README_LINES: usize = 130;
 /// Words of code in OPERATIONS.md that look like settings and are none.
-const NO_SETTINGS: [&str; 3] = ["rate_limited", "scoring_method", "trace_id"];
+const NO_SETTINGS: [&str; 9] = [
+    "rate_limited",
+    "scoring_method",
+    "trace_id",
+    "client_gone",
+    "slow_reader",
+    "slow_sender",
+    "broken_body",
+    "spool_full",
+    "response_too_large",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,4 +1,4 @@
-//! Two texts as a list.
+//! Two texts, as a list or by name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,24 +7,44 @@ use serde::Deserialize;
 use serde::Deserializer;
 use serde::de::Error;
 use serde::de::IgnoredAny;
+use serde::de::MapAccess;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
+use serde::de::value::MapAccessDeserializer;
 use utoipa::PartialSchema;
 use utoipa::ToSchema;
 use utoipa::openapi::ArrayBuilder;
+use utoipa::openapi::OneOfBuilder;
 use utoipa::openapi::Ref;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::Schema;
 
 use crate::http::request::fields::Text;
 
-/// A list of exactly two texts.
+/// Two texts: a list of exactly two, or an object with `a` and `b`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pair<'b>(pub Text<'b>, pub Text<'b>);
+pub(crate) struct Pair<'b> {
+    /// The first.
+    pub a: Text<'b>,
+    /// The second.
+    pub b: Text<'b>,
+    /// Whether they came by name.
+    pub named: bool,
+}
+
+/// Two texts by name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NamedPair<'b> {
+    #[serde(borrow)]
+    a: Text<'b>,
+    #[serde(borrow)]
+    b: Text<'b>,
+}
 
 impl<'de: 'b, 'b> Deserialize<'de> for Pair<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_seq(PairVisitor)
+        from.deserialize_any(PairVisitor)
     }
 }
 
@@ -35,26 +55,35 @@ impl<'de> Visitor<'de> for PairVisitor {
     type Value = Pair<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of two strings")
+        f.write_str("a list of two strings or an object with `a` and `b`")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let a = list.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
         let b = list.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
         match list.next_element::<IgnoredAny>()? {
-            None => Ok(Pair(a, b)),
+            None => Ok(Pair { a, b, named: false }),
             Some(_) => Err(A::Error::invalid_length(3, &self)),
         }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let NamedPair { a, b } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Pair { a, b, named: true })
     }
 }
 
 impl PartialSchema for Pair<'_> {
     fn schema() -> RefOr<Schema> {
-        ArrayBuilder::new()
+        let list = ArrayBuilder::new()
             .items(Ref::from_schema_name(Text::name()))
             .min_items(Some(2))
             .max_items(Some(2))
-            .description(Some("Two texts."))
+            .description(Some("Two texts."));
+        OneOfBuilder::new()
+            .item(list)
+            .item(Ref::from_schema_name(NamedPair::name()))
+            .description(Some("Two texts, as a list or by name."))
             .into()
     }
 }
@@ -66,5 +95,6 @@ impl ToSchema for Pair<'_> {
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         schemas.push((Text::name().into(), Text::schema()));
+        schemas.push((NamedPair::name().into(), NamedPair::schema()));
     }
 }

@@ -13,6 +13,8 @@ pub(crate) const MOST_LINE_BYTES: usize = 64 << 10;
 pub(crate) struct Line {
     /// Its number, from 1.
     pub number: u64,
+    /// Its place among lines that are not white space, from 0.
+    pub place: u64,
     /// Its bytes without the end of the line; none if it was too long.
     pub bytes: Option<Vec<u8>>,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Lines {
     /// Whether nothing arrives any more.
     finished: bool,
     seen: u64,
+    /// Lines among them that are not white space.
+    filled: u64,
 }
 
 impl Lines {
@@ -96,7 +100,12 @@ impl Lines {
         let overlong = std::mem::take(&mut self.overlong);
         let bytes = std::mem::take(&mut self.partial);
         let blank = !overlong && bytes.iter().all(u8::is_ascii_whitespace);
-        (!blank).then(|| Line { number: self.seen, bytes: (!overlong).then_some(bytes) })
+        if blank {
+            return None;
+        }
+        self.filled += 1;
+        let bytes = (!overlong).then_some(bytes);
+        Some(Line { number: self.seen, place: self.filled - 1, bytes })
     }
 }
 

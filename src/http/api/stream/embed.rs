@@ -1,0 +1,177 @@
+//! `POST /embed` as lines: a text in, its vector out.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::IntoParams;
+
+use crate::engine::Counts;
+use crate::engine::Embeddings;
+use crate::engine::Place;
+use crate::engine::QueryError;
+use crate::engine::Reason;
+use crate::http::api::embed::Encoding;
+use crate::http::api::embed::UnknownVector;
+use crate::http::api::embed::Vector;
+use crate::http::api::embed::resolve;
+use crate::http::api::embed::set_length_1;
+use crate::http::api::stream::Opening;
+use crate::http::api::stream::Question;
+use crate::http::api::stream::job::Part;
+use crate::http::api::stream::line::LineId;
+use crate::http::api::stream::line::TextLine;
+use crate::http::api::stream::line::parse;
+use crate::http::api::stream::line::write;
+use crate::http::api::stream::lines::Line;
+use crate::http::api::stream::lines::Lines;
+use crate::http::api::stream::settings;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::request::cost::WRITING;
+use crate::http::request::cost::estimate;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::VectorMethod;
+use crate::http::request::query::OovPolicy;
+use crate::http::request::query::Resolved;
+use crate::http::request::query::Selection;
+
+/// Settings of a stream of texts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EmbedParameters {
+    /// `application/x-ndjson` only: the model.
+    #[param(value_type = Option<ModelName<'_>>)]
+    model: Option<String>,
+    /// `application/x-ndjson` only: the method.
+    #[param(value_type = Option<VectorMethod<'_>>)]
+    method: Option<String>,
+    /// `application/x-ndjson` only: give every vector length 1.
+    normalize: Option<bool>,
+    /// `application/x-ndjson` only: how vectors are written.
+    encoding: Option<Encoding>,
+    /// `application/x-ndjson` only: what to do with a text that has no vector. It is answered by `null`
+    /// and a reason, or by an error.
+    oov: Option<OovPolicy>,
+    /// `application/x-ndjson` only: what stands in the place of the vector of a text that has none.
+    unknown: Option<UnknownVector>,
+    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
+    truncate: Option<bool>,
+}
+
+/// How texts are embedded.
+struct Texts {
+    resolved: Resolved,
+    dims: usize,
+    encoding: Encoding,
+    normalize: bool,
+    unknown: UnknownVector,
+}
+
+/// Answers a stream of texts.
+pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+    let opening = Opening::of(app, &request)?;
+    let names = "model, method, normalize, encoding, oov, unknown and truncate";
+    let asked: EmbedParameters = settings(request.uri(), names)?;
+    let unknown = asked.unknown.unwrap_or_default();
+    let refuse = unknown == UnknownVector::Error;
+    let selection = Selection {
+        oov: if refuse { Some(OovPolicy::Error) } else { asked.oov },
+        truncate: asked.truncate,
+        ..Selection::named(asked.model.as_ref(), asked.method.as_ref())
+    };
+    let (resolved, dims) = resolve(&selection, &opening.app.models())?;
+    let (encoding, normalize) =
+        (asked.encoding.unwrap_or_default(), asked.normalize.unwrap_or(false));
+    let place = opening.place()?;
+    let question = Texts { resolved, dims, encoding, normalize, unknown };
+    Ok(opening.answer(question, place, request.into_body(), Lines::default()))
+}
+
+/// One line of the answer.
+#[derive(Serialize)]
+struct Embedded<'l> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<LineId<'l>>,
+    /// Nothing for a text without a known word.
+    embedding: Option<Vector>,
+    /// Tokens of the text.
+    tokens: usize,
+    /// Those that a word was found for.
+    known: usize,
+    /// Why there is no vector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Reason>,
+    /// Whether the text was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+}
+
+impl Question for Texts {
+    type Item<'b> = TextLine<'b>;
+    type Answers = Embeddings;
+    type Kept = ();
+
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<TextLine<'b>, ApiError> {
+        parse(line)
+    }
+
+    fn id<'i>(item: &'i TextLine<'_>) -> Option<LineId<'i>> {
+        item.id
+    }
+
+    fn nanos(&self, items: &[&TextLine<'_>]) -> u64 {
+        let writing = (self.dims as u64).saturating_mul(WRITING);
+        let each = |item: &&TextLine<'_>| {
+            let text = AsRef::<str>::as_ref(*item);
+            let scoring = self.resolved.multiplications(text, "");
+            estimate(text.len(), scoring.saturating_add(writing))
+        };
+        items.iter().map(each).fold(0, u64::saturating_add)
+    }
+
+    fn ask(&self, items: &[&TextLine<'_>]) -> Result<Embeddings, QueryError> {
+        self.resolved.model.engine.embed(items, &self.resolved.query)
+    }
+
+    fn counts(answers: &Embeddings) -> Counts {
+        answers.counts
+    }
+
+    fn write(
+        &self,
+        _: &Line,
+        item: &TextLine<'_>,
+        answers: &Embeddings,
+        place: usize,
+        part: &mut Part<()>,
+    ) {
+        let model = self.resolved.model.engine.model();
+        let vector = answers.vectors.get(place).cloned().flatten();
+        let mut vector = vector.or_else(|| self.unknown.vector(item.as_ref(), self.dims, model));
+        if let Some(vector) = vector.as_mut().filter(|_| self.normalize) {
+            set_length_1(vector);
+        }
+        let unscored = answers.unscored.binary_search(&place).ok();
+        let embedded = Embedded {
+            id: item.id,
+            embedding: vector.map(|vector| self.encoding.write(vector)),
+            tokens: answers.tokens.get(place).copied().unwrap_or(0),
+            known: answers.known.get(place).copied().unwrap_or(0),
+            reason: unscored.and_then(|at| answers.reasons.get(at).copied()),
+            truncated: answers.truncated.binary_search(&place).is_ok(),
+        };
+        write(&mut part.answer, &embedded);
+    }
+
+    fn locate(&self, error: ApiError) -> ApiError {
+        error.moved(Place::Text(0), "text", "/text")
+    }
+}

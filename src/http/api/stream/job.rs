@@ -1,0 +1,164 @@
+//! Lines answered by jobs on the pool: each answers as many as it gets done in half its time, so that
+//! costly lines take as many jobs as they need.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio::time::sleep;
+
+use crate::engine::Counts;
+use crate::http::api::stream::Question;
+use crate::http::api::stream::Stream;
+use crate::http::api::stream::line::fail;
+use crate::http::api::stream::line::id_of;
+use crate::http::api::stream::lines::Line;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::work::pool;
+use crate::http::work::pool::JobContext;
+use crate::http::work::pool::items_per_part;
+
+/// How long to wait before asking again for room to compute.
+const RETRY: Duration = Duration::from_millis(2);
+/// Bytes of answers after which a job ends.
+const ENOUGH: usize = 64 << 10;
+/// Bytes of an answer that room is made for at once.
+const LINE_BYTES: usize = 24;
+
+/// The answers to some lines.
+#[derive(Default)]
+pub(super) struct Part<K> {
+    /// Those that are sent.
+    pub(super) answer: Vec<u8>,
+    /// How many lines were answered, in whatever way.
+    pub(super) lines: usize,
+    /// Those among them that did not fail.
+    pub(super) sound: usize,
+    /// What was read for them.
+    pub(super) counts: Counts,
+    /// What they leave for the end of the answer.
+    pub(super) kept: K,
+}
+
+impl<Q: Question> Stream<Q> {
+    /// Answers the first of the lines by one job on the pool, waiting for room as long as the deadline
+    /// allows. Lines that cannot be answered fail.
+    pub(super) async fn answer_on_pool(
+        self: &Arc<Self>,
+        lines: &Arc<Vec<Line>>,
+        first: usize,
+    ) -> Part<Q::Kept> {
+        let app = &self.app;
+        let patience = Duration::from_millis(app.settings.compute_deadline_ms);
+        let deadline = Instant::now() + patience;
+        let mut end = lines.len();
+        let refused = loop {
+            let refused = match app.admission.admit() {
+                Ok(mut permit) => match app.admission.top_up(&mut permit, end - first) {
+                    Ok(()) => {
+                        let (stream, lines) = (Arc::clone(self), Arc::clone(lines));
+                        let job = move |work: &JobContext| {
+                            let lines = lines.get(first..end).unwrap_or_default();
+                            let answered = stream.answer_some(lines, work);
+                            drop(permit);
+                            answered
+                        };
+                        let deadline = Instant::now() + patience;
+                        match app.compute.run(deadline.into_std(), &app.metrics, job).await {
+                            Some(Ok(answered)) => return answered,
+                            // One line among them took too long: it alone must fail.
+                            Some(Err(error))
+                                if error.code == Code::DeadlineExceeded && end - first > 1 =>
+                            {
+                                end = first + 1;
+                                continue;
+                            }
+                            Some(Err(error)) => break error,
+                            None => pool::queue_full(),
+                        }
+                    }
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            if Instant::now() > deadline {
+                break refused;
+            }
+            sleep(RETRY).await;
+        };
+        app.metrics.refused(&refused);
+        let mut part = Part { lines: end - first, ..Part::default() };
+        for line in lines.get(first..end).unwrap_or_default() {
+            fail(&mut part.answer, line.number, id_of(line), &refused);
+        }
+        part
+    }
+
+    /// The answers to the first of the lines, at least one.
+    fn answer_some(&self, lines: &[Line], work: &JobContext) -> Result<Part<Q::Kept>, ApiError> {
+        work.check()?;
+        let question = &self.question;
+        let items: Vec<Result<Q::Item<'_>, ApiError>> =
+            lines.iter().map(|line| question.read(line.bytes.as_deref())).collect();
+        let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
+        let per_part = items_per_part(lines.len(), question.nanos(&sound));
+        let answer = Vec::with_capacity(lines.len() * LINE_BYTES);
+        let mut part = Part { answer, ..Part::default() };
+        for (lines, items) in lines.chunks(per_part).zip(items.chunks(per_part)) {
+            if part.lines > 0 && (work.is_half_over() || part.answer.len() >= ENOUGH) {
+                break;
+            }
+            self.answer_together(lines, items, work, &mut part)?;
+        }
+        Ok(part)
+    }
+
+    /// Adds the answers to some lines that were read.
+    fn answer_together(
+        &self,
+        lines: &[Line],
+        items: &[Result<Q::Item<'_>, ApiError>],
+        work: &JobContext,
+        part: &mut Part<Q::Kept>,
+    ) -> Result<(), ApiError> {
+        let question = &self.question;
+        let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
+        // Mostly all lines are sound; one that is not spoils the answer, and then each is asked alone.
+        let together = question.ask(&sound).ok();
+        let mut place = 0;
+        for (line, item) in lines.iter().zip(items) {
+            let item = match item {
+                Ok(item) => item,
+                Err(error) => {
+                    fail(&mut part.answer, line.number, id_of(line), error);
+                    continue;
+                }
+            };
+            match &together {
+                Some(answers) => {
+                    question.write(line, item, answers, place, part);
+                    part.sound += 1;
+                }
+                None => {
+                    work.check()?;
+                    match question.ask(&[item]) {
+                        Ok(answers) => {
+                            part.counts.add(Q::counts(&answers));
+                            question.write(line, item, &answers, 0, part);
+                            part.sound += 1;
+                        }
+                        Err(error) => {
+                            let error = question.locate(ApiError::from(error));
+                            fail(&mut part.answer, line.number, Q::id(item), &error);
+                        }
+                    }
+                }
+            }
+            place += 1;
+        }
+        part.counts.add(together.as_ref().map_or(Counts::default(), Q::counts));
+        part.lines += lines.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,337 @@
+//! Questions as lines: items in, answers out, while the items are still being sent.
+//!
+//! Memory is bounded by one chunk of lines and what a spool keeps in memory: answers that the client
+//! does not read yet go into its files. Once these are full too, nothing more is computed until the
+//! client reads, and while nothing is computed, nothing more is read.
+
+pub(crate) mod embed;
+mod ending;
+mod job;
+mod line;
+mod lines;
+pub(crate) mod rank;
+pub(crate) mod similarity;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Query;
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::Uri;
+use axum::http::header;
+use axum::response::Response;
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use tokio::task::yield_now;
+use tokio::time::Instant;
+use tokio::time::sleep;
+use tokio::time::timeout_at;
+
+use crate::engine::Counts;
+use crate::engine::QueryError;
+use crate::http::api::pipeline;
+use crate::http::api::stream::ending::End;
+use crate::http::api::stream::ending::Record;
+use crate::http::api::stream::job::Part;
+use crate::http::api::stream::line::LineId;
+use crate::http::api::stream::line::fail;
+use crate::http::api::stream::lines::Line;
+use crate::http::api::stream::lines::Lines;
+use crate::http::app::App;
+use crate::http::auth::access::Caller;
+use crate::http::auth::quota::Bucket;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::observe::streams::Naming;
+use crate::http::observe::streams::Outcome;
+use crate::http::request::body;
+use crate::http::request::delivery::Delivery;
+use crate::http::request::query::Resolved;
+use crate::http::work::admission::Permit;
+use crate::http::work::spool::Writer;
+use crate::http::work::streams::Place;
+
+/// Lines that are answered together.
+const CHUNK: usize = 256;
+/// Bytes that a client must send within the body's timeout if it completes no line in it.
+const LEAST_PROGRESS: usize = 1 << 10;
+
+/// A question that is asked line by line: what a line holds, and what it is answered by.
+trait Question: Send + Sync + 'static {
+    /// What a line holds.
+    type Item<'b>;
+    /// What the engine answers to some items.
+    type Answers;
+    /// What lines leave for the end of the answer.
+    type Kept: Default + Send + 'static;
+
+    /// Model, method and the like.
+    fn resolved(&self) -> &Resolved;
+
+    /// Reads a line; nothing is left of one that is too long.
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<Self::Item<'b>, ApiError>;
+
+    /// The name that an item came with.
+    fn id<'i>(item: &'i Self::Item<'_>) -> Option<LineId<'i>>;
+
+    /// Estimated nanoseconds that items take.
+    fn nanos(&self, items: &[&Self::Item<'_>]) -> u64;
+
+    /// Asks items together. A fault of one is a fault of all.
+    fn ask(&self, items: &[&Self::Item<'_>]) -> Result<Self::Answers, QueryError>;
+
+    /// What was read for answers.
+    fn counts(answers: &Self::Answers) -> Counts;
+
+    /// Adds the answer to an item, the one at this place among those asked together.
+    fn write(
+        &self,
+        line: &Line,
+        item: &Self::Item<'_>,
+        answers: &Self::Answers,
+        place: usize,
+        part: &mut Part<Self::Kept>,
+    );
+
+    /// A fault of the only item asked, as one of its line.
+    fn locate(&self, error: ApiError) -> ApiError;
+
+    /// Takes over what lines left, in the order of the lines.
+    fn keep(&self, _: &mut Part<Self::Kept>) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    /// What is answered once all lines were read, piece by piece; nothing after the last.
+    fn conclude(&self) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// Settings in the query string, which may hold these names.
+fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T, ApiError> {
+    let Query(settings) = Query::<T>::try_from_uri(uri).map_err(|_| {
+        ApiError::at(Code::InvalidField, "", format!("the query string may hold {names}"))
+    })?;
+    Ok(settings)
+}
+
+/// A stream that was admitted.
+struct Opening {
+    app: Arc<App>,
+    permit: Permit,
+    /// What the caller's key may still ask, if there is a quota.
+    bucket: Option<Arc<Bucket>>,
+    delivery: Arc<Delivery>,
+}
+
+impl Opening {
+    /// Admits a stream by its head.
+    fn of(app: Arc<App>, request: &Request) -> Result<Self, ApiError> {
+        let permit = app.admission.admit()?;
+        body::check_encoding(request.headers())?;
+        let caller = request.extensions().get::<Caller>();
+        let bucket = caller.and_then(|caller| caller.bucket.clone());
+        let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
+        Ok(Self { app, permit, bucket, delivery })
+    }
+
+    /// A place among streams, if there is one left.
+    fn place(&self) -> Result<Place, ApiError> {
+        self.app.streams.take()
+    }
+
+    /// Answers a question whose lines are those that arrived and those of the body.
+    fn answer<Q: Question>(self, question: Q, place: Place, body: Body, lines: Lines) -> Response {
+        let Self { app, permit, bucket, delivery } = self;
+        let patience = Duration::from_secs(app.settings.write_timeout_s);
+        let (writer, reader) = app.spools.open(&app.unsent, patience);
+        let (naming, named) = Naming::new();
+        let mut response = Response::new(Body::from_stream(reader.into_stream()));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+        pipeline::mark(headers, question.resolved(), Duration::ZERO);
+        response.extensions_mut().insert(naming);
+        let mut record = Record::new(Arc::clone(&app), named);
+        record.lines = lines.seen();
+        let stream = Arc::new(Stream { app, question, bucket });
+        let mut talk = Talk { stream, writer, place, record };
+        tokio::spawn(async move {
+            let ended = talk.read_all(body, lines).await;
+            // What is computed from here on is nothing.
+            drop(permit);
+            talk.end(ended, &delivery).await;
+        });
+        response
+    }
+}
+
+/// What lines are answered by.
+struct Stream<Q> {
+    app: Arc<App>,
+    question: Q,
+    bucket: Option<Arc<Bucket>>,
+}
+
+/// A stream under way.
+struct Talk<Q> {
+    stream: Arc<Stream<Q>>,
+    writer: Writer,
+    place: Place,
+    record: Record,
+}
+
+impl<Q: Question> Talk<Q> {
+    /// Reads, computes and answers until the client ends the stream or goes away, does not get on, or
+    /// the service stops.
+    async fn read_all(&mut self, mut body: Body, mut lines: Lines) -> Result<(), End> {
+        let patience = Duration::from_secs(self.stream.app.settings.body_timeout_s);
+        let (mut until, mut arrived) = (Instant::now() + patience, 0);
+        loop {
+            let answered = self.answer_all(&mut lines).await?;
+            if lines.is_finished() {
+                return self.conclude().await;
+            }
+            if answered || arrived >= LEAST_PROGRESS {
+                (until, arrived) = (Instant::now() + patience, 0);
+            }
+            let next = lines.seen() + 1;
+            if self.writer.is_stuck() {
+                return Err(End::stuck(next));
+            }
+            let frame = tokio::select! {
+                // First, since a lively client always has more.
+                biased;
+                () = self.place.ended() => return Err(End::stopping(next)),
+                frame = timeout_at(until, body.frame()) => frame,
+            };
+            match frame {
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        arrived += data.len();
+                        lines.push(data);
+                    }
+                }
+                Ok(None) => lines.finish(),
+                Ok(Some(Err(_))) => return Err(End::broken(next)),
+                Err(_) => return Err(End::slow_sender(next)),
+            }
+        }
+    }
+
+    /// Answers the lines that are complete; whether there were any.
+    async fn answer_all(&mut self, lines: &mut Lines) -> Result<bool, End> {
+        let bucket = self.stream.bucket.clone();
+        let most = bucket.as_ref().map_or(CHUNK, |bucket| {
+            CHUNK.min(usize::try_from(bucket.per_second().get()).unwrap_or(CHUNK))
+        });
+        let mut answered = false;
+        loop {
+            let next = lines.seen() + 1;
+            if self.place.is_ended() {
+                return Err(End::stopping(next));
+            }
+            let batch = lines.take(most);
+            self.record.lines = lines.seen();
+            if batch.passed == 0 {
+                return Ok(answered);
+            }
+            if let Some(bucket) = &bucket {
+                tokio::select! {
+                    paid = pay(bucket, batch.passed, &self.writer) => paid?,
+                    () = self.place.ended() => return Err(End::stopping(next)),
+                }
+            }
+            if batch.lines.is_empty() {
+                // Lines of white space cost next to nothing, but there may be no end of them.
+                yield_now().await;
+                continue;
+            }
+            answered = true;
+            self.answer_chunk(batch.lines).await?;
+        }
+    }
+
+    /// Answers lines that were taken together.
+    async fn answer_chunk(&mut self, lines: Vec<Line>) -> Result<(), End> {
+        let lines = Arc::new(lines);
+        let (mut done, mut is_counted) = (0, false);
+        while let Some(line) = lines.get(done) {
+            if self.place.is_ended() {
+                return Err(End::stopping(line.number));
+            }
+            let stream = &self.stream;
+            let mut part = stream.answer_on_pool(&lines, done).await;
+            done += part.lines;
+            // Before the answer is sent, which the client may not stay for. However many jobs a chunk
+            // takes, it is one answer.
+            if part.sound > 0 && !is_counted {
+                is_counted = true;
+                stream.app.metrics.computed(stream.question.resolved().query.method);
+            }
+            stream.app.metrics.read(part.counts);
+            let kept = stream.question.keep(&mut part);
+            kept.map_err(|error| End::told(Outcome::Refused, line.number, error))?;
+            if !part.answer.is_empty() {
+                let pushed = self.writer.push(part.answer, &mut self.place).await;
+                pushed.map_err(|stopped| End::unwritten(stopped, line.number))?;
+            }
+            self.record.answered += part.lines as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes what is answered once all lines were read.
+    async fn conclude(&mut self) -> Result<(), End> {
+        while let Some(answer) = self.stream.question.conclude() {
+            let pushed = self.writer.push(answer, &mut self.place).await;
+            pushed.map_err(|stopped| End::unwritten(stopped, self.record.lines + 1))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the last line, waits until the client has read everything, and tells how that went.
+    async fn end(self, ended: Result<(), End>, delivery: &Delivery) {
+        let Self { stream, mut writer, place, record } = self;
+        let (mut outcome, mut last) = (Outcome::Complete, Vec::new());
+        if let Err(end) = ended {
+            outcome = end.outcome;
+            if let Some((line, error)) = end.last {
+                stream.app.metrics.refused(&error);
+                fail(&mut last, line, None, &error);
+            }
+        }
+        // The model is not held for a client that reads slowly.
+        drop(stream);
+        // From here on the client must read at the pace of an answer of this length.
+        delivery.set_answer_bytes(writer.waiting());
+        writer.finish(last);
+        writer.closed().await;
+        // Whoever breaks off what it sends may still read; mostly it is gone.
+        let by_client = matches!(outcome, Outcome::Complete | Outcome::BrokenBody);
+        if writer.has_failed() {
+            outcome = Outcome::Failed;
+        } else if by_client && !writer.was_read() {
+            outcome = match (delivery.was_given_up(), place.is_ended()) {
+                (true, _) => Outcome::SlowReader,
+                (false, true) => Outcome::Draining,
+                (false, false) => Outcome::ClientGone,
+            };
+        }
+        record.settle(outcome).await;
+    }
+}
+
+/// Waits until the caller's quota has room for `lines` lines, each of which counts as a request.
+async fn pay(bucket: &Bucket, lines: usize, writer: &Writer) -> Result<(), End> {
+    let lines = u32::try_from(lines).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
+    while let Err(wait) = bucket.take(lines) {
+        tokio::select! {
+            () = writer.closed() => return Err(End::gone()),
+            () = sleep(wait) => {}
+        }
+    }
+    Ok(())
+}

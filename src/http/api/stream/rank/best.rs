@@ -1,0 +1,164 @@
+//! The best of any number of candidates, in memory that does not grow with their number.
+
+use std::cmp::Ordering;
+use std::vec;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::engine::RankOptions;
+use crate::engine::Reason;
+use crate::http::api::stream::line::write;
+use crate::http::error::ApiError;
+use crate::http::work::unsent::Growing;
+
+/// Results beside those wanted that are held before the worst of them are left out.
+const SURPLUS: usize = 256;
+
+/// A candidate that may be among the results.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// Its place among the candidates.
+    pub(super) index: u64,
+    /// Its own name, if it came with one.
+    pub(super) id: Option<Box<RawValue>>,
+    /// Its score, if it can be scored.
+    pub(super) score: Option<f32>,
+    /// Why it cannot.
+    pub(super) reason: Option<Reason>,
+    /// The text, if that was asked for.
+    pub(super) text: Option<Box<str>>,
+}
+
+/// One line of the answer.
+#[derive(Serialize)]
+struct Ranked<'r> {
+    index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'r RawValue>,
+    score: f32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unscored: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Reason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'r str>,
+}
+
+impl Held {
+    /// Best first, equal scores by index; what cannot be scored comes last.
+    fn order(&self, other: &Self) -> Ordering {
+        let scores = match (self.score, other.score) {
+            (Some(one), Some(another)) => another.total_cmp(&one),
+            (one, another) => another.is_some().cmp(&one.is_some()),
+        };
+        scores.then_with(|| self.index.cmp(&other.index))
+    }
+
+    /// Bytes that it takes.
+    fn bytes(&self) -> usize {
+        let id = self.id.as_ref().map_or(0, |id| id.get().len());
+        size_of::<Self>() + id + self.text.as_ref().map_or(0, |text| text.len())
+    }
+
+    /// Adds its line to an answer.
+    pub(super) fn write(&self, answer: &mut Vec<u8>) {
+        let ranked = Ranked {
+            index: self.index,
+            id: self.id.as_deref(),
+            score: self.score.unwrap_or(0.0),
+            unscored: self.score.is_none(),
+            reason: self.reason,
+            text: self.text.as_deref(),
+        };
+        write(answer, &ranked);
+    }
+}
+
+/// The best of the candidates so far, and what was counted.
+#[derive(Debug)]
+pub(super) struct Best {
+    most: usize,
+    least: Option<f32>,
+    /// The score that is needed to be among the best, once there are enough of them.
+    worst: Option<f32>,
+    held: Vec<Held>,
+    bytes: usize,
+    memory: Growing,
+    /// The results that are not told yet, once all candidates are known.
+    results: Option<vec::IntoIter<Held>>,
+    /// Whether what was counted is told, too.
+    pub(super) is_told: bool,
+    pub(super) candidates: u64,
+    pub(super) unscored: u64,
+    pub(super) truncated: u64,
+    pub(super) failed: u64,
+    pub(super) query_truncated: bool,
+}
+
+impl Best {
+    /// None yet.
+    pub(super) fn new(options: RankOptions, memory: Growing) -> Self {
+        Self {
+            most: options.top_k.unwrap_or(usize::MAX),
+            least: options.min_score,
+            worst: None,
+            held: Vec::new(),
+            bytes: 0,
+            memory,
+            results: None,
+            is_told: false,
+            candidates: 0,
+            unscored: 0,
+            truncated: 0,
+            failed: 0,
+            query_truncated: false,
+        }
+    }
+
+    /// The score that a candidate needs.
+    pub(super) fn floor(&self) -> Option<f32> {
+        self.worst.or(self.least)
+    }
+
+    /// Takes more candidates, or refuses results that take more memory than there may be.
+    pub(super) fn take(&mut self, more: Vec<Held>) -> Result<(), ApiError> {
+        self.bytes += more.iter().map(Held::bytes).sum::<usize>();
+        self.held.extend(more);
+        if self.held.len() >= self.most.saturating_mul(2).max(self.most.saturating_add(SURPLUS)) {
+            self.leave_out();
+        }
+        if self.memory.resize(self.bytes).is_ok() {
+            return Ok(());
+        }
+        self.leave_out();
+        self.memory.resize(self.bytes)
+    }
+
+    /// Leaves out all but the best.
+    fn leave_out(&mut self) {
+        if self.held.len() > self.most {
+            let last = self.most.saturating_sub(1);
+            let (_, worst, _) = self.held.select_nth_unstable_by(last, Held::order);
+            self.worst = worst.score.or(self.worst);
+            self.held.truncate(self.most);
+            self.bytes = self.held.iter().map(Held::bytes).sum();
+        }
+    }
+
+    /// The next of the results, best first, once no more candidates come.
+    pub(super) fn next(&mut self) -> Option<Held> {
+        if self.results.is_none() {
+            self.leave_out();
+            self.held.sort_unstable_by(Held::order);
+            self.results = Some(std::mem::take(&mut self.held).into_iter());
+        }
+        let next = self.results.as_mut().and_then(Iterator::next);
+        if next.is_none() {
+            self.results = Some(Vec::new().into_iter());
+            // Less always fits.
+            let _ = self.memory.resize(0);
+        }
+        next
+    }
+}

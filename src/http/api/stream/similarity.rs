@@ -1,0 +1,218 @@
+//! `POST /similarity` as lines: a pair in, its score out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::de::MapAccess;
+use serde::de::SeqAccess;
+use serde::de::Visitor;
+use serde::de::value::MapAccessDeserializer;
+use utoipa::IntoParams;
+
+use crate::engine::Counts;
+use crate::engine::QueryError;
+use crate::engine::Reason;
+use crate::engine::Scores;
+use crate::http::api::stream::Opening;
+use crate::http::api::stream::Question;
+use crate::http::api::stream::job::Part;
+use crate::http::api::stream::line::LineId;
+use crate::http::api::stream::line::parse;
+use crate::http::api::stream::line::write;
+use crate::http::api::stream::lines::Line;
+use crate::http::api::stream::lines::Lines;
+use crate::http::api::stream::settings;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::request::cost::estimate;
+use crate::http::request::fields::MeasureName;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::Pair;
+use crate::http::request::fields::PairMethod;
+use crate::http::request::fields::PairVisitor;
+use crate::http::request::fields::Text;
+use crate::http::request::query::OovPolicy;
+use crate::http::request::query::Resolved;
+use crate::http::request::query::Selection;
+use crate::http::request::threshold::Cutoff;
+use crate::http::request::threshold::Threshold;
+
+/// Settings of a stream of pairs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SimilarityParameters {
+    /// `application/x-ndjson` only: the model.
+    #[param(value_type = Option<ModelName<'_>>)]
+    model: Option<String>,
+    /// `application/x-ndjson` only: the method.
+    #[param(value_type = Option<PairMethod<'_>>)]
+    method: Option<String>,
+    /// `application/x-ndjson` only: the measure.
+    #[param(value_type = Option<MeasureName>)]
+    measure: Option<MeasureName>,
+    /// `application/x-ndjson` only: what to do with a pair of which a text cannot be scored. It is
+    /// answered by score 0 and a reason, or by an error.
+    oov: Option<OovPolicy>,
+    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
+    truncate: Option<bool>,
+    /// `application/x-ndjson` only: a number or `calibrated`; adds `related` to each line.
+    threshold: Option<String>,
+}
+
+/// How pairs are scored.
+struct Pairs {
+    resolved: Resolved,
+    cutoff: Option<Cutoff>,
+}
+
+/// Answers a stream of pairs.
+pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
+    let opening = Opening::of(app, &request)?;
+    let names = "model, method, measure, oov, truncate and threshold";
+    let asked: SimilarityParameters = settings(request.uri(), names)?;
+    let selection = Selection {
+        measure: asked.measure.map(|MeasureName(measure)| measure),
+        oov: asked.oov,
+        truncate: asked.truncate,
+        ..Selection::named(asked.model.as_ref(), asked.method.as_ref())
+    };
+    let resolved = selection.resolve(&opening.app.models())?;
+    resolved.check_scores()?;
+    let threshold = asked.threshold.as_deref().map(Threshold::parse).transpose()?;
+    let cutoff =
+        threshold.map(|threshold| threshold.resolve(&resolved, "/threshold")).transpose()?;
+    let place = opening.place()?;
+    let body = request.into_body();
+    Ok(opening.answer(Pairs { resolved, cutoff }, place, body, Lines::default()))
+}
+
+/// One line: `["a","b"]` or `{"id":…,"a":…,"b":…}`.
+pub(super) struct PairLine<'b> {
+    id: Option<LineId<'b>>,
+    a: Text<'b>,
+    b: Text<'b>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedPair<'b> {
+    #[serde(borrow)]
+    id: Option<LineId<'b>>,
+    #[serde(borrow)]
+    a: Text<'b>,
+    #[serde(borrow)]
+    b: Text<'b>,
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for PairLine<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = PairLine<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of two strings or an object with `a` and `b`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                let Pair { a, b, .. } = PairVisitor.visit_seq(list)?;
+                Ok(PairLine { id: None, a, b })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let from = MapAccessDeserializer::new(map);
+                let NamedPair { id, a, b } = Deserialize::deserialize(from)?;
+                Ok(PairLine { id, a, b })
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+/// One line of the answer.
+#[derive(Serialize)]
+struct Scored<'l> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<LineId<'l>>,
+    /// The score; 0 if the pair is unscored.
+    score: f32,
+    /// Whether the pair could not be scored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unscored: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Reason>,
+    /// Whether a text was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    /// Whether the score is at or above the threshold, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<bool>,
+}
+
+impl Question for Pairs {
+    type Item<'b> = PairLine<'b>;
+    type Answers = Scores;
+    type Kept = ();
+
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<PairLine<'b>, ApiError> {
+        parse(line)
+    }
+
+    fn id<'i>(item: &'i PairLine<'_>) -> Option<LineId<'i>> {
+        item.id
+    }
+
+    fn nanos(&self, items: &[&PairLine<'_>]) -> u64 {
+        let each = |item: &&PairLine<'_>| {
+            let (a, b) = (item.a.as_ref(), item.b.as_ref());
+            estimate(a.len() + b.len(), self.resolved.multiplications(a, b))
+        };
+        items.iter().map(each).fold(0, u64::saturating_add)
+    }
+
+    fn ask(&self, items: &[&PairLine<'_>]) -> Result<Scores, QueryError> {
+        let pairs: Vec<(&str, &str)> =
+            items.iter().map(|item| (item.a.as_ref(), item.b.as_ref())).collect();
+        self.resolved.model.engine.similarity(&pairs, &self.resolved.query)
+    }
+
+    fn counts(answers: &Scores) -> Counts {
+        answers.counts
+    }
+
+    fn write(
+        &self,
+        _: &Line,
+        item: &PairLine<'_>,
+        answers: &Scores,
+        place: usize,
+        part: &mut Part<()>,
+    ) {
+        let score = answers.scores.get(place).copied().unwrap_or(0.0);
+        let unscored = answers.unscored.binary_search(&place).ok();
+        let scored = Scored {
+            id: item.id,
+            score,
+            unscored: unscored.is_some(),
+            reason: unscored.and_then(|at| answers.reasons.get(at).copied()),
+            truncated: answers.truncated.binary_search(&place).is_ok(),
+            related: self.cutoff.map(|cutoff| cutoff.is_reached_by(score)),
+        };
+        write(&mut part.answer, &scored);
+    }
+
+    fn locate(&self, error: ApiError) -> ApiError {
+        error.of_one_pair()
+    }
+}

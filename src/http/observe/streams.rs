@@ -1,0 +1,112 @@
+//! How streams of lines end: counted, and told in the log where they did not end well. An answer's
+//! head is out long before its end, so its status alone says nothing.
+
+use std::sync::Arc;
+
+use axum::http::HeaderValue;
+use axum::http::Method as Verb;
+use metrics::Counter;
+use tokio::sync::watch;
+
+/// Declares the outcomes with the labels of their counters.
+macro_rules! outcomes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// How a stream ended.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Outcome { $($(#[$doc])* $variant,)+ }
+
+        impl Outcome {
+            /// Every outcome.
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The label of its counter.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+outcomes! {
+    /// Every line was read, and the connection took the whole answer.
+    Complete = "complete",
+    /// The client was gone before the end of its answer.
+    ClientGone = "client_gone",
+    /// The client read too slowly.
+    SlowReader = "slow_reader",
+    /// The client sent too slowly.
+    SlowSender = "slow_sender",
+    /// The body broke off, or is not framed as HTTP demands.
+    BrokenBody = "broken_body",
+    /// More of the answer waited for the client than may.
+    SpoolFull = "spool_full",
+    /// What the stream asks for cannot be answered.
+    Refused = "refused",
+    /// The service stopped.
+    Draining = "draining",
+    /// The service failed.
+    Failed = "failed",
+}
+
+/// A stream's request, as counters and log call it.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestName {
+    /// Its id.
+    pub id: HeaderValue,
+    /// Its matched path.
+    pub route: Arc<str>,
+    /// Its verb.
+    pub verb: Verb,
+}
+
+/// Where the stream of an answer learns what its request is called: an extension of the answer, which
+/// says that the answer is counted when it ends, not when it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Naming(watch::Sender<Option<RequestName>>);
+
+impl Naming {
+    /// A name to be told, and where it is heard.
+    pub(crate) fn new() -> (Self, Named) {
+        let (teller, name) = watch::channel(None);
+        (Self(teller), Named(name))
+    }
+
+    /// Tells the name.
+    pub(crate) fn tell(&self, name: RequestName) {
+        self.0.send_replace(Some(name));
+    }
+}
+
+/// Where a request's name is heard.
+#[derive(Debug)]
+pub(crate) struct Named(watch::Receiver<Option<RequestName>>);
+
+impl Named {
+    /// Waits until the name is known, or never will be.
+    pub(crate) async fn known(&mut self) {
+        // Nobody tells it where no answer was made.
+        let _ = self.0.wait_for(Option::is_some).await;
+    }
+
+    /// The name, if it is known.
+    pub(crate) fn name(&self) -> Option<RequestName> {
+        self.0.borrow().clone()
+    }
+}
+
+/// The counters of how streams ended.
+pub(super) struct StreamCounters(Vec<Counter>);
+
+impl StreamCounters {
+    /// One for each outcome, made from its label.
+    pub(super) fn new(counter: impl Fn(&'static str) -> Counter) -> Self {
+        Self(Outcome::ALL.iter().map(|outcome| counter(outcome.name())).collect())
+    }
+
+    /// Counts a stream.
+    pub(super) fn count(&self, outcome: Outcome) {
+        if let Some(counter) = self.0.get(outcome as usize) {
+            counter.increment(1);
+        }
+    }
+}

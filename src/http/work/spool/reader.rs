@@ -1,0 +1,136 @@
+//! The end of a spool that the connection reads.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use futures_util::Stream;
+use futures_util::stream;
+use tokio::task::spawn_blocking;
+
+use crate::http::work::spool::queue::Phase;
+use crate::http::work::spool::queue::Reading;
+use crate::http::work::spool::queue::Shared;
+use crate::http::work::unsent::FREE_BYTES;
+use crate::http::work::unsent::Unsent;
+
+/// Bytes that are read from a file at once, while there is memory for them.
+const BLOCK: u64 = 32 << 10;
+
+/// Reads an answer in the order in which it was written. Dropping it says that nobody reads the rest.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    shared: Arc<Shared>,
+    unsent: Unsent,
+}
+
+/// What is read next.
+enum Next {
+    Bytes(Bytes),
+    /// So many bytes of a file, from this place on.
+    File(Arc<File>, u64, u64),
+    Wait,
+    End,
+    Broken,
+}
+
+impl Reader {
+    pub(super) fn new(shared: Arc<Shared>, unsent: Unsent) -> Self {
+        Self { shared, unsent }
+    }
+
+    /// The answer as a body reads it.
+    pub(crate) fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> {
+        stream::unfold(self, |mut reader| async {
+            let bytes = reader.next().await?;
+            Some((bytes, reader))
+        })
+    }
+
+    /// The next bytes; nothing at the end.
+    pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            match self.look() {
+                Next::Bytes(bytes) => return Some(Ok(bytes)),
+                Next::File(file, from, length) => {
+                    return Some(self.read(file, from, length).await.inspect_err(|_| {
+                        self.shared.lock().reading = Reading::Failed;
+                    }));
+                }
+                // Whoever writes leaves word, also if nobody waits yet.
+                Next::Wait => self.shared.more.notified().await,
+                Next::End => return None,
+                Next::Broken => {
+                    return Some(Err(io::Error::other("the answer could not be written")));
+                }
+            }
+        }
+    }
+
+    fn look(&self) -> Next {
+        let mut waiting = self.shared.lock();
+        if let Some(bytes) = waiting.memory.pop_front() {
+            waiting.in_memory -= bytes.len();
+            waiting.taken += bytes.len() as u64;
+            drop(waiting);
+            self.shared.room.notify_one();
+            return Next::Bytes(bytes);
+        }
+        waiting.close_files();
+        if let Some(first) = waiting.files.front()
+            && first.read < first.written
+        {
+            let length = (first.written - first.read).min(BLOCK);
+            return Next::File(Arc::clone(&first.file), first.read, length);
+        }
+        match &mut waiting.phase {
+            Phase::Open => Next::Wait,
+            Phase::Broken => Next::Broken,
+            Phase::Finished(last) => match std::mem::take(last) {
+                last if last.is_empty() => {
+                    waiting.reading = Reading::Whole;
+                    Next::End
+                }
+                last => Next::Bytes(last),
+            },
+        }
+    }
+
+    /// Reads a block of the first file.
+    async fn read(&self, file: Arc<File>, from: u64, length: u64) -> io::Result<Bytes> {
+        let read = spawn_blocking(move || {
+            let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+            file.read_exact_at(&mut bytes, from).map(|()| bytes)
+        });
+        let bytes = read.await.map_err(io::Error::other)??;
+        let bytes = self.unsent.charge(bytes).unwrap_or_else(|mut bytes| {
+            // What is small is free.
+            bytes.truncate(FREE_BYTES);
+            bytes.shrink_to_fit();
+            Bytes::from(bytes)
+        });
+        let mut waiting = self.shared.lock();
+        if let Some(first) = waiting.files.front_mut() {
+            first.read += bytes.len() as u64;
+        }
+        waiting.taken += bytes.len() as u64;
+        waiting.close_files();
+        drop(waiting);
+        self.shared.room.notify_one();
+        Ok(bytes)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut waiting = self.shared.lock();
+        if waiting.reading == Reading::Going {
+            waiting.reading = Reading::Left;
+        }
+        waiting.clear();
+        drop(waiting);
+        self.shared.room.notify_one();
+    }
+}

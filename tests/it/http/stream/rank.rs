@@ -1,0 +1,153 @@
+//! Candidates as lines: the best of them are those of a list, bit for bit.
+
+use cognate::methods::Method;
+use serde_json::{Value, json};
+
+use super::{answers, ended, lines_to, until_counted};
+use crate::support;
+use crate::support::app::TestApp;
+
+/// Short posts of words that are known and words that are not; a few are empty.
+fn posts(count: usize) -> Vec<String> {
+    let mut chance = support::Chance(11);
+    let mut post = |_| {
+        let length = chance.below(9);
+        let word = |_| match chance.below(5) {
+            0 => format!("unlisted{}", chance.below(50)),
+            _ => support::WORDS[chance.below(support::WORDS.len())].to_owned(),
+        };
+        (0..length).map(word).collect::<Vec<_>>().join(" ")
+    };
+    (0..count).map(&mut post).collect()
+}
+
+/// The lines of an answer: results and, last, what was counted.
+async fn ranked(app: &TestApp, question: &Value, candidates: &[Value]) -> (Vec<Value>, Value) {
+    let lines = std::iter::once(question).chain(candidates);
+    let body: String = lines.map(|line| format!("{line}\n")).collect();
+    let answer = app.send(lines_to("/rank", body)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let mut lines = answers(&answer.text());
+    let last = lines.pop().unwrap();
+    (lines, last)
+}
+
+#[tokio::test]
+async fn the_best_of_a_stream_are_those_of_a_list() {
+    let app = TestApp::strict();
+    let models = app.app.models();
+    let engine = &models.all()[0].engine;
+    let posts = posts(1000);
+    let named = |(index, post): (usize, &String)| match index % 3 {
+        0 => json!({"id": format!("p{index}"), "text": post}),
+        1 => json!({"id": index, "text": post}),
+        _ => json!(post),
+    };
+    let candidates: Vec<Value> = posts.iter().enumerate().map(named).collect();
+    let settings = [
+        json!({}),
+        json!({"top_k": 7, "return_text": true}),
+        json!({"min_score": 0.5}),
+        json!({"top_k": 40, "min_score": 0.1}),
+    ];
+    let mut compared = 0;
+    for &method in Method::ALL {
+        let available = engine.unavailable(method).is_none();
+        for settings in settings.iter().filter(|_| available && engine.ranks_in_parts(method)) {
+            let mut question = settings.clone();
+            question["query"] = json!("the quake in new york");
+            question["method"] = json!(method.name());
+            let (results, summary) = ranked(&app, &question, &candidates).await;
+            question["candidates"] = json!(candidates);
+            let listed = app.ask("/rank", question).await;
+            let expected = listed["results"].as_array().unwrap();
+            assert_eq!(results.len(), expected.len(), "{} {settings}", method.name());
+            for (result, expected) in results.iter().zip(expected) {
+                for field in ["index", "id", "score", "text"] {
+                    assert_eq!(
+                        result.get(field),
+                        expected.get(field),
+                        "{} {result}",
+                        method.name()
+                    );
+                }
+            }
+            for field in ["model", "method", "measure", "fingerprint"] {
+                assert_eq!(summary[field], listed[field]);
+            }
+            assert_eq!(summary["unscored"], listed["unscored"].as_array().unwrap().len());
+            assert_eq!((&summary["candidates"], &summary["failed"]), (&json!(1000), &json!(0)));
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+#[tokio::test]
+async fn a_bad_candidate_is_told_by_line_and_keeps_its_index() {
+    let app = TestApp::strict();
+    let body = [
+        r#"{"query": "quake", "oov": "error", "truncate": true}"#,
+        r#""the quake""#,
+        "",
+        r#"{"id": "x"}"#,
+        r#"{"id": "y", "text": "zzz"}"#,
+        r#"{"id": "z", "text": "quake"}"#,
+    ];
+    let got = answers(&app.send(lines_to("/rank", body.join("\r\n"))).await.text());
+    assert_eq!((&got[0]["line"], &got[0]["id"]), (&json!(4), &json!("x")));
+    assert_eq!(got[1]["error"]["detail"], "text has no known word");
+    assert_eq!((&got[2]["index"], &got[2]["id"]), (&json!(3), &json!("z")));
+    assert_eq!(got[3]["index"], 0);
+    let counts = |name: &str| got[4][name].as_u64().unwrap();
+    assert_eq!((counts("candidates"), counts("failed"), counts("unscored")), (4, 2, 0));
+    assert_eq!(got.len(), 5);
+}
+
+#[tokio::test]
+async fn a_question_at_fault_is_refused_before_any_candidate() {
+    let app = TestApp::strict();
+    for (first, code) in [
+        ("", "invalid_field"),
+        ("\"quake\"", "invalid_field"),
+        ("{", "malformed_json"),
+        (r#"{"query": "quake", "candidates": []}"#, "invalid_field"),
+        (r#"{"query": "", "method": "avg-cos"}"#, "empty_text"),
+        (r#"{"query": "zzz", "method": "avg-cos", "oov": "error"}"#, "all_oov"),
+        (r#"{"query": "quake", "method": "rm3"}"#, "invalid_field"),
+        (r#"{"query": "quake", "method": "jaccrd"}"#, "unknown_method"),
+        (
+            r#"{"query": "quake", "method": "bm25", "measure": "euclidean"}"#,
+            "measure_not_supported",
+        ),
+        (r#"{"query": "quake", "min_score": "calibrated"}"#, "not_calibrated"),
+        (r#"{"query": "quake", "top_k": 10001}"#, "too_many_items"),
+        (r#"{"query": "quake", "top_k": 0}"#, "out_of_range"),
+    ] {
+        let status = if code == "malformed_json" { 400 } else { 422 };
+        let problem = app.send(lines_to("/rank", format!("\n{first}\n\"quake\"\n"))).await;
+        let problem = problem.refusal(status, code);
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("first line") || first.is_empty(), "{detail}");
+    }
+    app.send(lines_to("/rank", "\n \n")).await.refusal(422, "invalid_field");
+    app.send(lines_to("/rank?top_k=3", "{\"query\": \"quake\"}\n"))
+        .await
+        .refusal(422, "invalid_field");
+    let (results, summary) = ranked(&app, &json!({"query": "quake"}), &[]).await;
+    assert_eq!((results.len(), &summary["candidates"]), (0, &json!(0)));
+}
+
+/// What is held for the end of the answer is an answer, too, and as large at most.
+#[tokio::test]
+async fn results_are_no_larger_than_an_answer_may_be() {
+    let app = TestApp::with(|settings| settings.response_bytes = 100 << 10);
+    let text = format!("quake {}", "x".repeat(8000));
+    let candidates = vec![json!(text); 600];
+    let question = json!({"query": "quake", "return_text": true, "top_k": 20});
+    let (results, last) = ranked(&app, &question, &candidates).await;
+    assert_eq!((results.len(), &last["error"]["code"]), (0, &json!("response_too_large")));
+    until_counted(&app, &ended("refused")).await;
+    let question = json!({"query": "quake", "top_k": 20});
+    assert_eq!(ranked(&app, &question, &candidates).await.0.len(), 20);
+}
