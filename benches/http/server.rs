@@ -63,7 +63,7 @@ pub fn engine() -> anyhow::Result<Engine> {
 /// much of it.
 pub fn run(allocated: fn() -> (usize, usize)) -> anyhow::Result<()> {
     // As in the service: lines are on from `info`, and requests that are answered have none.
-    tracing_subscriber::fmt().with_env_filter("info").with_writer(io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter("warn").with_writer(io::stderr).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let bare = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
     let bare_address = bare.local_addr()?;

@@ -14,8 +14,10 @@ pub(crate) const LINES: u64 = 100;
 pub(crate) enum Kind {
     /// A request that was answered.
     Answered,
-    /// A request that was refused.
+    /// A request that was refused for what it is.
     Refused,
+    /// A request that was refused because there were too many.
+    Shed,
     /// A request that met a defect.
     Failed,
     /// A connection that ended early.
@@ -23,14 +25,14 @@ pub(crate) enum Kind {
 }
 
 /// Lines that were left out, by kind.
-type LeftOut = [u64; 4];
+type LeftOut = [u64; 5];
 
 /// What may still be said in this second.
 #[derive(Debug)]
 pub struct Budget {
     begun: Instant,
     second: AtomicU64,
-    kinds: [Count; 4],
+    kinds: [Count; 5],
 }
 
 #[derive(Debug, Default)]
@@ -58,18 +60,19 @@ impl Budget {
 
     /// Says how many lines were left out, once the second is over in which they were.
     pub(crate) fn report(&self) {
-        if let Some([answered, refused, failed, connections]) =
-            self.turn(self.begun.elapsed().as_secs())
-        {
-            tracing::info!(answered, refused, failed, connections, "lines left out of the log");
+        let left_out = self.turn(self.begun.elapsed().as_secs());
+        if let Some([answered, refused, shed, failed, connections]) = left_out {
+            let message = "lines left out of the log";
+            tracing::info!(answered, refused, shed, failed, connections, message);
         }
     }
 
     fn take(&self, kind: Kind) -> bool {
-        let [answered, refused, failed, connection] = &self.kinds;
+        let [answered, refused, shed, failed, connection] = &self.kinds;
         let count = match kind {
             Kind::Answered => answered,
             Kind::Refused => refused,
+            Kind::Shed => shed,
             Kind::Failed => failed,
             Kind::Connection => connection,
         };
@@ -115,18 +118,18 @@ mod tests {
         // A burst that nobody expected: the first hundred.
         assert_eq!(written(&budget, Kind::Answered, 1000).len(), 100);
         assert_eq!(written(&budget, Kind::Refused, 20).len(), 20, "refusals are not hidden by it");
-        assert_eq!(budget.turn(2), Some([900, 0, 0, 0]));
+        assert_eq!(budget.turn(2), Some([900, 0, 0, 0, 0]));
         assert_eq!(budget.turn(2), None, "it is said once");
         // As many again: a tenth, from the whole of the second.
         let second = written(&budget, Kind::Answered, 1000);
         assert_eq!(second, (0..100).map(|line| line * 10).collect::<Vec<_>>());
-        assert_eq!(budget.turn(3), Some([900, 0, 0, 0]));
+        assert_eq!(budget.turn(3), Some([900, 0, 0, 0, 0]));
         // Few again: a tenth of them, and all of them from the next second on.
         assert_eq!(written(&budget, Kind::Answered, 50).len(), 5);
-        assert_eq!(budget.turn(4), Some([45, 0, 0, 0]));
+        assert_eq!(budget.turn(4), Some([45, 0, 0, 0, 0]));
         assert_eq!(written(&budget, Kind::Answered, 50).len(), 50);
         assert_eq!(written(&budget, Kind::Connection, 500).len(), 100);
-        assert_eq!(budget.turn(9), Some([0, 0, 0, 400]));
+        assert_eq!(budget.turn(9), Some([0, 0, 0, 0, 400]));
         assert_eq!(written(&budget, Kind::Connection, 30).len(), 30, "that was long ago");
     }
 }

@@ -150,7 +150,11 @@ impl RequestLog {
         let (code, status) = (error.code.name(), Some(error.code.status()));
         let detail: Cow<'_, str> = error.cause.as_deref().unwrap_or(&error.detail).into();
         let failed = matches!(error.code, Code::Internal | Code::NonFiniteScore);
-        let kind = if failed { Kind::Failed } else { Kind::Refused };
+        let kind = match error.code {
+            _ if failed => Kind::Failed,
+            Code::Overloaded | Code::RateLimited | Code::DeadlineExceeded => Kind::Shed,
+            _ => Kind::Refused,
+        };
         let told = failed || self.logged != LoggedRequests::None;
         if !(reload || (told && self.budget.admits(kind))) {
             line!(debug, line, status, code, &*detail, "refused");

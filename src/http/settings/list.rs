@@ -139,7 +139,7 @@ settings! {
     /// at most, or get 503 at once if they would have to wait longer.
     admission_units: usize = 65_536, Rule::count(1, 16_777_216);
     /// Milliseconds that a request may wait for admission_units; 0 refuses it at once. As many
-    /// requests wait as compute_queue says.
+    /// requests wait as compute_queue says, at most 1024.
     admission_wait_ms: u64 = 1000, Rule::count(0, 60_000);
     /// Threads that compute large requests.
     compute_threads: Option<usize> = None, Rule::count(1, 1024).or("cores");

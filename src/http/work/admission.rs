@@ -28,6 +28,8 @@ use crate::http::error::Bottleneck;
 const SMALL: usize = 256;
 /// Of so many units one is kept for small requests.
 const KEPT: usize = 64;
+/// Most requests that wait, whatever the settings say: each release of units looks at all of them.
+const MOST_WAITING: usize = 1024;
 /// How much of the latest wait goes into the expected one.
 const LATEST: f64 = 0.25;
 
@@ -60,6 +62,7 @@ impl Admission {
     /// So many units, for which at most `waiting` requests wait, each for at most `patience`.
     pub(crate) fn new(units: usize, waiting: usize, patience: Duration) -> Self {
         let (small, kept) = ((units / SMALL).max(1), units / KEPT);
+        let waiting = waiting.min(MOST_WAITING);
         let state = Mutex::default();
         Self(Arc::new(Shared { all: units, small, kept, waiting, patience, state }))
     }

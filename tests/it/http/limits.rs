@@ -126,6 +126,11 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
     answer.refusal(408, "request_timeout");
     assert_eq!(answer.header("connection"), "close");
     assert_eq!(started.elapsed().as_secs(), 5);
+    let page = app.get("/metrics").await.text();
+    assert!(
+        page.contains("cognate_connections_ended_total{reason=\"body_timeout\"} 1\n"),
+        "{page}"
+    );
     assert_eq!(app.app.admission.in_use(), 0);
 }
 
