@@ -28,6 +28,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
+use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -129,6 +130,7 @@ pub(crate) async fn serve_connection(
     let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout);
     let requests = RequestService {
         router,
+        stream: stream.clone(),
         peer: Peer(peer),
         state: state.clone(),
         stop: stop.clone(),
@@ -198,6 +200,7 @@ fn early_end(error: &hyper::Error, state: &ConnectionState) -> Option<EndReason>
 
 struct RequestService {
     router: Router,
+    stream: Arc<TcpStream>,
     peer: Peer,
     state: Arc<ConnectionState>,
     stop: Shutdown,
@@ -219,6 +222,9 @@ impl RequestService {
         }
         request.extensions_mut().insert(self.peer);
         if body::is_lines(request.headers()) {
+            // The kernel would end a connection whose client does not read for that long, and this one
+            // need not while it sends. One that is gone sends nothing, which the stream sees sooner.
+            let _ = SockRef::from(&*self.stream).set_tcp_user_timeout(None);
             request.extensions_mut().insert(Arc::clone(self.state.delivery()));
         }
         let skip = may_be_skipped(request.headers()).then_some(self.body_timeout);
@@ -332,5 +338,45 @@ impl HttpBody for Reply {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::net::shutdown::ShutdownTrigger;
+    use axum::routing::post;
+    use std::os::fd::AsFd;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
+
+    /// A client may send lines for longer than the kernel lets others leave answers unread.
+    #[tokio::test]
+    async fn the_kernel_does_not_end_a_stream_that_is_not_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, peer) = listener.accept().await.unwrap();
+        let limit = Some(Duration::from_secs(30));
+        SockRef::from(&accepted).set_tcp_user_timeout(limit).unwrap();
+        let same = accepted.as_fd().try_clone_to_owned().unwrap();
+        let timeout = || SockRef::from(&same).tcp_user_timeout().unwrap();
+        let (seen, mut requests) = mpsc::channel::<()>(2);
+        let router = Router::new().route("/", post(async move || seen.send(()).await.unwrap()));
+        let (_orders, stop) = ShutdownTrigger::new();
+        let options = ConnectionOptions::of(&Settings::default());
+        let ends = EarlyEnds::new(|_| metrics::Counter::noop(), Arc::default());
+        tokio::spawn(async move {
+            serve_connection(accepted, peer, router, &options, &ends, stop).await
+        });
+        for (media, expected) in [("json", limit), ("x-ndjson", None)] {
+            let head = format!(
+                "POST / HTTP/1.1\r\nhost: h\r\ncontent-type: application/{media}\r\n\
+                 content-length: 0\r\n\r\n"
+            );
+            client.write_all(head.as_bytes()).await.unwrap();
+            requests.recv().await.unwrap();
+            assert_eq!(timeout(), expected, "{media}");
+        }
     }
 }

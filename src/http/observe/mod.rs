@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub(crate) mod by_key;
+mod descriptions;
 pub mod early_ends;
 pub(crate) mod facts;
 pub mod metrics;

@@ -126,6 +126,22 @@ async fn without_a_folder_answers_wait_in_memory_alone() {
     assert_eq!(full.await, Stopped::Full(Full::Folder));
 }
 
+/// Memory that others take is waited for: this client reads all that there is.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_is_not_blamed_for_memory_that_others_take() {
+    let (spools, unsent) = (Arc::new(Spools::new(None, 0, 1 << 20, 1 << 20)), unsent());
+    let (mut writer, mut reader) = spools.open(&unsent, PATIENCE);
+    let mut place = Places::new(1).take().unwrap();
+    let held = unsent.charge(vec![0; 1 << 20]).unwrap();
+    let given_back = async {
+        tokio::time::sleep(PATIENCE * 3).await;
+        drop(held);
+    };
+    let (pushed, (), read) =
+        tokio::join!(writer.push(vec![1; 50_000], &mut place), given_back, reader.next());
+    assert_eq!((pushed, read.unwrap().unwrap().len()), (Ok(()), 50_000));
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_neither_reads_nor_sends_is_stuck() {
     let spools = spools(64 << 20, 64 << 20);

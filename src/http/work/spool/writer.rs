@@ -84,8 +84,12 @@ impl Writer {
                 Some(full) => full,
                 None => return Ok(()),
             };
-            let now_taken = self.shared.lock().taken;
-            if now_taken - taken >= LEAST_PROGRESS {
+            let (now_taken, nothing_waits) = {
+                let waiting = self.shared.lock();
+                (waiting.taken, waiting.taken == waiting.given)
+            };
+            // It is not for this client to make room where others take the memory.
+            if now_taken - taken >= LEAST_PROGRESS || nothing_waits {
                 (since, taken) = (Instant::now(), now_taken);
             } else if since.elapsed() >= self.patience {
                 return Err(Stopped::Full(full));
