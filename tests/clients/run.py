@@ -1,0 +1,122 @@
+"""Starts the service twice, once with keys, lets every client call both, and prints what worked.
+
+usage: run.py COGNATE TOOLS, where TOOLS/newest and TOOLS/held-back are environments with the clients.
+Exits with 1 if a call failed, or if docs/integrations/README.md says anything else than was found.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PAGE = ROOT / "docs/integrations/README.md"
+MARKS = ("<!-- calls -->\n", "<!-- end of calls -->\n")
+SETS = {
+    "newest": [
+        "openai_sdk",
+        "cohere_sdk",
+        "hugging_face",
+        "ollama_sdk",
+        "voyage_sdk",
+        "infinity_sdk",
+        "langchain_calls",
+        "llama_index_calls",
+        "haystack_calls",
+        "stores_and_others",
+        "bodies",
+    ],
+    "held-back": ["litellm_calls", "held_back"],
+}
+
+
+class Service:
+    """A running service, ended by its own process."""
+
+    def __init__(self, cognate, *flags):
+        command = [cognate, "serve", "--listen", "127.0.0.1:0", *flags]
+        self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        self.url = None
+        said = []
+        for line in self.process.stderr:
+            said.append(line)
+            if not line.startswith("{"):
+                continue
+            event = json.loads(line)
+            if event["message"] == "listening":
+                self.url = f"http://{event['address']}"
+            if event["message"] == "ready":
+                return
+        sys.exit("the service did not start: " + "".join(said))
+
+    def __enter__(self):
+        # Nobody reads the log from here on, and a full pipe would stop the service.
+        self.log = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.log.wait()
+
+
+def calls(tools, open_url, keyed_url, key):
+    """What the clients report, a call at a time."""
+    for name, modules in SETS.items():
+        python = pathlib.Path(tools) / name / "bin/python"
+        command = [python, HERE / "check.py", open_url, keyed_url, *modules]
+        environment = os.environ | {"KEY": key, "HF_HUB_OFFLINE": "0", "DO_NOT_TRACK": "1"}
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for line in child.stdout:
+            yield json.loads(line)
+        if child.wait() != 0:
+            sys.exit(f"the clients of {name} ended with {child.returncode}")
+
+
+def table(rows):
+    """The calls in Markdown."""
+    lines = ["| client | version | call | ways | works |", "|---|---|---|---|---|"]
+    for row in rows:
+        failed = [way for way, error in row["ways"].items() if error]
+        works = "yes" if not failed else "no: " + ", ".join(failed)
+        ways = ", ".join(row["ways"])
+        cells = [row["client"], row["version"], row["call"], ways, works]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "".join(line + "\n" for line in lines)
+
+
+def main(cognate, tools):
+    rows, failures = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        made = subprocess.run([cognate, "keygen", "clients"], capture_output=True, text=True, check=True)
+        key, line = made.stdout.splitlines()[:2]
+        keys = pathlib.Path(folder) / "keys"
+        keys.touch(mode=0o600)
+        keys.write_text(line + "\n")
+        with Service(cognate) as free, Service(cognate, "--keys-file", str(keys)) as keyed:
+            for row in calls(tools, free.url, keyed.url, key):
+                rows.append(row)
+                for way, error in row["ways"].items():
+                    mark = "works" if error is None else "FAILS"
+                    failures += error is not None
+                    print(f"{row['client']} {row['version']} · {row['call']} · {way} · {mark}", flush=True)
+                    if error:
+                        print(f"    {error}", flush=True)
+    made = sum(len(row["ways"]) for row in rows)
+    print(f"clients: {made - failures} passed, {failures} failed")
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    page = before + MARKS[0] + table(rows) + MARKS[1] + after
+    if os.environ.get("TEST_COGNATE_BLESS"):
+        PAGE.write_text(page)
+    elif page != PAGE.read_text():
+        print(f"{PAGE.relative_to(ROOT)} shows another table; TEST_COGNATE_BLESS=1 writes it anew")
+        failures += 1
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
