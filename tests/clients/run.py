@@ -27,6 +27,7 @@ SETS = {
         "llama_index_calls",
         "haystack_calls",
         "stores_and_others",
+        "tables",
         "bodies",
     ],
     "held-back": ["litellm_calls", "held_back"],

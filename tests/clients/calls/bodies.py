@@ -1,5 +1,7 @@
 """Bodies as servers and tools without a client of their own in Python send them, posted plainly."""
 
+import json
+
 import requests
 
 from support import DOCUMENTS, QUERY, TEXTS, call, embeds, equal_numbers, equal_vectors, reranks
@@ -14,14 +16,30 @@ def post(place, path, body):
     return answer.json()
 
 
-@embeds("requests", "Weaviate text2vec-model2vec: POST /vectors, one text", False, PATHS)
+def weaviate_posts(place, body):
+    """The body of one text goes without a content type, and no key is ever sent."""
+    answer = requests.post(place.url + "/vectors", data=json.dumps(body).encode(), timeout=60)
+    answer.raise_for_status()
+    return answer.json()
+
+
+@embeds("requests", "Weaviate text2vec-model2vec: POST /vectors", False, ("model", "path"))
 def weaviate(place, texts):
     found = []
     for text in texts:
-        answer = post(place, "/vectors", {"text": text, "dims": 0, "vector": None, "error": ""})
+        config = {"task_type": "passage"}
+        body = {"text": text, "dims": 0, "vector": None, "error": "", "config": config}
+        answer = weaviate_posts(place, body)
         assert answer["text"] == text and answer["dims"] == len(answer["vector"])
         found.append(answer["vector"])
     return found
+
+
+@embeds("requests", "Weaviate transformers client: POST /vectors, a batch", False, ("model", "path"))
+def weaviate_batch(place, texts):
+    answer = weaviate_posts(place, {"texts": texts, "config": {"task_type": "query"}})
+    assert answer["dims"] == len(answer["vectors"][0])
+    return answer["vectors"]
 
 
 @call("requests", "Weaviate text2vec-model2vec: ready, live and meta", ways=("model", "path"))
@@ -33,17 +51,18 @@ def weaviate_ready(place):
     assert meta.status_code == 200 and isinstance(meta.json(), dict)
 
 
-# The source `rest` of Meilisearch fills these shapes; `{{..}}` repeats the text before it.
+@call("requests", "Weaviate text2vec-model2vec: a refusal has `error`")
+def weaviate_refusal(place):
+    body = json.dumps({"texts": []}).encode()
+    answer = requests.post(place.url + "/vectors", data=body, timeout=60)
+    assert answer.status_code == 400 and isinstance(answer.json()["error"], str), answer.text
+
+
+# The source `rest` of Meilisearch fills these shapes.
 @embeds("requests", "Meilisearch rest embedder: native POST /embed", ways=("model", "key"))
 def meilisearch(place, texts):
     answer = post(place, "/embed", {"texts": texts, "normalize": True, "unknown": "hash"})
     return answer["embeddings"]
-
-
-@embeds("requests", "Meilisearch rest embedder: POST /v1/embeddings", ways=("model", "name", "key"))
-def meilisearch_openai(place, texts):
-    answer = post(place, "/v1/embeddings", {"model": place.model, "input": texts})
-    return [row["embedding"] for row in answer["data"]]
 
 
 @embeds("requests", "Meilisearch ollama embedder: POST /api/embed", ways=("model", "name", "key"))
@@ -51,28 +70,21 @@ def meilisearch_ollama(place, texts):
     return post(place, "/api/embed", {"model": place.model, "input": texts})["embeddings"]
 
 
-@reranks("requests", "OpenSearch connector, Cohere rerank functions: POST /v1/rerank")
-def opensearch(place, query, documents):
-    body = {"documents": documents, "query": query, "model": place.model, "top_n": len(documents)}
-    results = post(place, "/v1/rerank", body)["results"]
-    return [(row["index"], row["relevance_score"]) for row in results]
-
-
-@embeds("requests", "OpenSearch connector, OpenAI embedding functions: POST /v1/embeddings")
-def opensearch_embeddings(place, texts):
+@embeds("requests", "OpenSearch, Elasticsearch, Open WebUI and Dify: POST /v1/embeddings")
+def embeddings(place, texts):
     answer = post(place, "/v1/embeddings", {"input": texts, "model": place.model})
     return [row["embedding"] for row in answer["data"]]
 
 
-@reranks("requests", "Elasticsearch custom service, rerank: POST /v1/rerank")
-def elasticsearch(place, query, documents):
+@reranks("requests", "OpenSearch and Elasticsearch: POST /v1/rerank")
+def rerank(place, query, documents):
     body = {"model": place.model, "query": query, "documents": documents}
     results = post(place, "/v1/rerank", body)["results"]
     return [(row["index"], row["relevance_score"]) for row in results]
 
 
-@reranks("requests", "Open WebUI external reranker: POST /v1/rerank")
-def open_webui(place, query, documents):
+@reranks("requests", "Open WebUI and Dify: POST /v1/rerank, top_n")
+def rerank_top(place, query, documents):
     body = {"model": place.model, "query": query, "documents": documents, "top_n": len(documents)}
     results = post(place, "/v1/rerank", body)["results"]
     return [(row["index"], row["relevance_score"]) for row in results]

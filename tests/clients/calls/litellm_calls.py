@@ -65,7 +65,8 @@ def rerank(provider, path, text=True, ways=WAYS):
 
 
 rerank("cohere", "", text=False)
-rerank("infinity", "")
+# It reads documents in Infinity's form, but asks as Cohere's clients do, who read another.
+rerank("infinity", "", text=False)
 rerank("hosted_vllm", "/v1")
 # It replaces the path of the address by its own.
 rerank("jina_ai", "/v1/rerank", ways=("model", "name", "key"))
