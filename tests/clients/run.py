@@ -29,8 +29,10 @@ SETS = {
         "stores_and_others",
         "tables",
         "bodies",
+        "configurations",
+        "pages_newest",
     ],
-    "held-back": ["litellm_calls", "held_back"],
+    "held-back": ["litellm_calls", "held_back", "pages_held_back"],
 }
 
 

@@ -58,13 +58,6 @@ def weaviate_refusal(place):
     assert answer.status_code == 400 and isinstance(answer.json()["error"], str), answer.text
 
 
-# The source `rest` of Meilisearch fills these shapes.
-@embeds("requests", "Meilisearch rest embedder: native POST /embed", ways=("model", "key"))
-def meilisearch(place, texts):
-    answer = post(place, "/embed", {"texts": texts, "normalize": True, "unknown": "hash"})
-    return answer["embeddings"]
-
-
 @embeds("requests", "Meilisearch ollama embedder: POST /api/embed", ways=("model", "name", "key"))
 def meilisearch_ollama(place, texts):
     return post(place, "/api/embed", {"model": place.model, "input": texts})["embeddings"]

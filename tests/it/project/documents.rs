@@ -38,7 +38,7 @@ fn read(path: &str) -> String {
 
 /// Every document, by its path from the root.
 fn documents() -> BTreeMap<PathBuf, String> {
-    let folders = ["", "docs", "benches", "deploy", "fuzz", "models"];
+    let folders = ["", "docs", "docs/integrations", "benches", "deploy", "fuzz", "models"];
     let entries = folders.iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path());
     let markdown = paths.filter(|path| path.extension().is_some_and(|end| end == "md"));
