@@ -57,7 +57,7 @@ pub(crate) fn orders() -> Routes {
 /// What people look at.
 pub(crate) fn people() -> Routes {
     Routes::default()
-        .undocumented("/", get(pages::playground))
+        .with(routes!(pages::playground))
         .undocumented("/assets/{file}", get(pages::asset))
         .undocumented("/docs", get(pages::docs))
         .undocumented("/docs/", get(pages::docs))

@@ -42,6 +42,12 @@ const ASSETS: [(&str, &str, &str); 12] = [
 const SWAGGER: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
 /// A page on which texts can be tried out.
+#[utoipa::path(
+    get,
+    path = "/",
+    tag = "describe",
+    responses((status = 200, description = "The page", body = String, content_type = "text/html")),
+)]
 pub(crate) async fn playground() -> Response {
     file(HTML, include_str!("pages/playground.html").as_bytes().into())
 }

@@ -29,6 +29,7 @@ use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
+use crate::http::request::fields;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
@@ -59,6 +60,7 @@ const TEXT_BYTES: usize = 10;
 pub struct RankRequest<'b> {
     /// What the candidates are compared with.
     #[serde(borrow)]
+    #[schema(value_type = fields::NonEmptyText)]
     pub(crate) query: Text<'b>,
     /// The candidates.
     #[serde(borrow)]

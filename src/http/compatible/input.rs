@@ -11,13 +11,23 @@ use serde::de::MapAccess;
 use serde::de::SeqAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
+use utoipa::PartialSchema;
+use utoipa::ToSchema;
+use utoipa::openapi::ObjectBuilder;
+use utoipa::openapi::OneOfBuilder;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
+use utoipa::openapi::Type;
 
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::fields::List;
 use crate::http::request::fields::ListVisitor;
+use crate::http::request::fields::OUT_OF_RANGE;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
+use crate::http::request::fields::misfit;
+use crate::http::request::fields::whole;
 
 /// One text.
 #[derive(Debug)]
@@ -168,6 +178,49 @@ impl<'de> Deserialize<'de> for Truncate {
             }
         }
         from.deserialize_any(Either)
+    }
+}
+
+impl PartialSchema for Truncate {
+    fn schema() -> RefOr<Schema> {
+        let kind = |kind| ObjectBuilder::new().schema_type(kind);
+        OneOfBuilder::new().item(kind(Type::Boolean)).item(kind(Type::String)).into()
+    }
+}
+
+impl ToSchema for Truncate {}
+
+/// How many of a vector's first numbers are wanted.
+#[derive(Debug, Clone, Copy, ToSchema)]
+#[schema(value_type = u32)]
+pub(super) struct Dimensions(pub usize);
+
+impl<'de> Deserialize<'de> for Dimensions {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Clone, Copy)]
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Dimensions;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Dimensions, E> {
+                let fits = usize::try_from(number).map(Dimensions);
+                fits.map_err(|_| E::custom(OUT_OF_RANGE))
+            }
+
+            fn visit_i64<E: Error>(self, _negative: i64) -> Result<Dimensions, E> {
+                Err(E::custom(OUT_OF_RANGE))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Dimensions, E> {
+                let number = whole(number).ok_or_else(|| misfit(number, &self))?;
+                u64::try_from(number).map_or_else(|_| self.visit_i64(number), |n| self.visit_u64(n))
+            }
+        }
+        from.deserialize_any(Whole)
     }
 }
 

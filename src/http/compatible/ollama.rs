@@ -16,6 +16,7 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Dimensions;
 use crate::http::compatible::input::Input;
 use crate::http::compatible::vectors;
 use crate::http::compatible::vectors::VectorDialect;
@@ -61,8 +62,7 @@ struct OllamaEmbedRequest<'b> {
     /// Cut a text with too many tokens, as is done unless this is false.
     truncate: Option<bool>,
     /// How many of a vector's first numbers are wanted, 0 for all; what is left is given length 1.
-    #[schema(minimum = 0)]
-    dimensions: Option<usize>,
+    dimensions: Option<Dimensions>,
 }
 
 /// Vectors as Ollama writes them.
@@ -92,7 +92,14 @@ impl VectorDialect for Embed {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
         let truncate = Some(body.truncate.unwrap_or(true));
-        Ok((EmbedRequest { truncate, dimensions: body.dimensions, ..request }, ()))
+        Ok((
+            EmbedRequest {
+                truncate,
+                dimensions: body.dimensions.map(|Dimensions(count)| count),
+                ..request
+            },
+            (),
+        ))
     }
 
     fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {

@@ -18,6 +18,7 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Dimensions;
 use crate::http::compatible::input::Input;
 use crate::http::compatible::vectors;
 use crate::http::compatible::vectors::VectorDialect;
@@ -53,8 +54,7 @@ pub(super) struct OpenAiRequest<'b> {
     model: Option<ModelName<'b>>,
     encoding_format: Option<Encoding>,
     /// How many of a vector's first numbers are wanted, 0 for all; what is left is given length 1.
-    #[schema(minimum = 0)]
-    dimensions: Option<usize>,
+    dimensions: Option<Dimensions>,
     /// Cut a text with too many tokens, as is done unless this is false.
     truncate: Option<bool>,
 }
@@ -113,7 +113,8 @@ impl VectorDialect for OpenAi {
     ) -> Result<(EmbedRequest<'b>, Encoding), ApiError> {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
-        let (encoding, dimensions) = (body.encoding_format, body.dimensions);
+        let dimensions = body.dimensions.map(|Dimensions(count)| count);
+        let encoding = body.encoding_format;
         let truncate = Some(body.truncate.unwrap_or(true));
         let request = EmbedRequest { encoding, dimensions, truncate, ..request };
         Ok((request, encoding.unwrap_or_default()))

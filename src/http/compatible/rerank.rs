@@ -42,6 +42,7 @@ use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
+use crate::http::request::fields;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::Count;
 use crate::http::request::fields::List;
@@ -73,15 +74,15 @@ pub(super) fn shared() -> Routes {
 pub(super) struct RerankRequest<'b> {
     /// What the documents are compared with.
     #[serde(borrow)]
-    #[schema(value_type = Text<'b>)]
+    #[schema(value_type = fields::NonEmptyText)]
     query: Document<'b>,
     /// Texts, or objects with `text`.
     #[serde(borrow)]
-    #[schema(value_type = Option<Vec<Text<'b>>>)]
+    #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     documents: Option<List<Document<'b>>>,
     /// The documents of text-embeddings-inference.
     #[serde(borrow)]
-    #[schema(value_type = Option<Vec<Text<'b>>>)]
+    #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Document<'b>>>,
     /// A model of this server, as `NAME` or `NAME:METHOD`; without one the first is used.
     #[serde(borrow)]
@@ -94,10 +95,8 @@ pub(super) struct RerankRequest<'b> {
     #[schema(value_type = Option<usize>)]
     top_k: Option<Option<usize>>,
     /// Voyage's name of `truncate`.
-    #[schema(value_type = Option<bool>)]
     truncation: Option<Truncate>,
     /// Cut a text with too many tokens, as is done unless this is false.
-    #[schema(value_type = Option<bool>)]
     truncate: Option<Truncate>,
     /// Repeat each result's text.
     return_documents: Option<bool>,

@@ -53,7 +53,7 @@ pub(super) enum RerankDocument<'r> {
 }
 
 /// A score, or the relevance that it comes to.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum TeiScore {
     /// A score, as `/rank` gives it.
@@ -66,6 +66,7 @@ pub(super) enum TeiScore {
 #[derive(Serialize, ToSchema)]
 pub(super) struct TeiRank<'r> {
     pub(super) index: usize,
+    #[schema(value_type = f64)]
     pub(super) score: TeiScore,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<&'r str>,

@@ -23,6 +23,7 @@ use crate::http::api::similarity;
 use crate::http::api::similarity::SimilarityRequest;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Dimensions;
 use crate::http::compatible::input::Document;
 use crate::http::compatible::input::Input;
 use crate::http::compatible::input::Truncate;
@@ -73,11 +74,9 @@ pub(super) struct TeiEmbedRequest<'b> {
     /// Give every vector length 1, as is done unless this is false.
     pub(super) normalize: Option<bool>,
     /// Cut a text with too many tokens, as is done unless this is false.
-    #[schema(value_type = Option<bool>)]
     truncate: Option<Truncate>,
     /// How many of a vector's first numbers are wanted, 0 for all.
-    #[schema(minimum = 0)]
-    dimensions: Option<usize>,
+    dimensions: Option<Dimensions>,
 }
 
 impl<'b> TeiEmbedRequest<'b> {
@@ -87,7 +86,7 @@ impl<'b> TeiEmbedRequest<'b> {
         Ok(EmbedRequest {
             normalize: Some(self.normalize.unwrap_or(true)),
             truncate: Some(self.truncate.is_none_or(|Truncate(truncate)| truncate)),
-            dimensions: self.dimensions,
+            dimensions: self.dimensions.map(|Dimensions(count)| count),
             ..vectors::ask(texts, address.target(None), address.stand_in)
         })
     }
@@ -137,7 +136,7 @@ pub(super) struct Sentences<'b> {
     source_sentence: Document<'b>,
     /// Those that it is compared with.
     #[serde(borrow)]
-    #[schema(value_type = Vec<Text<'b>>)]
+    #[schema(value_type = Vec<Text<'b>>, min_items = 1, max_items = 10000)]
     sentences: List<Document<'b>>,
 }
 
@@ -145,7 +144,6 @@ pub(super) struct Sentences<'b> {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct Parameters {
     /// Cut a text with too many tokens, as is done unless this is false.
-    #[schema(value_type = Option<bool>)]
     truncate: Option<Truncate>,
 }
 

@@ -18,6 +18,7 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
+use crate::http::compatible::input::Dimensions;
 use crate::http::compatible::named;
 use crate::http::compatible::vectors;
 use crate::http::compatible::vectors::VectorDialect;
@@ -62,7 +63,7 @@ struct WeaviateRequest<'b> {
     text: Option<Text<'b>>,
     /// Many texts.
     #[serde(borrow)]
-    #[schema(value_type = Option<Vec<Text<'b>>>)]
+    #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Text<'b>>>,
     config: Option<WeaviateConfig>,
 }
@@ -71,8 +72,7 @@ struct WeaviateRequest<'b> {
 #[derive(Debug, Deserialize, ToSchema)]
 struct WeaviateConfig {
     /// How many of a vector's first numbers are wanted, 0 for all.
-    #[schema(minimum = 0)]
-    dimensions: Option<usize>,
+    dimensions: Option<Dimensions>,
 }
 
 /// Vectors as Weaviate reads them.
@@ -120,7 +120,8 @@ impl VectorDialect for Weaviate {
             }
         };
         let request = vectors::ask(texts, address.target(None), address.stand_in);
-        let dimensions = body.config.and_then(|config| config.dimensions);
+        let dimensions =
+            body.config.and_then(|config| config.dimensions).map(|Dimensions(count)| count);
         Ok((EmbedRequest { normalize: None, dimensions, ..request }, ()))
     }
 

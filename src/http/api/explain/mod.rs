@@ -30,6 +30,7 @@ use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::cost::WRITING;
+use crate::http::request::fields;
 use crate::http::request::fields::ExplainMethod;
 use crate::http::request::fields::MeasureName;
 use crate::http::request::fields::ModelName;
@@ -49,9 +50,11 @@ const WORD_BYTES: usize = 150;
 pub(crate) struct ExplainRequest<'b> {
     /// The first text; for a method that only ranks, the query.
     #[serde(borrow)]
+    #[schema(value_type = fields::NonEmptyText)]
     a: Text<'b>,
     /// The second text; for a method that only ranks, the post.
     #[serde(borrow)]
+    #[schema(value_type = fields::NonEmptyText)]
     b: Text<'b>,
     #[serde(borrow)]
     model: Option<ModelName<'b>>,

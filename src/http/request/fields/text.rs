@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// A text: not empty, at most 8192 characters (setting `text_chars`) and 512 tokens (setting
-/// `tokens_per_text`).
+/// A text: at most 8192 characters (setting `text_chars`) and 512 tokens (setting `tokens_per_text`).
+/// One that is empty cannot be scored and is listed under `unscored`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(transparent)]
-#[schema(value_type = String, min_length = 1, max_length = 8192, pattern = r"\S")]
+#[schema(value_type = String, max_length = 8192)]
 pub(crate) struct Text<'b>(#[serde(borrow)] pub Cow<'b, str>);
 
 impl AsRef<str> for Text<'_> {
@@ -17,6 +17,13 @@ impl AsRef<str> for Text<'_> {
         &self.0
     }
 }
+
+/// What the document says of a text that must not be empty: at most 8192 characters (setting
+/// `text_chars`) and 512 tokens (setting `tokens_per_text`).
+#[derive(ToSchema)]
+#[schema(value_type = String, min_length = 1, max_length = 8192, pattern = r"\S")]
+#[allow(dead_code)]
+pub(crate) struct NonEmptyText(String);
 
 /// A model's name; without one the first is used.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
