@@ -221,9 +221,11 @@ impl RequestRecord {
             }
         }
         if let Some(caller) = self.facts.caller() {
-            caller.count(status);
+            // By what it is, whatever status it is sent with.
+            caller.count(refusal.as_ref().map_or(status, |error| error.code.status()));
         }
-        self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), Outcome::Refused));
+        let refused = |error| Outcome::Refused(status, error);
+        self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), refused));
         let page = is_page(self.route());
         let Self { in_flight, id, span, .. } = self;
         let code = refusal.map(|error| error.code.name());

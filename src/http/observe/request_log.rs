@@ -75,8 +75,8 @@ pub(crate) struct Line<'a> {
 pub(crate) enum Outcome<'a> {
     /// An answer of this status.
     Answered(StatusCode),
-    /// A refusal.
-    Refused(&'a ApiError),
+    /// A refusal, sent with this status.
+    Refused(StatusCode, &'a ApiError),
     /// Nothing: its client went away first.
     Left,
 }
@@ -134,7 +134,7 @@ impl RequestLog {
                     false => line!(debug, line, status, "", "", "answered"),
                 }
             }
-            Outcome::Refused(error) => self.refused(line, error, reload),
+            Outcome::Refused(status, error) => self.refused(line, *status, error, reload),
             Outcome::Left => {
                 let status = None::<StatusCode>;
                 let told = self.logged != LoggedRequests::None;
@@ -146,8 +146,8 @@ impl RequestLog {
         }
     }
 
-    fn refused(&self, line: &Line<'_>, error: &ApiError, reload: bool) {
-        let (code, status) = (error.code.name(), Some(error.code.status()));
+    fn refused(&self, line: &Line<'_>, status: StatusCode, error: &ApiError, reload: bool) {
+        let (code, status) = (error.code.name(), Some(status));
         let detail: Cow<'_, str> = error.cause.as_deref().unwrap_or(&error.detail).into();
         let failed = matches!(error.code, Code::Internal | Code::NonFiniteScore);
         let kind = match error.code {

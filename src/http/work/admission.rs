@@ -3,8 +3,9 @@
 //! A request takes one unit before its body is read, those of a body of its length before it is
 //! read, and the rest once its items are counted, so that a large batch is weighed as one. Where too
 //! few units are free it waits for them, briefly: as many requests as may wait for a compute thread,
-//! and only while those before it are expected to be done in time. Anything beyond is refused at
-//! once, which costs next to nothing and tells a load balancer to try the next replica.
+//! and only while, at the pace of the last ones, those before it will be done in time. Anything
+//! beyond is refused at once, which costs next to nothing and tells a load balancer to try the next
+//! replica.
 //!
 //! Who waits holds no units, so that no two requests wait for each other, and mostly no body: it is
 //! still on its way. Small requests pass those that wait, and have units that no large one takes.
@@ -30,8 +31,6 @@ const SMALL: usize = 256;
 const KEPT: usize = 64;
 /// Most requests that wait, whatever the settings say: each release of units looks at all of them.
 const MOST_WAITING: usize = 1024;
-/// How much of the latest wait goes into the expected one.
-const LATEST: f64 = 0.25;
 
 /// Admits work up to a number of units.
 pub struct Admission(Arc<Shared>);
@@ -53,6 +52,7 @@ impl Drop for Permit {
         if self.units > 0 {
             let mut state = self.shared.state();
             state.charge(&self.shared, self.units, 0);
+            state.see(&self.shared, self.units);
             self.shared.serve(&mut state);
         }
     }
@@ -63,7 +63,13 @@ impl Admission {
     pub(crate) fn new(units: usize, waiting: usize, patience: Duration) -> Self {
         let (small, kept) = ((units / SMALL).max(1), units / KEPT);
         let waiting = waiting.min(MOST_WAITING);
-        let state = Mutex::default();
+        let state = Mutex::new(State {
+            used: 0,
+            used_by_small: 0,
+            waiting: VecDeque::new(),
+            seen: (0.0, 0.0),
+            seen_until: Instant::now(),
+        });
         Self(Arc::new(Shared { all: units, small, kept, waiting, patience, state }))
     }
 
@@ -142,15 +148,17 @@ struct Shared {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     used: usize,
     /// Those of them that small requests use.
     used_by_small: usize,
     /// In the order in which they came.
     waiting: VecDeque<Waiting>,
-    /// Seconds in which one unit becomes free, as the large requests that waited last have seen it.
-    pace: f64,
+    /// Seconds in which somebody waited, and units that became free in them: the older, the less they
+    /// count.
+    seen: (f64, f64),
+    /// Up to when they are counted.
+    seen_until: Instant,
 }
 
 impl State {
@@ -161,14 +169,33 @@ impl State {
         self.used_by_small =
             self.used_by_small.saturating_sub(small(before)).saturating_add(small(units));
     }
+
+    /// Counts units that became free just now, if anybody waits for them.
+    fn see(&mut self, shared: &Shared, units: usize) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        self.seen.0 += now.duration_since(self.seen_until).as_secs_f64();
+        self.seen.1 += units as f64;
+        self.seen_until = now;
+        if self.seen.1 > shared.all as f64 {
+            self.seen = (self.seen.0 / 2.0, self.seen.1 / 2.0);
+        }
+    }
+
+    /// Whether nobody would wait long enough for so many units, at the pace that was seen. Of a burst
+    /// nothing is known until some of it is done, or until somebody waited in vain.
+    fn is_hopeless(&self, shared: &Shared, units: usize) -> bool {
+        let ((seconds, seen), patience) = (self.seen, shared.patience.as_secs_f64());
+        let known = 2.0 * seen >= shared.all as f64 || seconds >= patience;
+        known && seconds / seen.max(1.0) * units as f64 > patience
+    }
 }
 
 /// A request that waits.
 struct Waiting {
     units: usize,
-    /// Units that had to become free when it came.
-    ahead: usize,
-    since: Instant,
     admitted: oneshot::Sender<Permit>,
 }
 
@@ -233,15 +260,16 @@ impl Shared {
         }
         let before: usize = state.waiting.iter().map(|waiting| waiting.units).sum();
         let free = self.all.saturating_sub(state.used.saturating_sub(held));
-        let ahead = before.saturating_add(units).saturating_sub(free).max(1);
-        // The first waits whatever is expected: what it sees is what the next expect.
-        let hopeless = state.pace * ahead as f64 > self.patience.as_secs_f64();
-        if hopeless && units > self.small && !state.waiting.is_empty() {
+        let ahead = before.saturating_add(units).saturating_sub(free);
+        // The first waits whatever is expected: what is seen meanwhile is what the next expect.
+        if state.waiting.is_empty() {
+            state.seen_until = Instant::now();
+        } else if units > self.small && state.is_hopeless(self, ahead) {
             return Err(refusal(SLOW));
         }
         let (admitted, receiver) = oneshot::channel();
-        state.waiting.push_back(Waiting { units, ahead, since: Instant::now(), admitted });
-        Ok(Place { shared: Arc::clone(self), ahead, receiver: Some(receiver) })
+        state.waiting.push_back(Waiting { units, admitted });
+        Ok(Place { shared: Arc::clone(self), receiver: Some(receiver) })
     }
 
     /// Admits those who wait and for whom there is room: large requests in their order, small ones
@@ -257,10 +285,6 @@ impl Shared {
                 continue;
             }
             let Some(waiting) = state.waiting.remove(next).filter(|_| there) else { continue };
-            if large {
-                let seen = waiting.since.elapsed().as_secs_f64() / waiting.ahead as f64;
-                state.pace += (seen - state.pace) * if state.pace > 0.0 { LATEST } else { 1.0 };
-            }
             state.charge(self, 0, units);
             let permit = Permit { shared: Arc::clone(self), units };
             if let Err(mut permit) = waiting.admitted.send(permit) {
@@ -274,7 +298,6 @@ impl Shared {
 /// A place among those who wait; who gives it up lets those behind it pass.
 struct Place {
     shared: Arc<Shared>,
-    ahead: usize,
     receiver: Option<oneshot::Receiver<Permit>>,
 }
 
@@ -285,10 +308,8 @@ impl Place {
             self.receiver = None;
             return Ok(permit);
         }
-        let seen = self.shared.patience.as_secs_f64() / self.ahead as f64;
-        let mut state = self.shared.state();
-        state.pace = state.pace.max(seen);
-        drop(state);
+        // Its place is still there, so this time counts although nothing may have become free.
+        self.shared.state().see(&self.shared, 0);
         Err(refusal(LATE))
     }
 }

@@ -177,6 +177,25 @@ async fn who_waited_too_long_is_refused_and_those_behind_need_not_wait_as_long()
     assert!(poll(&mut first).is_none() && poll(&mut second).is_none());
 }
 
+#[tokio::test(start_paused = true)]
+async fn as_many_wait_as_can_be_served_in_time_at_the_pace_that_was_seen() {
+    let admission = Admission::new(UNITS, 64, PATIENCE);
+    // One after the other takes all units for a tenth of the patience.
+    for _ in 0..8 {
+        let held = admitted(&mut ask(&admission, UNITS));
+        let mut next = ask(&admission, UNITS);
+        assert!(poll(&mut next).is_none());
+        tokio::time::advance(PATIENCE / 10).await;
+        drop(held);
+        drop(admitted(&mut next));
+    }
+    let _held = admitted(&mut ask(&admission, UNITS));
+    let mut waiting: Vec<_> = (0..10).map(|_| ask(&admission, UNITS)).collect();
+    assert!(waiting.iter_mut().all(|waits| poll(waits).is_none()));
+    let detail = refused(&mut ask(&admission, UNITS));
+    assert!(detail.contains("`admission_wait_ms`"), "{detail}");
+}
+
 #[tokio::test]
 async fn without_patience_nobody_waits() {
     let admission = Admission::new(UNITS, 8, Duration::ZERO);
