@@ -22,14 +22,26 @@ fn serve(folder: &tempfile::TempDir, more: &[&str]) -> Process {
     Process::start(&arguments)
 }
 
-/// Sends one request; the status of the answer, and where the client sent it from.
+/// Sends one request and reads its answer; gives where the client sent it from.
 async fn ask(process: &Process, id: &str, verb_and_path: &str, key: &str, body: &str) -> String {
+    ask_for(process, id, verb_and_path, key, "application/json", body).await
+}
+
+/// Sends one request with a body of that media type.
+async fn ask_for(
+    process: &Process,
+    id: &str,
+    verb_and_path: &str,
+    key: &str,
+    media: &str,
+    body: &str,
+) -> String {
     let mut stream = TcpStream::connect(process.address).await.unwrap();
     let peer = stream.local_addr().unwrap().to_string();
     let length = body.len();
     let request = format!(
         "{verb_and_path} HTTP/1.1\r\nhost: h\r\nx-request-id: {id}\r\nauthorization: Bearer {key}\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+         content-type: {media}\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     answer(&mut stream).await.unwrap();
@@ -85,6 +97,16 @@ async fn a_line_says_who_asked_what_and_what_came_of_it() {
     let spent = lines(&process).into_iter().find(|line| line["code"] == "rate_limited").unwrap();
     assert_eq!((&spent["level"], &spent["key"]), (&json!("INFO"), &json!("shop")));
     assert!(spent["detail"].as_str().unwrap().contains("`rate_limit_per_key`"), "{spent}");
+
+    // Of a stream, model and method are known when its answer begins.
+    let lines = "POST /similarity?method=avg-cos";
+    ask_for(&process, "stream", lines, OPS, "application/x-ndjson", "").await;
+    let stream = told(&mut process, "stream");
+    assert_eq!(
+        (&stream["scoring_method"], &stream["model"]),
+        (&json!("avg-cos"), &json!("default"))
+    );
+    assert_eq!((&stream["status"], stream.get("items")), (&json!(200), None), "{stream}");
 
     // Who steers the service is told, and who only looks after it is not.
     ask(&process, "reload", "POST /-/reload", OPS, "").await;

@@ -45,6 +45,7 @@ use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::observe::facts::Facts;
 use crate::http::observe::streams::Naming;
 use crate::http::observe::streams::Outcome;
 use crate::http::request::body;
@@ -125,6 +126,7 @@ struct Opening {
     /// What the caller's key may still ask, if there is a quota.
     bucket: Option<Arc<Bucket>>,
     delivery: Arc<Delivery>,
+    facts: Arc<Facts>,
 }
 
 impl Opening {
@@ -135,7 +137,7 @@ impl Opening {
         let caller = request.extensions().get::<Caller>();
         let bucket = caller.and_then(|caller| caller.bucket.clone());
         let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
-        Ok(Self { app, permit, bucket, delivery })
+        Ok(Self { app, permit, bucket, delivery, facts: Facts::of(request) })
     }
 
     /// A place among streams, if there is one left.
@@ -145,14 +147,16 @@ impl Opening {
 
     /// Answers a question whose lines are those that arrived and those of the body.
     fn answer<Q: Question>(self, question: Q, place: Place, body: Body, lines: Lines) -> Response {
-        let Self { app, permit, bucket, delivery } = self;
+        let Self { app, permit, bucket, delivery, facts } = self;
+        let resolved = question.resolved();
+        facts.asks(&resolved.model.name, resolved.query.method.name(), None);
         let patience = Duration::from_secs(app.settings.write_timeout_s);
         let (writer, reader) = app.spools.open(&app.unsent, patience);
         let (naming, named) = Naming::new();
         let mut response = Response::new(Body::from_stream(reader.into_stream()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-        pipeline::mark(headers, question.resolved(), Duration::ZERO);
+        pipeline::mark(headers, resolved, Duration::ZERO);
         response.extensions_mut().insert(naming);
         let mut record = Record::new(Arc::clone(&app), named);
         record.lines = lines.seen();
