@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the clients of other servers against this service: `tests/clients/run.sh COGNATE`, the binary.
 # Installs the clients from PyPI into two folders of their own, outside the checkout, if they are not
-# there. TEST_COGNATE_BLESS=1 writes the table in docs/integrations/README.md anew.
+# there; that needs Python 3.11 or newer. TEST_COGNATE_BLESS=1 writes the table in
+# docs/integrations/README.md anew.
 set -euo pipefail
 cognate=$(realpath "${1:?usage: tests/clients/run.sh COGNATE}")
 here=$(cd "$(dirname "$0")" && pwd)

@@ -61,7 +61,7 @@ def jina_reranked(place, query, documents):
 def jina_refusal(place):
     jina_rerank.JINA_API_URL = place.url + "/v1/rerank"
     asked = JinaRerank(model=place.model, jina_api_key=place.key)
-    raises(Exception, lambda: asked.rerank(["a"], "b"))
+    raises(RuntimeError, lambda: asked.rerank(["a"], "b"), "a valid key is needed")
 
 
 @reranks("langchain-community", "InfinityRerank")

@@ -35,3 +35,8 @@ def refusals(place):
     raises(voyageai.error.InvalidRequestError, lambda: asked.embed([], model="default"))
     wrong = lambda: asked.rerank("a", ["b"], model="rerank-2")
     raises(voyageai.error.VoyageError, wrong, "no such model")
+
+
+@call("voyageai", "a wrong key raises AuthenticationError", ways=("wrong key",))
+def wrong_key(place):
+    raises(voyageai.error.AuthenticationError, lambda: client(place).embed(["a"], model="default"))
