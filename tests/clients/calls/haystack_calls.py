@@ -75,7 +75,7 @@ def tei_ranked(place, query, documents):
 @call(HUGGING_FACE, "HuggingFaceTEIRanker, a wrong key raises RuntimeError", ways=("wrong key",))
 def tei_wrong_key(place):
     ranker = HuggingFaceTEIRanker(url=place.url, token=key(place), max_retries=0)
-    raises(RuntimeError, lambda: ranked(ranker, "a", ["b"]))
+    raises(RuntimeError, lambda: ranked(ranker, "a", ["b"]), "401")
 
 
 @embeds("vllm-haystack", "VLLMDocumentEmbedder")
