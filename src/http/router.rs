@@ -9,6 +9,7 @@ use axum::http::HeaderValue;
 use axum::http::Method as Verb;
 use axum::http::header;
 use serde_json::Value;
+use tower_http::cors::AllowHeaders;
 use tower_http::cors::AllowOrigin;
 use tower_http::cors::CorsLayer;
 
@@ -98,7 +99,7 @@ fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
         let cors = CorsLayer::new()
             .allow_origin(allowed)
             .allow_methods([Verb::GET, Verb::POST])
-            .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION]);
+            .allow_headers(AllowHeaders::mirror_request());
         routes = routes.layer(cors);
     }
     routes.layer(RequestContextLayer::new(Arc::clone(app))).with_state(Arc::clone(app))

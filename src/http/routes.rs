@@ -113,6 +113,9 @@ impl Routes {
             for (_, operation) in operations(item) {
                 let responses = &mut operation.responses.responses;
                 refusals::ANY.iter().for_each(|&code| refusals::list(responses, code, dialect));
+                if self.dialect.is_none() {
+                    refusals::share(responses);
+                }
             }
         }
         self.declared.into_openapi()

@@ -52,10 +52,9 @@ pub(crate) fn documented(dialects: &[Dialect]) -> impl Iterator<Item = OpenApi> 
 }
 
 /// Where the document states a limit, and what it is under the settings in force.
-fn limits(app: &App) -> [(&'static str, usize); 5] {
+fn limits(app: &App) -> [(&'static str, usize); 4] {
     let settings = &app.settings;
     [
-        ("Text/maxLength", settings.text_chars),
         ("NonEmptyText/maxLength", settings.text_chars),
         ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
         ("Texts/oneOf/1/maxItems", settings.max_texts),

@@ -152,10 +152,22 @@ impl Plan {
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
-    /// Notes that the answer takes so many multiplications more.
-    pub(crate) fn heavier(self, multiplications: u64) -> Self {
+    /// Notes that the answer takes so many multiplications more, on one thread; or refuses a question
+    /// that would certainly be late by them.
+    pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self, ApiError> {
         let more = multiplications / MULTIPLICATIONS_PER_NANO;
-        Self { nanos: self.nanos.saturating_add(more), ..self }
+        let deadline_ms = app.settings.compute_deadline_ms;
+        if u128::from(more / SLACK) > Duration::from_millis(deadline_ms).as_nanos() {
+            let detail = format!("texts of this length cannot be explained in {deadline_ms} ms");
+            return Err(ApiError::at(Code::TooMuchWork, "", detail));
+        }
+        Ok(Self { nanos: self.nanos.saturating_add(more), ..self })
+    }
+
+    /// Notes that the answer takes so many bytes more; see [`Plan::answering`].
+    pub(crate) fn longer(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
+        let bytes = self.answer_bytes.saturating_add(bytes);
+        self.answering(bytes, pointer, app)
     }
 
     /// Notes what is asked.

@@ -154,6 +154,24 @@ impl<'r> RankedCandidate<'r> {
     }
 }
 
+impl<'b> RankRequest<'b> {
+    /// All candidates in order, as the default model and method have it.
+    pub(crate) fn of(query: Text<'b>, candidates: List<Candidate<'b>>) -> Self {
+        Self {
+            query,
+            candidates,
+            model: None,
+            method: None,
+            measure: None,
+            top_k: None,
+            min_score: None,
+            return_text: None,
+            oov: None,
+            truncate: None,
+        }
+    }
+}
+
 impl RankRequest<'_> {
     fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         let candidates = self.candidates.items.iter().enumerate();

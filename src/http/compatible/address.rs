@@ -9,6 +9,7 @@ use axum::extract::RawPathParams;
 use axum::http::request::Parts;
 
 use crate::http::app::App;
+use crate::http::dialect::Dialect;
 use crate::http::dialect::StandIn;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -23,6 +24,8 @@ pub(super) struct Address {
     named: Option<[String; 2]>,
     /// What stands for the vector of a text that has none.
     pub stand_in: StandIn,
+    /// The dialects that are spoken on a path that several share.
+    pub spoken: Vec<Dialect>,
 }
 
 /// The model and the method that are meant.
@@ -35,6 +38,11 @@ pub(super) struct Target<'b> {
 }
 
 impl Address {
+    /// The same where of the dialects that share a path only this one is spoken.
+    pub(super) fn of_one(self, dialect: Dialect) -> Self {
+        Self { spoken: vec![dialect], ..self }
+    }
+
     /// What is meant by a request that names this model, if any. The path has the last word, so that
     /// a client may go on naming a model of the server it was written for.
     pub(super) fn target<'b>(&self, model: Option<Cow<'b, str>>) -> Target<'b> {
@@ -66,7 +74,8 @@ impl FromRequestParts<Arc<App>> for Address {
             params.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
         };
         let named = of("model").zip(of("method")).map(|(model, method)| [model, method]);
-        Ok(Self { named, stand_in: app.settings.dialect_unknown })
+        let settings = &app.settings;
+        Ok(Self { named, stand_in: settings.dialect_unknown, spoken: settings.dialects.clone() })
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the Hugging Face Hub's client posts to the address of a server itself: texts to embed, or a
 //! sentence and those that it is compared with, told apart by their form.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::Request;
@@ -15,7 +14,6 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::engine::Counts;
-use crate::engine::Scores;
 use crate::http::api::embed::EmbedRequest;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::NUMBER_BYTES;
@@ -23,16 +21,17 @@ use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
+use crate::http::compatible::input::OnlyObject;
 use crate::http::compatible::named;
 use crate::http::compatible::pairs::PairDialect;
 use crate::http::compatible::pairs::PairQuestion;
+use crate::http::compatible::pairs::PairScores;
 use crate::http::compatible::pairs::Sides;
 use crate::http::compatible::tei::SentencesRequest;
 use crate::http::compatible::tei::TeiEmbedRequest;
 use crate::http::compatible::vectors::VectorDialect;
 use crate::http::compatible::vectors::VectorQuestion;
 use crate::http::compatible::vectors::Vectors;
-use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -47,10 +46,15 @@ use crate::http::routes::Routes;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// The route.
+/// The routes behind the names of a model and a method.
 pub(super) fn routes() -> Routes {
-    let slash = format!("{}/", named("/"));
-    with_names(Routes::default(), routes!(infer), "/", &[]).also(&slash, post(infer))
+    let named = named("/");
+    Routes::default().also(&named, post(infer)).also(&format!("{named}/"), post(infer))
+}
+
+/// The address of the server itself, where our page is as well.
+pub(super) fn shared() -> Routes {
+    Routes::default().with(routes!(infer))
 }
 
 /// The client's way of asking.
@@ -88,7 +92,7 @@ impl PairDialect for Hub {
         Ok(body.sides(address))
     }
 
-    fn write(scored: &Scores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(scored: &PairScores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         answer.write_json(&scored.scores)
     }
 }
@@ -105,7 +109,7 @@ enum HubQuestion<'b> {
 #[derive(Deserialize)]
 struct Sentences {
     #[serde(rename = "inputs")]
-    _inputs: HashMap<String, IgnoredAny>,
+    _inputs: OnlyObject<IgnoredAny>,
 }
 
 /// What the document says of the body.

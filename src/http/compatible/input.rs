@@ -23,11 +23,9 @@ use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::fields::List;
 use crate::http::request::fields::ListVisitor;
-use crate::http::request::fields::OUT_OF_RANGE;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
-use crate::http::request::fields::misfit;
-use crate::http::request::fields::whole;
+use crate::http::request::fields::WholeVisitor;
 
 /// One text.
 #[derive(Debug)]
@@ -155,7 +153,7 @@ impl<'b> Input<'b> {
     }
 }
 
-/// A switch for cutting long texts, which some clients turn with a word that says at which end.
+/// A switch for cutting long texts, which some clients set with a word that says at which end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Truncate(pub bool);
 
@@ -190,37 +188,37 @@ impl PartialSchema for Truncate {
 
 impl ToSchema for Truncate {}
 
-/// How many of a vector's first numbers are wanted.
+/// A whole number, 0 included.
 #[derive(Debug, Clone, Copy, ToSchema)]
 #[schema(value_type = u32)]
-pub(super) struct Dimensions(pub usize);
+pub(super) struct Whole(pub usize);
 
-impl<'de> Deserialize<'de> for Dimensions {
+impl<'de> Deserialize<'de> for Whole {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Clone, Copy)]
-        struct Whole;
-        impl Visitor<'_> for Whole {
-            type Value = Dimensions;
+        let any = WholeVisitor { least: 0, most: usize::MAX, expected: "a whole number" };
+        from.deserialize_any(any).map(Self)
+    }
+}
+
+/// What must be an object. The parser would also take a list of its fields' values.
+#[derive(Debug)]
+pub(super) struct OnlyObject<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OnlyObject<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Map<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
+            type Value = OnlyObject<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number")
+                f.write_str("an object")
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Dimensions, E> {
-                let fits = usize::try_from(number).map(Dimensions);
-                fits.map_err(|_| E::custom(OUT_OF_RANGE))
-            }
-
-            fn visit_i64<E: Error>(self, _negative: i64) -> Result<Dimensions, E> {
-                Err(E::custom(OUT_OF_RANGE))
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Dimensions, E> {
-                let number = whole(number).ok_or_else(|| misfit(number, &self))?;
-                u64::try_from(number).map_or_else(|_| self.visit_i64(number), |n| self.visit_u64(n))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(OnlyObject)
             }
         }
-        from.deserialize_any(Whole)
+        from.deserialize_any(Map(PhantomData))
     }
 }
 

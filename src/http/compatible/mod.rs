@@ -56,6 +56,9 @@ pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
         routes.spoken(Some(dialect))
     };
     let mut groups: Vec<Routes> = Dialect::others().filter(spoken).map(routes_of).collect();
+    if spoken(&Dialect::Hub) {
+        groups.push(hub::shared().spoken(None));
+    }
     // Two dialects have this path, and either may be switched off.
     match [Dialect::Rerank, Dialect::Tei].map(|dialect| spoken(&dialect)) {
         [false, false] => {}

@@ -6,6 +6,8 @@ use axum::Json;
 use axum::extract::Request;
 use axum::extract::State;
 use axum::response::Response;
+use axum::routing::get;
+use axum::routing::post;
 use serde::Deserialize;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,8 +18,9 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
-use crate::http::compatible::input::Dimensions;
 use crate::http::compatible::input::Input;
+use crate::http::compatible::input::Whole;
+use crate::http::compatible::named;
 use crate::http::compatible::vectors;
 use crate::http::compatible::vectors::VectorDialect;
 use crate::http::compatible::vectors::VectorQuestion;
@@ -43,7 +46,10 @@ pub(super) fn routes() -> Routes {
     let routes = Routes::default()
         .with(routes!(ollama_tags))
         .with(routes!(ollama_show))
-        .with(routes!(ollama_version));
+        .with(routes!(ollama_version))
+        .undocumented(&named("/api/tags"), get(ollama_tags))
+        .undocumented(&named("/api/version"), get(ollama_version))
+        .also(&named("/api/show"), post(ollama_show));
     let routes = with_names(routes, routes!(ollama_embed), "/api/embed", &[]);
     with_names(routes, routes!(ollama_embeddings), "/api/embeddings", &[])
 }
@@ -62,7 +68,7 @@ struct OllamaEmbedRequest<'b> {
     /// Cut a text with too many tokens, as is done unless this is false.
     truncate: Option<bool>,
     /// How many of a vector's first numbers are wanted, 0 for all; what is left is given length 1.
-    dimensions: Option<Dimensions>,
+    dimensions: Option<Whole>,
 }
 
 /// Vectors as Ollama writes them.
@@ -82,6 +88,7 @@ struct Embed;
 impl VectorDialect for Embed {
     const DIALECT: Dialect = Dialect::Ollama;
     const TEXTS: &'static str = "/input";
+    const NAMES_MODEL: bool = true;
     type Body<'b> = OllamaEmbedRequest<'b>;
     type Form = ();
 
@@ -95,7 +102,7 @@ impl VectorDialect for Embed {
         Ok((
             EmbedRequest {
                 truncate,
-                dimensions: body.dimensions.map(|Dimensions(count)| count),
+                dimensions: body.dimensions.map(|Whole(count)| count),
                 ..request
             },
             (),
@@ -136,6 +143,7 @@ struct Prompt;
 impl VectorDialect for Prompt {
     const DIALECT: Dialect = Dialect::Ollama;
     const TEXTS: &'static str = "/prompt";
+    const NAMES_MODEL: bool = true;
     type Body<'b> = OllamaPromptRequest<'b>;
     type Form = ();
 
@@ -207,7 +215,7 @@ struct OllamaTags {
 struct OllamaTag {
     /// Its name.
     name: String,
-    /// Its name.
+    /// The same.
     model: String,
     /// Its fingerprint.
     digest: String,
@@ -259,12 +267,16 @@ async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, Ap
     Ok(Json(OllamaTags { models: models.all().iter().map(tag).collect() }))
 }
 
+/// Most bytes of a body that asks for a model: a name, and what clients add to it.
+const SHOW_BYTES: usize = 64 << 10;
+
 /// The body of `POST /api/show`. Other fields are passed over.
 #[derive(Debug, Deserialize, ToSchema)]
 struct OllamaShowRequest {
-    /// The model's name.
-    #[serde(alias = "name")]
-    model: String,
+    /// The model's name; without one the first is meant.
+    model: Option<String>,
+    /// The same, as older clients call it. Some send both.
+    name: Option<String>,
 }
 
 /// What there is to know of a model, as Ollama writes it.
@@ -307,9 +319,13 @@ async fn ollama_show(
 ) -> Result<Json<OllamaShow>, ApiError> {
     let _permit = app.admission.admit_soon().await?;
     body::check_encoding(request.headers())?;
-    let body = body::read(request, &app.settings, |_| Ok(())).await?;
-    let OllamaShowRequest { model } = json::read_object(&body)?;
-    let target = Address::default().target(Some(model.into()));
+    let body = body::read(request, &app.settings, |bytes| match bytes > SHOW_BYTES {
+        false => Ok(()),
+        true => Err(ApiError::beyond(Code::BodyTooLarge, "", "bytes", SHOW_BYTES, bytes)),
+    });
+    let OllamaShowRequest { model, name } = json::read_object(&body.await?)?;
+    let named = [model, name].into_iter().flatten().find(|name| !name.is_empty());
+    let target = Address::default().target(named.map(Into::into));
     let models = app.models();
     let loaded = models.choose(target.model.as_deref())?;
     Ok(Json(OllamaShow {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::RawPathParams;
 use axum::extract::Request;
 use axum::extract::State;
 use axum::response::Response;
+use axum::routing::get;
 use serde::Deserialize;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,8 +20,9 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
-use crate::http::compatible::input::Dimensions;
 use crate::http::compatible::input::Input;
+use crate::http::compatible::input::Whole;
+use crate::http::compatible::named;
 use crate::http::compatible::vectors;
 use crate::http::compatible::vectors::VectorDialect;
 use crate::http::compatible::vectors::VectorQuestion;
@@ -37,7 +40,11 @@ use crate::http::work::unsent::Answer;
 
 /// The routes.
 pub(super) fn routes() -> Routes {
-    let routes = Routes::default().with(routes!(models));
+    let routes = Routes::default()
+        .with(routes!(models))
+        .with(routes!(model))
+        .undocumented(&named("/v1/models"), get(models))
+        .undocumented(&named("/v1/models/{id}"), get(model));
     with_names(routes, routes!(embeddings), "/v1/embeddings", &["/embeddings"])
 }
 
@@ -54,7 +61,12 @@ pub(super) struct OpenAiRequest<'b> {
     model: Option<ModelName<'b>>,
     encoding_format: Option<Encoding>,
     /// How many of a vector's first numbers are wanted, 0 for all; what is left is given length 1.
-    dimensions: Option<Dimensions>,
+    #[serde(alias = "output_dimension")]
+    dimensions: Option<Whole>,
+    /// `float`, the only type of a vector's numbers; clients of Voyage send it.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    output_dtype: Option<ModelName<'b>>,
     /// Cut a text with too many tokens, as is done unless this is false.
     truncate: Option<bool>,
 }
@@ -104,6 +116,8 @@ struct OpenAi;
 impl VectorDialect for OpenAi {
     const DIALECT: Dialect = Dialect::OpenAi;
     const TEXTS: &'static str = "/input";
+    const NAMES_MODEL: bool = true;
+    const ITEM_BYTES: usize = 50;
     type Body<'b> = OpenAiRequest<'b>;
     type Form = Encoding;
 
@@ -111,9 +125,13 @@ impl VectorDialect for OpenAi {
         body: Self::Body<'b>,
         address: &Address,
     ) -> Result<(EmbedRequest<'b>, Encoding), ApiError> {
+        if body.output_dtype.is_some_and(|ModelName(name)| name != "float") {
+            let detail = "vectors are made of floats here";
+            return Err(ApiError::at(Code::InvalidField, "/output_dtype", detail));
+        }
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
-        let dimensions = body.dimensions.map(|Dimensions(count)| count);
+        let dimensions = body.dimensions.map(|Whole(count)| count);
         let encoding = body.encoding_format;
         let truncate = Some(body.truncate.unwrap_or(true));
         let request = EmbedRequest { encoding, dimensions, truncate, ..request };
@@ -138,6 +156,7 @@ impl VectorDialect for OpenAi {
 
 refusals!(OpenAiRefusals in Dialect::OpenAi; QUESTION, LIST, &[Code::MethodCannotEmbed]);
 refusals!(OpenAiNotReady in Dialect::OpenAi; &[Code::NotReady]);
+refusals!(OpenAiModelRefusals in Dialect::OpenAi; &[Code::UnknownModel, Code::NotReady]);
 
 /// Vectors of texts, as OpenAI's clients ask for them.
 #[utoipa::path(
@@ -180,6 +199,29 @@ struct OpenAiModel {
     owned_by: &'static str,
 }
 
+impl OpenAiModel {
+    fn of(id: &str) -> Self {
+        Self { id: id.to_owned(), object: "model", created: 0, owned_by: "cognate" }
+    }
+}
+
+/// One model of this server, as OpenAI's clients ask for it.
+#[utoipa::path(
+    get,
+    path = "/v1/models/{id}",
+    tag = "openai",
+    params(("id" = String, Path, description = "The model's name")),
+    responses((status = 200, description = "The model", body = OpenAiModel), OpenAiModelRefusals),
+)]
+async fn model(
+    State(app): State<Arc<App>>,
+    params: RawPathParams,
+) -> Result<Json<OpenAiModel>, ApiError> {
+    let id = params.iter().find(|(key, _)| *key == "id").map(|(_, id)| id);
+    let models = app.models();
+    Ok(Json(OpenAiModel::of(&models.choose(id)?.name)))
+}
+
 /// The models of this server, as OpenAI's clients ask for them.
 #[utoipa::path(
     get,
@@ -193,13 +235,7 @@ struct OpenAiModel {
 async fn models(State(app): State<Arc<App>>) -> Result<Json<OpenAiModels>, ApiError> {
     let models = app.models();
     models.choose(None)?;
-    let model = |id: &str| OpenAiModel {
-        id: id.to_owned(),
-        object: "model",
-        created: 0,
-        owned_by: "cognate",
-    };
-    let data = models.all().iter().map(|loaded| model(&loaded.name)).collect();
+    let data = models.all().iter().map(|loaded| OpenAiModel::of(&loaded.name)).collect();
     Ok(Json(OpenAiModels { object: "list", data }))
 }
 

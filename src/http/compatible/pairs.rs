@@ -1,6 +1,8 @@
 //! Questions for the scores of pairs in other dialects: one text against many, or many against as
 //! many, asked as `/similarity` is.
 
+use std::marker::PhantomData;
+
 use serde::Deserialize;
 
 use crate::engine::Counts;
@@ -8,6 +10,7 @@ use crate::engine::Scores;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
+use crate::http::api::rank::RankRequest;
 use crate::http::api::similarity::plan_pairs;
 use crate::http::api::similarity::score_pairs;
 use crate::http::app::App;
@@ -18,6 +21,11 @@ use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
+use crate::http::request::fields::Candidate;
+use crate::http::request::fields::List;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::RankMethod;
+use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
@@ -29,6 +37,8 @@ use crate::http::work::unsent::Answer;
 pub(super) trait PairDialect: 'static {
     /// Which dialect.
     const DIALECT: Dialect;
+    /// Whether the body names a model, and a method behind it.
+    const NAMES_MODEL: bool = false;
     /// Bytes that a score takes in the answer, roughly.
     const SCORE_BYTES: usize;
     /// The body.
@@ -38,8 +48,19 @@ pub(super) trait PairDialect: 'static {
     fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError>;
 
     /// Writes the answer.
-    fn write(scored: &Scores, resolved: &Resolved, answer: &mut Answer<'_>)
-    -> Result<(), ApiError>;
+    fn write(
+        scored: &PairScores,
+        resolved: &Resolved,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError>;
+}
+
+/// The scores of pairs, in order, and what was read for them.
+pub(super) struct PairScores {
+    /// The scores; 0 for a pair that cannot be scored.
+    pub scores: Vec<f32>,
+    /// What was read.
+    pub counts: Counts,
 }
 
 /// The texts of the pairs, and what they are scored by.
@@ -59,59 +80,97 @@ pub(super) struct Sides<'b> {
     pub truncate: bool,
 }
 
-impl Sides<'_> {
-    /// The pairs.
-    fn pairs(&self) -> Vec<(&str, &str)> {
-        let (left, right) = (self.left.items(), self.right.items());
-        let pair = |(index, right): (usize, _)| {
-            let left = if left.len() == 1 { left.first() } else { left.get(index) };
-            Some((left?.as_ref(), AsRef::as_ref(right)))
+/// A question for the scores of pairs.
+pub(super) struct PairQuestion<'b, D: PairDialect> {
+    pairs: Pairs<'b>,
+    fields: [&'static str; 2],
+    /// How many texts there are on each side.
+    lengths: [usize; 2],
+    dialect: PhantomData<D>,
+}
+
+/// The pairs.
+enum Pairs<'b> {
+    /// One text against others, which is read once, as the query of a ranking is.
+    Against(RankRequest<'b>),
+    /// As many against as many.
+    Zipped { left: Vec<Text<'b>>, right: Vec<Text<'b>>, target: Target<'b>, truncate: bool },
+}
+
+impl<'b, D: PairDialect> PairQuestion<'b, D> {
+    fn of(sides: Sides<'b>) -> Self {
+        let fields = [sides.left_field, sides.right_field];
+        let lengths = [sides.left.length(), sides.right.length()];
+        let Sides { left, right, target, truncate, .. } = sides;
+        let mut left = texts(left);
+        let right = texts(right);
+        let pairs = match (lengths, left.pop()) {
+            ([1, length], Some(query)) => {
+                let items = right.into_iter().map(Candidate::Text).collect();
+                Pairs::Against(RankRequest {
+                    model: target.model.map(ModelName),
+                    method: target.method.map(RankMethod),
+                    truncate: Some(truncate),
+                    ..RankRequest::of(query, List { items, length })
+                })
+            }
+            (_, last) => {
+                left.extend(last);
+                Pairs::Zipped { left, right, target, truncate }
+            }
         };
-        right.iter().enumerate().filter_map(pair).collect()
+        PairQuestion { pairs, fields, lengths, dialect: PhantomData }
     }
 
     /// Refuses texts that do not make pairs.
     fn check_length(&self, app: &App) -> Result<(), ApiError> {
         let most = app.settings.max_pairs;
-        let (left, right) = (self.left.length(), self.right.length());
-        pipeline::check_length(self.left_field, "texts", left, most)?;
-        pipeline::check_length(self.right_field, "texts", right, most)?;
+        for (field, length) in self.fields.into_iter().zip(self.lengths) {
+            pipeline::check_length(field, "texts", length, most)?;
+        }
+        let [left, right] = self.lengths;
         if left == 1 || left == right {
             return Ok(());
         }
         let detail = format!(
-            "{left} first texts and {right} second ones make no pairs: give one first text, or as many as second ones"
+            "{left} first texts and {right} second ones make no pairs: give one first text, or as \
+             many as second ones"
         );
-        Err(ApiError::at(Code::InvalidField, self.left_field, detail))
+        Err(ApiError::at(Code::InvalidField, self.fields[0], detail))
     }
 
     /// Faults stand where the texts do.
-    fn locate(&self, mut error: ApiError) -> ApiError {
+    fn locate(&self, error: ApiError) -> ApiError {
+        let [left, right] = self.fields;
+        let mut error = match self.pairs {
+            Pairs::Against(_) => error.under("/query", left).under("/candidates", right),
+            Pairs::Zipped { .. } => error,
+        };
         for fault in &mut error.faults {
-            let mut parts = fault.pointer.split('/').skip(1);
-            let (Some("pairs"), Some(index), Some(side)) =
-                (parts.next(), parts.next(), parts.next())
-            else {
-                continue;
-            };
-            let (texts, field) = match side {
-                "0" => (&self.left, self.left_field),
-                _ => (&self.right, self.right_field),
-            };
-            fault.pointer = match texts {
-                Texts::One(_) => field.to_owned(),
-                Texts::Many(_) if texts.length() == 1 => format!("{field}/0"),
-                Texts::Many(_) => format!("{field}/{index}"),
-            };
+            let parts: Vec<&str> = fault.pointer.split('/').skip(1).collect();
+            match parts.as_slice() {
+                ["pairs", index, side] => {
+                    let field = if *side == "0" { left } else { right };
+                    fault.pointer = format!("{field}/{index}");
+                }
+                ["pairs"] => right.clone_into(&mut fault.pointer),
+                _ => {}
+            }
         }
-        error
+        if D::NAMES_MODEL { error.under("/method", "/model") } else { error }
     }
 }
 
-/// A question for the scores of pairs.
-pub(super) struct PairQuestion<'b, D: PairDialect> {
-    sides: Sides<'b>,
-    dialect: std::marker::PhantomData<D>,
+fn texts(texts: Texts<'_>) -> Vec<Text<'_>> {
+    match texts {
+        Texts::One(text) => vec![text],
+        Texts::Many(list) => list.items,
+    }
+}
+
+/// Texts by their places.
+fn zipped<'t>(left: &'t [Text<'_>], right: &'t [Text<'_>]) -> Vec<(&'t str, &'t str)> {
+    left.iter().map(AsRef::as_ref).zip(right.iter().map(AsRef::as_ref)).collect()
 }
 
 impl<D: PairDialect> Question for PairQuestion<'_, D> {
@@ -124,8 +183,7 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
 
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
-        let sides = asked.map_err(|error| error.spoken(D::DIALECT))?;
-        Ok(PairQuestion { sides, dialect: std::marker::PhantomData })
+        asked.map(PairQuestion::of).map_err(|error| error.spoken(D::DIALECT))
     }
 
     fn dialect(&self) -> Dialect {
@@ -133,14 +191,22 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        self.sides.check_length(app)?;
-        let Target { model, method } = &self.sides.target;
-        let selection = Selection {
-            truncate: Some(self.sides.truncate),
-            ..Selection::named(model.as_ref(), method.as_ref())
+        self.check_length(app)?;
+        let plan = match &self.pairs {
+            Pairs::Against(request) => request.plan(app, models).and_then(|plan| {
+                plan.resolved.check_scores()?;
+                plan.longer(self.lengths[1].saturating_mul(D::SCORE_BYTES), "/candidates", app)
+            }),
+            Pairs::Zipped { left, right, target, truncate } => {
+                let selection = Selection {
+                    truncate: Some(*truncate),
+                    ..Selection::named(target.model.as_ref(), target.method.as_ref())
+                };
+                let resolved = selection.resolve(models).map_err(|error| self.locate(error))?;
+                plan_pairs(&zipped(left, right), resolved, D::SCORE_BYTES, app)
+            }
         };
-        plan_pairs(&self.sides.pairs(), selection.resolve(models)?, D::SCORE_BYTES, app)
-            .map_err(|error| self.sides.locate(error))
+        plan.map_err(|error| self.locate(error))
     }
 
     fn answer(
@@ -150,8 +216,24 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let scored = score_pairs(&self.sides.pairs(), plan, app, work);
-        let scored = scored.map_err(|error| self.sides.locate(error))?;
+        let scored = match &self.pairs {
+            Pairs::Against(request) => {
+                request.ranking(plan, app, work).map(|(ranking, _, counts)| {
+                    let mut scores = vec![0.0; request.candidates.items.len()];
+                    for result in &ranking.results {
+                        if let Some(score) = scores.get_mut(result.index) {
+                            *score = result.score;
+                        }
+                    }
+                    PairScores { scores, counts }
+                })
+            }
+            Pairs::Zipped { left, right, .. } => {
+                let scored = score_pairs(&zipped(left, right), plan, app, work);
+                scored.map(|Scores { scores, counts, .. }| PairScores { scores, counts })
+            }
+        };
+        let scored = scored.map_err(|error| self.locate(error))?;
         D::write(&scored, &plan.resolved, answer)?;
         Ok(scored.counts)
     }

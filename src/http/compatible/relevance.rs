@@ -12,8 +12,7 @@ use crate::http::request::query::Resolved;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Relevance {
-    /// The method's score, moved from -1…1 to 0…1 where it may be negative; as it is where it has no
-    /// bounds.
+    /// The method's score, moved from its range to 0…1; as it is where the range has no upper end.
     Score,
     /// The share of pairs with such a score that were related, among those that the model was
     /// calibrated on.
@@ -67,9 +66,10 @@ impl Scale {
     }
 }
 
-/// Where a score lies between the ends of its range, if it has two.
+/// Where a score lies between the ends of its range, if it has an upper one. Scores without a lower
+/// end are logarithms of probabilities, as of `ql`.
 fn place(score: f32, low: f32, high: f32) -> Option<f64> {
     let [score, low, high] = [score, low, high].map(f64::from);
-    let place = (score - low) / (high - low);
-    (high - low).is_finite().then(|| place.clamp(0.0, 1.0))
+    let place = if low.is_finite() { (score - low) / (high - low) } else { (score - high).exp() };
+    high.is_finite().then(|| place.clamp(0.0, 1.0))
 }

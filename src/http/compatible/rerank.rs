@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 
 use crate::engine::Counts;
 use crate::engine::Place;
+use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
@@ -19,7 +20,9 @@ use crate::http::api::rank::RankRequest;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::Document;
+use crate::http::compatible::input::OnlyObject;
 use crate::http::compatible::input::Truncate;
+use crate::http::compatible::input::Whole;
 use crate::http::compatible::input::given;
 use crate::http::compatible::openai::Usage;
 use crate::http::compatible::relevance::Relevance;
@@ -54,8 +57,12 @@ use crate::http::routes::Routes;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Most documents of which spans are given: each is explained by itself.
+/// Most documents of which spans are given: to explain one takes as long as to rank many.
 const MOST_EXPLAINED: usize = 100;
+/// Bytes of a result here beyond those of `/rank`, with the frame of its text.
+const MORE_BYTES: usize = 32;
+/// Bytes of the spans of a document: those of a dozen.
+const SPAN_BYTES: usize = 12 * 64;
 
 /// The routes, without the one that text-embeddings-inference has as well.
 pub(super) fn routes() -> Routes {
@@ -89,11 +96,11 @@ pub(super) struct RerankRequest<'b> {
     #[schema(value_type = Option<String>)]
     model: Option<ModelName<'b>>,
     /// Most results wanted; 0 or nothing for all.
-    top_n: Option<usize>,
+    top_n: Option<Whole>,
     /// The same, as Voyage calls it; the results are then under `data`.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<usize>)]
-    top_k: Option<Option<usize>>,
+    #[schema(value_type = Option<Whole>)]
+    top_k: Option<Option<Whole>>,
     /// Voyage's name of `truncate`.
     truncation: Option<Truncate>,
     /// Cut a text with too many tokens, as is done unless this is false.
@@ -108,7 +115,8 @@ pub(super) struct RerankRequest<'b> {
     /// What a relevance is made of: the probability that the model's calibration gives, where it has
     /// one for the method, else the score.
     relevance: Option<Relevance>,
-    relevant_spans: Option<RelevantSpans>,
+    #[schema(value_type = Option<RelevantSpans>)]
+    relevant_spans: Option<OnlyObject<RelevantSpans>>,
 }
 
 /// Which form the answer has.
@@ -137,14 +145,18 @@ impl<'b> RerankRequest<'b> {
     /// The question that it stands for.
     fn ask(self, address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
         let of_voyage = self.top_k.is_some() || self.truncation.is_some();
-        let (form, documents) = match (self.documents, self.texts) {
+        let spoken = |dialect| address.spoken.contains(&dialect);
+        let documents = self.documents.filter(|_| spoken(Dialect::Rerank));
+        let texts = self.texts.filter(|_| spoken(Dialect::Tei));
+        let (form, documents) = match (documents, texts) {
             (Some(documents), None) if of_voyage => (Form::Data, documents),
             (Some(documents), None) if self.raw_scores.is_some() => (Form::Infinity, documents),
             (Some(documents), None) => (Form::Results, documents),
             (None, Some(texts)) => (Form::Bare, texts),
             (None, None) => {
-                let detail = "the field `documents` is missing";
-                return Err(ApiError::at(Code::InvalidField, "/documents", detail));
+                let missing = if spoken(Dialect::Rerank) { "documents" } else { "texts" };
+                let detail = format!("the field `{missing}` is missing");
+                return Err(ApiError::at(Code::InvalidField, format!("/{missing}"), detail));
             }
             (Some(_), Some(_)) => {
                 let detail = "give either `documents` or `texts`";
@@ -155,27 +167,27 @@ impl<'b> RerankRequest<'b> {
         let items = items.into_iter().map(|Document(text)| Candidate::Text(text)).collect();
         let Document(query) = self.query;
         let target = address.target(self.model.map(|ModelName(name)| name));
-        let most = self.top_k.flatten().or(self.top_n).filter(|&most| most > 0);
+        let most = self.top_k.flatten().or(self.top_n).map(|Whole(most)| most);
+        let most = most.filter(|&most| most > 0);
         let truncate = self.truncate.or(self.truncation);
         let request = RankRequest {
-            query,
-            candidates: List { items, length },
             model: target.model.map(ModelName),
             method: target.method.map(RankMethod),
-            measure: None,
-            // Clients of the last form count the results.
+            // Clients of text-embeddings-inference count the results.
             top_k: most.filter(|_| form != Form::Bare).map(|most| Count(most.min(length.max(1)))),
-            min_score: None,
             return_text: self.return_documents.or(self.return_text),
-            oov: None,
             truncate: Some(truncate.is_none_or(|Truncate(truncate)| truncate)),
+            ..RankRequest::of(query, List { items, length })
         };
         Ok(RerankQuestion {
             request,
             form,
             raw_scores: self.raw_scores.unwrap_or(false),
             relevance: self.relevance,
-            spans: self.relevant_spans.filter(RelevantSpans::enabled),
+            spans: self
+                .relevant_spans
+                .map(|OnlyObject(spans)| spans)
+                .filter(|spans| spans.enabled() && form != Form::Bare),
         })
     }
 }
@@ -187,7 +199,9 @@ impl RerankQuestion<'_> {
     }
 
     fn locate(&self, error: ApiError) -> ApiError {
-        error.under("/candidates", self.field())
+        let error = error.under("/candidates", self.field()).under("/method", "/model");
+        let detail = error.detail.replace("candidates", self.field().trim_start_matches('/'));
+        ApiError { detail: detail.into(), ..error }
     }
 
     fn text(&self, index: usize) -> &str {
@@ -210,6 +224,12 @@ impl RerankQuestion<'_> {
             return Ok(Some(Vec::new()));
         }
         let explained = engine.explain(query, document, &plan.resolved.query)?;
+        if explained.shares.is_none() && !explained.unscored {
+            let method = plan.resolved.query.method.name();
+            let detail =
+                format!("what {method} scores does not divide into words, so it has no spans");
+            return Err(ApiError::at(Code::MethodUnavailable, "/relevant_spans", detail));
+        }
         Ok(Some(spans.of(&explained, document)))
     }
 }
@@ -225,7 +245,9 @@ impl Question for RerankQuestion<'_> {
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
         let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
         asked.map_err(|error| {
-            error.spoken(if has_field(body, "texts") { Dialect::Tei } else { Dialect::Rerank })
+            let of_tei = !address.spoken.contains(&Dialect::Rerank) || has_field(body, "texts");
+            let of_tei = of_tei && address.spoken.contains(&Dialect::Tei);
+            error.spoken(if of_tei { Dialect::Tei } else { Dialect::Rerank })
         })
     }
 
@@ -236,21 +258,24 @@ impl Question for RerankQuestion<'_> {
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let plan = self.request.plan(app, models).map_err(|error| self.locate(error))?;
         Scale::of(&plan.resolved, self.relevance)?;
-        if self.spans.is_none() {
-            return Ok(plan);
-        }
         let wanted = self.wanted();
+        if self.spans.is_none() {
+            return plan.longer(wanted * MORE_BYTES, self.field(), app);
+        }
         if wanted > MOST_EXPLAINED {
-            let what = "documents with spans; ask for fewer results with `top_n`";
+            let what = "documents with spans (`top_n` asks for fewer)";
             let code = Code::TooManyItems;
             return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
         }
         plan.resolved.check_explains()?;
-        let longest = self.request.candidates.items.iter().map(|each| each.as_ref().len()).max();
-        let words = (longest.unwrap_or(0) as u64 / 2).min(app.settings.tokens_per_text as u64);
-        let dims = plan.resolved.model.engine.model().vectors().dims() as u64;
-        let matrix = plan.resolved.words(self.request.query.as_ref()) * words * 3 * dims;
-        Ok(plan.heavier((wanted as u64).saturating_mul(matrix)))
+        let query = self.request.query.as_ref();
+        let each =
+            |candidate: &Candidate<'_>| explaining(query, candidate.as_ref(), &plan.resolved);
+        // Which documents are the best is not known yet, so the longest count.
+        let most = self.request.candidates.items.iter().map(each).max().unwrap_or(0);
+        plan.heavier((wanted as u64).saturating_mul(most), app)?
+            .longer(wanted * (MORE_BYTES + SPAN_BYTES), self.field(), app)
+            .map_err(|error| self.locate(error))
     }
 
     fn answer(
@@ -331,7 +356,7 @@ async fn rerank_v2(
     address: Address,
     request: Request,
 ) -> Result<Response, ApiError> {
-    rerank(app, address, request).await
+    rerank(app, address.of_one(Dialect::Rerank), request).await
 }
 
 /// Documents by how relevant they are to a query: `documents` as for `/v2/rerank`, or `texts` as

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::engine::ExplainedWord;
 use crate::engine::Explanation;
+use crate::http::compatible::input::Whole;
 
 /// The least share of a span where none is asked for, as Cohere has it.
 const THRESHOLD: f32 = 0.1;
@@ -19,7 +20,7 @@ pub(super) struct RelevantSpans {
     /// The least share of a span; 0.1 without one.
     threshold: Option<f32>,
     /// Most spans of a document.
-    max_spans: Option<usize>,
+    max_spans: Option<Whole>,
 }
 
 /// Whether spans are wanted.
@@ -52,47 +53,59 @@ impl RelevantSpans {
     /// The spans of a document whose score was explained, most telling first.
     pub(super) fn of(&self, explained: &Explanation, document: &str) -> Vec<Span> {
         let least = self.threshold.unwrap_or(THRESHOLD);
-        let mut spans = spans(&explained.other, document);
-        spans.retain(|span| span.score >= least);
-        spans.sort_by(|one, other| {
-            other.score.total_cmp(&one.score).then(one.start.cmp(&other.start))
-        });
-        spans.truncate(self.max_spans.unwrap_or(usize::MAX));
-        spans
+        let most = self.max_spans.map_or(usize::MAX, |Whole(most)| most);
+        spans(&explained.other, document, least, most)
     }
 }
 
-/// Words that add more than an even share each, neighbours together.
-fn spans(words: &[ExplainedWord], document: &str) -> Vec<Span> {
+/// Words that add an even share, or as much as is asked of a span, neighbours together: at most so
+/// many spans, each with at least this part of the document's share.
+fn spans(words: &[ExplainedWord], document: &str, least: f32, most: usize) -> Vec<Span> {
     let shares: Vec<f32> = words.iter().map(|word| word.share.unwrap_or(0.0).max(0.0)).collect();
     let sum: f32 = shares.iter().sum();
     if sum <= 0.0 {
         return Vec::new();
     }
-    let even = sum / words.len() as f32;
     // Equal words must not fall short of their own mean by a rounding.
-    let telling = |share: f32| share >= even * (1.0 - f32::EPSILON * words.len() as f32);
-    let mut found: Vec<(usize, [u32; 2], f32)> = Vec::new();
+    let even = sum / words.len() as f32 * (1.0 - f32::EPSILON * words.len() as f32);
+    let telling = even.min(least * sum);
+    let mut found: Vec<(usize, Span)> = Vec::new();
     for (place, (word, &share)) in words.iter().zip(&shares).enumerate() {
-        if !telling(share) {
+        if share < telling || share <= 0.0 {
             continue;
         }
+        let [start, end] = word.span.map(|at| at as usize);
         match found.last_mut() {
-            Some((last, span, sum)) if *last + 1 == place => {
-                (*last, span[1]) = (place, span[1].max(word.span[1]));
-                *sum += share;
+            Some((last, span)) if *last + 1 == place => {
+                *last = place;
+                span.end = span.end.max(end);
+                span.score += share;
             }
-            _ => found.push((place, word.span, share)),
+            _ => found.push((place, Span { start, end, score: share })),
         }
     }
-    let characters =
-        |bytes: u32| document.char_indices().take_while(|&(at, _)| at < bytes as usize).count();
-    let span = |(_, [start, end], share): (usize, [u32; 2], f32)| Span {
-        start: characters(start),
-        end: characters(end),
-        score: (share / sum).min(1.0),
-    };
-    found.into_iter().map(span).collect()
+    let mut spans: Vec<Span> = found.into_iter().map(|(_, span)| span).collect();
+    spans.iter_mut().for_each(|span| span.score = (span.score / sum).min(1.0));
+    spans.retain(|span| span.score >= least);
+    spans.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.start.cmp(&other.start)));
+    spans.truncate(most);
+    in_characters(&mut spans, document);
+    spans
+}
+
+/// Turns places in bytes into places in characters, in one walk.
+fn in_characters(spans: &mut [Span], document: &str) {
+    let mut ends: Vec<&mut usize> =
+        spans.iter_mut().flat_map(|span| [&mut span.start, &mut span.end]).collect();
+    ends.sort_unstable();
+    let mut characters = document.char_indices().map(|(at, _)| at).peekable();
+    let mut passed = 0;
+    for end in ends {
+        while characters.next_if(|&at| at < *end).is_some() {
+            passed += 1;
+        }
+        *end = passed;
+    }
 }
 
 #[cfg(test)]
@@ -124,7 +137,7 @@ mod tests {
             word("die", 24, 0.17),
             word("Erde", 28, 0.1),
         ];
-        let found = spans(&words, document);
+        let found = spans(&words, document, 0.1, 9);
         assert_eq!(found.len(), 1);
         let text: String =
             document.chars().skip(found[0].start).take(found[0].end - found[0].start).collect();
@@ -134,8 +147,9 @@ mod tests {
 
     #[test]
     fn words_that_add_nothing_have_no_spans_and_equal_ones_are_one() {
-        assert!(spans(&[word("a", 0, 0.0), word("b", 2, -0.1)], "a b").is_empty());
-        let all = spans(&[word("a", 0, 0.1), word("b", 2, 0.1), word("c", 4, 0.1)], "a b c");
+        assert!(spans(&[word("a", 0, 0.0), word("b", 2, -0.1)], "a b", 0.0, 9).is_empty());
+        let all =
+            spans(&[word("a", 0, 0.1), word("b", 2, 0.1), word("c", 4, 0.1)], "a b c", 0.1, 9);
         assert_eq!((all.len(), all[0].start, all[0].end), (1, 0, 5));
     }
 }

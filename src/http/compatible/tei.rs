@@ -7,13 +7,13 @@ use axum::Json;
 use axum::extract::Request;
 use axum::extract::State;
 use axum::response::Response;
+use axum::routing::get;
 use axum::routing::post;
 use serde::Deserialize;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::engine::Scores;
 use crate::http::api::embed;
 use crate::http::api::embed::EmbedRequest;
 use crate::http::api::pipeline;
@@ -23,12 +23,15 @@ use crate::http::api::similarity;
 use crate::http::api::similarity::SimilarityRequest;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
-use crate::http::compatible::input::Dimensions;
 use crate::http::compatible::input::Document;
 use crate::http::compatible::input::Input;
+use crate::http::compatible::input::OnlyObject;
 use crate::http::compatible::input::Truncate;
+use crate::http::compatible::input::Whole;
+use crate::http::compatible::named;
 use crate::http::compatible::pairs::PairDialect;
 use crate::http::compatible::pairs::PairQuestion;
+use crate::http::compatible::pairs::PairScores;
 use crate::http::compatible::pairs::Sides;
 use crate::http::compatible::shape::Either;
 use crate::http::compatible::vectors;
@@ -61,7 +64,11 @@ pub(crate) fn shared() -> Routes {
 
 /// The routes that are not ours.
 pub(super) fn routes() -> Routes {
-    Routes::default().with(routes!(tei_embed)).with(routes!(tei_similarity)).with(routes!(tei_info))
+    Routes::default()
+        .with(routes!(tei_embed))
+        .with(routes!(tei_similarity))
+        .with(routes!(tei_info))
+        .undocumented(&named("/info"), get(tei_info))
 }
 
 /// The body of `POST /embed` in the words of text-embeddings-inference. Other fields are passed over.
@@ -76,7 +83,7 @@ pub(super) struct TeiEmbedRequest<'b> {
     /// Cut a text with too many tokens, as is done unless this is false.
     truncate: Option<Truncate>,
     /// How many of a vector's first numbers are wanted, 0 for all.
-    dimensions: Option<Dimensions>,
+    dimensions: Option<Whole>,
 }
 
 impl<'b> TeiEmbedRequest<'b> {
@@ -86,7 +93,7 @@ impl<'b> TeiEmbedRequest<'b> {
         Ok(EmbedRequest {
             normalize: Some(self.normalize.unwrap_or(true)),
             truncate: Some(self.truncate.is_none_or(|Truncate(truncate)| truncate)),
-            dimensions: self.dimensions.map(|Dimensions(count)| count),
+            dimensions: self.dimensions.map(|Whole(count)| count),
             ..vectors::ask(texts, address.target(None), address.stand_in)
         })
     }
@@ -123,8 +130,10 @@ impl VectorDialect for Tei {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct SentencesRequest<'b> {
     #[serde(borrow)]
-    inputs: Sentences<'b>,
-    parameters: Option<Parameters>,
+    #[schema(value_type = Sentences<'b>)]
+    inputs: OnlyObject<Sentences<'b>>,
+    #[schema(value_type = Option<Parameters>)]
+    parameters: Option<OnlyObject<Parameters>>,
 }
 
 /// A text and those that it is compared with.
@@ -150,10 +159,11 @@ pub(super) struct Parameters {
 impl<'b> SentencesRequest<'b> {
     /// The pairs that are meant.
     pub(super) fn sides(self, address: &Address) -> Sides<'b> {
-        let Sentences { source_sentence: Document(source), sentences } = self.inputs;
+        let OnlyObject(inputs) = self.inputs;
+        let Sentences { source_sentence: Document(source), sentences } = inputs;
         let List { items, length } = sentences;
         let items = items.into_iter().map(|Document(text)| text).collect();
-        let truncate = self.parameters.and_then(|parameters| parameters.truncate);
+        let truncate = self.parameters.and_then(|OnlyObject(parameters)| parameters.truncate);
         Sides {
             left: Texts::One(source),
             left_field: "/inputs/source_sentence",
@@ -177,7 +187,7 @@ impl PairDialect for Tei {
         Ok(body.sides(address))
     }
 
-    fn write(scored: &Scores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(scored: &PairScores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         answer.write_json(&scored.scores)
     }
 }

@@ -32,6 +32,10 @@ pub(super) trait VectorDialect: 'static {
     const DIALECT: Dialect;
     /// The field that holds the texts, as a JSON pointer.
     const TEXTS: &'static str;
+    /// Whether the body names a model, and a method behind it.
+    const NAMES_MODEL: bool = false;
+    /// Bytes of an item of the answer beside its vector.
+    const ITEM_BYTES: usize = 0;
     /// The body.
     type Body<'b>: Deserialize<'b>;
     /// What of the body says how the answer is written.
@@ -84,7 +88,9 @@ pub(super) struct VectorQuestion<'b, D: VectorDialect> {
 impl<D: VectorDialect> VectorQuestion<'_, D> {
     /// Faults stand where the texts do.
     fn locate(error: ApiError) -> ApiError {
-        error.under("/texts", D::TEXTS)
+        let error = error.under("/texts", D::TEXTS);
+        // The path may name a method, too, but the field can.
+        if D::NAMES_MODEL { error.under("/method", "/model") } else { error }
     }
 
     /// Refuses texts that are longer than any may be: cut or not, no vector is theirs.
@@ -122,7 +128,9 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        self.request.plan(app, models).map_err(Self::locate)
+        let plan = self.request.plan(app, models);
+        let more = self.request.texts.length().saturating_mul(D::ITEM_BYTES);
+        plan.and_then(|plan| plan.longer(more, "/texts", app)).map_err(Self::locate)
     }
 
     fn answer(

@@ -10,7 +10,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::engine::Scores;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Question;
@@ -20,6 +19,7 @@ use crate::http::compatible::input::Input;
 use crate::http::compatible::openai::Usage;
 use crate::http::compatible::pairs::PairDialect;
 use crate::http::compatible::pairs::PairQuestion;
+use crate::http::compatible::pairs::PairScores;
 use crate::http::compatible::pairs::Sides;
 use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
@@ -110,6 +110,7 @@ struct Vllm;
 
 impl PairDialect for Vllm {
     const DIALECT: Dialect = Dialect::Vllm;
+    const NAMES_MODEL: bool = true;
     const SCORE_BYTES: usize = NUMBER_BYTES + 40;
     type Body<'b> = ScoreRequest<'b>;
 
@@ -129,7 +130,7 @@ impl PairDialect for Vllm {
     }
 
     fn write(
-        scored: &Scores,
+        scored: &PairScores,
         resolved: &Resolved,
         answer: &mut Answer<'_>,
     ) -> Result<(), ApiError> {

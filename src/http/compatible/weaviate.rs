@@ -18,7 +18,8 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
-use crate::http::compatible::input::Dimensions;
+use crate::http::compatible::input::OnlyObject;
+use crate::http::compatible::input::Whole;
 use crate::http::compatible::named;
 use crate::http::compatible::vectors;
 use crate::http::compatible::vectors::VectorDialect;
@@ -65,14 +66,15 @@ struct WeaviateRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<Text<'b>>>, min_items = 1, max_items = 10000)]
     texts: Option<List<Text<'b>>>,
-    config: Option<WeaviateConfig>,
+    #[schema(value_type = Option<WeaviateConfig>)]
+    config: Option<OnlyObject<WeaviateConfig>>,
 }
 
 /// How the vectors are wanted.
 #[derive(Debug, Deserialize, ToSchema)]
 struct WeaviateConfig {
     /// How many of a vector's first numbers are wanted, 0 for all.
-    dimensions: Option<Dimensions>,
+    dimensions: Option<Whole>,
 }
 
 /// Vectors as Weaviate reads them.
@@ -121,7 +123,7 @@ impl VectorDialect for Weaviate {
         };
         let request = vectors::ask(texts, address.target(None), address.stand_in);
         let dimensions =
-            body.config.and_then(|config| config.dimensions).map(|Dimensions(count)| count);
+            body.config.and_then(|OnlyObject(config)| config.dimensions).map(|Whole(count)| count);
         Ok((EmbedRequest { normalize: None, dimensions, ..request }, ()))
     }
 
@@ -139,6 +141,7 @@ impl VectorDialect for Weaviate {
     }
 }
 
+refusals!(WeaviateMetaRefusals in Dialect::Weaviate; &[Code::UnknownModel, Code::NotReady]);
 refusals!(WeaviateRefusals in Dialect::Weaviate; QUESTION, LIST, &[Code::MethodCannotEmbed]);
 
 /// Vectors of texts, as Weaviate asks for them.
@@ -180,7 +183,7 @@ struct WeaviateMeta {
     tag = "weaviate",
     responses(
         (status = 200, description = "The model", body = WeaviateMeta),
-        WeaviateRefusals,
+        WeaviateMetaRefusals,
     ),
 )]
 async fn weaviate_meta(

@@ -89,7 +89,13 @@ impl Form {
 
     /// The body of the answer to the request of that id.
     pub(super) fn body(self, refusal: &ApiError, request_id: &str) -> Vec<u8> {
-        let (code, detail) = (refusal.code, refusal.detail.as_ref());
+        let code = refusal.code;
+        // Only a problem document lists places beside the detail.
+        let placed = match self {
+            Self::Problem | Self::Shared => Cow::Borrowed(refusal.detail.as_ref()),
+            _ => placed(refusal),
+        };
+        let detail = placed.as_ref();
         match self {
             Self::Problem => bytes(&refusal.problem(request_id)),
             Self::Shared => bytes(&SharedProblem {
@@ -188,6 +194,22 @@ pub(crate) struct TextError<'e> {
     code: Code,
     /// The request's id, as in the log and in `x-request-id`.
     request_id: &'e str,
+}
+
+/// What is wrong, and where, unless that is said.
+fn placed(refusal: &ApiError) -> Cow<'_, str> {
+    let mut place = String::new();
+    let pointer = refusal.faults.first().map_or("", |fault| fault.pointer.as_str());
+    for part in pointer.split('/').skip(1) {
+        match part.parse::<usize>() {
+            Ok(index) => place.push_str(&format!("[{index}]")),
+            Err(_) if place.is_empty() => place.push_str(part),
+            Err(_) => place.push_str(&format!(".{part}")),
+        }
+    }
+    let detail = refusal.detail.as_ref();
+    let said = place.is_empty() || detail.contains(&place);
+    if said { detail.into() } else { format!("{place}: {detail}").into() }
 }
 
 /// The field of the body that is at fault, if one is.

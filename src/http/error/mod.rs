@@ -308,6 +308,12 @@ impl ApiError {
                 fault.pointer = format!("{to}{rest}");
             }
         }
+        let [from, to] = [from, to].map(|pointer| pointer.trim_start_matches('/'));
+        let mut detail = self.detail.replace(&format!("{from}["), &format!("{to}["));
+        if let Some(rest) = detail.strip_prefix(&format!("{from} ")) {
+            detail = format!("{to} {rest}");
+        }
+        self.detail = detail.into();
         self
     }
 

@@ -65,6 +65,22 @@ pub(crate) fn list(responses: &mut Responses, code: Code, dialect: Dialect) {
     }
 }
 
+/// Adds to each refusal that it may be a problem: on a path that several dialects share, what is
+/// refused before the body is read is one.
+pub(crate) fn share(responses: &mut Responses) {
+    let (media_type, schema) = form::described(Dialect::Native);
+    // What is wrong with a body is said once it is read.
+    let of_bodies = ["200", "400", "404", "422"];
+    for (status, response) in responses {
+        if let RefOr::T(response) = response
+            && !of_bodies.contains(&status.as_str())
+        {
+            let problem = Content::new(Some(Ref::from_schema_name(schema.clone())));
+            response.content.entry(media_type.to_owned()).or_insert(problem.into());
+        }
+    }
+}
+
 /// Names what a route may be refused with, beside [`ANY`] and [`KEYED`], from lists of codes; the
 /// name stands among the `responses` of `#[utoipa::path]`.
 macro_rules! refusals {

@@ -259,7 +259,8 @@ impl Value for StandIn {
 
 impl Value for Vec<Dialect> {
     fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
-        let names: Vec<&str> = many(written).iter().map(|name| name.trim()).collect();
+        let names = many(written).iter().flat_map(|names| names.split(','));
+        let names: Vec<&str> = names.map(str::trim).collect();
         match names.as_slice() {
             ["all"] => return Ok(Dialect::others().collect()),
             ["none"] => return Ok(Vec::new()),
@@ -269,7 +270,7 @@ impl Value for Vec<Dialect> {
             Dialect::others().find(|dialect| dialect.name() == name).ok_or_else(|| {
                 let known: Vec<&str> = Dialect::others().map(Dialect::name).collect();
                 format!(
-                    "{} is none of {}; or `all` or `none` alone",
+                    "{} is no dialect: expected {}, or `all` or `none` alone",
                     quoted(name),
                     known.join(", ")
                 )

@@ -140,7 +140,7 @@ async fn relevances_are_the_scores_of_rank_in_its_order() {
     let app = TestApp::new();
     let methods = app.get("/methods").await.json()["methods"].as_array().unwrap().clone();
     let documents = json!(["new york", {"text": "an earthquake shakes the town"}, "", "the quake"]);
-    for method in ["auto", "avg-cos", "dynamax", "bm25"] {
+    for method in ["auto", "avg-cos", "dynamax", "bm25", "ql", "rm3"] {
         let candidates = json!(["new york", "an earthquake shakes the town", "", "the quake"]);
         let body = json!({"query": "a quake", "candidates": candidates, "method": method});
         let answer = app.ask("/rank", body).await;
@@ -165,8 +165,10 @@ async fn relevances_are_the_scores_of_rank_in_its_order() {
             let (score, relevance) = (&ours["score"], result["relevance_score"].as_f64().unwrap());
             let score = score.as_f64().unwrap();
             let expected = match (range[0].as_f64(), range[1].as_f64()) {
+                // Whatever the range is, what cannot be scored is least relevant.
                 _ if ours["index"] == 2 => 0.0,
                 (Some(low), Some(high)) => (score - low) / (high - low),
+                (None, Some(high)) => (score - high).exp(),
                 _ => score,
             };
             assert!((relevance - expected).abs() < 1e-6, "{method}: {relevance} {score}");
@@ -247,6 +249,14 @@ async fn spans_tell_which_words_speak_for_a_document() {
     assert!(off["results"][0].get("relevant_spans").is_none());
     let none = spans(json!({"mode": "enabled", "threshold": 1.1}));
     assert_eq!(ask(&app, "/v2/rerank", none).await["results"][0]["relevant_spans"], json!([]));
+    // What a method does not divide into words has no spans, rather than empty ones.
+    let mut whole = spans(json!({"mode": "enabled"}));
+    whole["model"] = json!("tiny:wmd");
+    let answer = post(&app, "/v2/rerank", &whole).await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.json()["code"]),
+        (400, &json!("method_unavailable"))
+    );
     let most = json!({"query": "a", "documents": vec!["the quake"; 101], "relevant_spans": {"mode": "enabled"}});
     let answer = post(&app, "/v2/rerank", &most).await;
     assert_eq!((answer.status.as_u16(), &answer.json()["code"]), (400, &json!("too_many_items")));
@@ -324,6 +334,71 @@ async fn shared_paths_tell_dialects_apart_by_the_body() {
     assert_eq!(problem["error_type"], "Validation");
 }
 
+/// A refusal says which of the client's own fields is at fault.
+#[tokio::test]
+async fn refusals_name_the_fields_of_the_dialect() {
+    let app = TestApp::new();
+    let long = "x".repeat(40_000);
+    let cases = [
+        (
+            "/v1/embeddings",
+            json!({"input": ["a", long]}),
+            "/error/message",
+            "input[1] has 40000 bytes",
+        ),
+        ("/api/embed", json!({"input": ["a", 7]}), "/error", "token ids"),
+        (
+            "/v2/rerank",
+            json!({"query": "a", "documents": ["a", true]}),
+            "/message",
+            "documents[1]: wrong type",
+        ),
+        (
+            "/v2/rerank",
+            json!({"query": "a", "documents": []}),
+            "/message",
+            "there are no documents",
+        ),
+        (
+            "/score",
+            json!({"queries": long, "documents": ["a", "b"]}),
+            "/error/message",
+            "queries has 40000 bytes",
+        ),
+        (
+            "/score",
+            json!({"queries": "a", "documents": ["b"], "model": "tiny:bm25"}),
+            "/error/message",
+            "model: ",
+        ),
+        (
+            "/v1/embeddings",
+            json!({"input": "a", "model": "tiny:bm25"}),
+            "/error/message",
+            "model: ",
+        ),
+        (
+            "/v1/embeddings",
+            json!({"input": "a", "output_dtype": "int8"}),
+            "/error/message",
+            "output_dtype: ",
+        ),
+        (
+            "/vectors",
+            json!({"text": "a", "config": [3]}),
+            "/error",
+            "config: wrong type: expected an object",
+        ),
+        ("/m/tiny/auto", json!({"inputs": ["a", [{}]]}), "/error", "inputs"),
+    ];
+    for (path, body, place, said) in cases {
+        let answer = post(&app, path, &body).await;
+        assert!(answer.status.is_client_error(), "{path}: {}", answer.text());
+        let message = answer.json().pointer(place).unwrap().as_str().unwrap().to_owned();
+        assert!(message.contains(said), "{path}: {message}");
+    }
+}
+
 /// Each dialect refuses in its own form, with our code inside.
 #[tokio::test]
 async fn refusals_have_the_form_of_the_dialect() {
@@ -368,8 +443,19 @@ async fn clients_are_told_what_there_is() {
     assert_eq!(app.get("/meta").await.json()["model"], "tiny");
     assert_eq!(app.get("/m/tiny/auto/meta").await.json()["model"], "tiny");
     assert_eq!(app.get("/api/version").await.json()["version"], env!("CARGO_PKG_VERSION"));
-    let show = ask(&app, "/api/show", json!({"model": "tiny:latest"})).await;
-    assert_eq!(show["capabilities"], json!(["embedding"]));
+    // Ollama's own client always sends both names.
+    for body in [json!({"model": "tiny:latest", "name": ""}), json!({"name": "tiny"}), json!({})] {
+        let show = ask(&app, "/api/show", body).await;
+        assert_eq!(show["capabilities"], json!(["embedding"]));
+    }
+    let long = json!({"model": "x".repeat(70_000)});
+    assert_eq!(post(&app, "/api/show", &long).await.json()["code"], "body_too_large");
+    assert_eq!(app.get("/v1/models/tiny").await.json()["id"], "tiny");
+    assert_eq!(app.get("/v1/models/other").await.status, 404);
+    for path in ["/v1/models", "/info", "/api/tags", "/api/version", "/meta"] {
+        let (plain, named) = (app.get(path).await, app.get(&format!("/m/tiny/auto{path}")).await);
+        assert_eq!(plain.json(), named.json(), "{path}");
+    }
     for path in ["/.well-known/live", "/.well-known/ready", "/m/tiny/auto/.well-known/ready"] {
         assert_eq!(app.get(path).await.status, 204, "{path}");
     }
@@ -399,6 +485,20 @@ async fn dialects_are_there_as_the_settings_say() {
         assert_eq!(there(app.get("/meta").await), one == Dialect::Weaviate);
         app.ask("/embed", json!({"texts": "a"})).await;
     }
+    let body = json!({"query": "a", "documents": ["a"]});
+    let texts = json!({"query": "a", "texts": ["a"]});
+    let status = async |app: &TestApp, path: &str, body: &Value| post(app, path, body).await.status;
+    let (rerank, tei) = (of(vec![Dialect::Rerank]), of(vec![Dialect::Tei]));
+    assert_eq!(
+        (status(&rerank, "/rerank", &body).await, status(&rerank, "/rerank", &texts).await),
+        (200.try_into().unwrap(), 400.try_into().unwrap())
+    );
+    assert_eq!(
+        (status(&tei, "/rerank", &body).await, status(&tei, "/rerank", &texts).await),
+        (422.try_into().unwrap(), 200.try_into().unwrap())
+    );
+    let all = TestApp::new();
+    assert_eq!(status(&all, "/v2/rerank", &texts).await, 400, "only one of its paths is shared");
     let twice = of(vec![Dialect::Tei, Dialect::Tei]);
     twice.ask("/embed", json!({"inputs": "a"})).await;
 }

@@ -71,7 +71,7 @@ fn the_document_states_the_usual_limits() {
     let (document, settings) = (cognate::http::document(), Settings::default());
     let schema = |pointer: &str| document.pointer(&format!("/components/schemas/{pointer}"));
     for (pointer, limit) in [
-        ("Text/maxLength", settings.text_chars),
+        ("NonEmptyText/maxLength", settings.text_chars),
         ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
         ("Texts/oneOf/1/maxItems", settings.max_texts),
         ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
@@ -93,7 +93,7 @@ async fn the_served_document_states_the_limits_in_force() {
     });
     let served = app.get("/openapi.json").await.json();
     for (pointer, limit) in [
-        ("Text/maxLength", 100),
+        ("NonEmptyText/maxLength", 100),
         ("PairsRequest/properties/pairs/maxItems", 7),
         ("Texts/oneOf/1/maxItems", 9),
         ("RankRequest/properties/candidates/maxItems", 8),

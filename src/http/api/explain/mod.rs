@@ -37,6 +37,7 @@ use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Text;
 use crate::http::request::json;
 use crate::http::request::query::OovPolicy;
+use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
@@ -72,6 +73,14 @@ impl ExplainRequest<'_> {
     }
 }
 
+/// Multiplications that explaining the score of two texts takes: those of the score, and of the matrix,
+/// which is computed whatever the method: a product and two lengths a cell.
+pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
+    let dims = resolved.model.engine.model().vectors().dims() as u64;
+    let cells = resolved.words(a) * resolved.words(b);
+    resolved.multiplications(a, b).saturating_add(cells.saturating_mul(3 * dims))
+}
+
 impl Question for ExplainRequest<'_> {
     type In<'b> = ExplainRequest<'b>;
     type Address = ();
@@ -90,19 +99,16 @@ impl Question for ExplainRequest<'_> {
         let resolved = selection.resolve(models)?;
         resolved.check_explains()?;
         let (a, b) = (self.a.as_ref(), self.b.as_ref());
-        let dims = resolved.model.engine.model().vectors().dims() as u64;
         let (words_of_a, words_of_b) = (resolved.words(a), resolved.words(b));
-        // The matrix is computed and written whatever the method: a product and two lengths a cell.
         let cells = words_of_a * words_of_b;
-        let matrix = cells * (3 * dims + WRITING);
-        let scoring = resolved.multiplications(a, b);
+        let scoring = explaining(a, b, &resolved);
         let bytes = a.len() + b.len();
         let words = (words_of_a + words_of_b) as usize;
         let answer = (cells as usize)
             .saturating_mul(NUMBER_BYTES)
             .saturating_add(words.saturating_mul(WORD_BYTES))
             .saturating_add(bytes + ANSWER_HEAD);
-        let plan = Plan::new(resolved, 1, bytes, scoring.saturating_add(matrix), app)?;
+        let plan = Plan::new(resolved, 1, bytes, scoring.saturating_add(cells * WRITING), app)?;
         plan.answering(answer, "", app)
     }
 

@@ -63,30 +63,41 @@ pub(crate) struct Count(pub usize);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Clone, Copy)]
-        struct Whole;
-        impl Visitor<'_> for Whole {
-            type Value = Count;
+        let expected = "a whole number from 1 to 100000";
+        from.deserialize_any(WholeVisitor { least: 1, most: MOST_KEPT, expected }).map(Self)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number from 1 to {MOST_KEPT}")
-            }
+/// Reads a whole number between bounds.
+#[derive(Clone, Copy)]
+pub(crate) struct WholeVisitor {
+    /// The least.
+    pub least: usize,
+    /// The most.
+    pub most: usize,
+    /// What is expected, in words.
+    pub expected: &'static str,
+}
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Count, E> {
-                let fits = usize::try_from(number).ok().filter(|n| (1..=MOST_KEPT).contains(n));
-                fits.map(Count).ok_or_else(|| E::custom(OUT_OF_RANGE))
-            }
+impl Visitor<'_> for WholeVisitor {
+    type Value = usize;
 
-            fn visit_i64<E: Error>(self, _negative: i64) -> Result<Count, E> {
-                Err(E::custom(OUT_OF_RANGE))
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
 
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Count, E> {
-                let number = whole(number).ok_or_else(|| misfit(number, &self))?;
-                u64::try_from(number).map_or_else(|_| self.visit_i64(number), |n| self.visit_u64(n))
-            }
-        }
-        from.deserialize_any(Whole)
+    fn visit_u64<E: Error>(self, number: u64) -> Result<usize, E> {
+        let fits = usize::try_from(number).ok().filter(|n| (self.least..=self.most).contains(n));
+        fits.ok_or_else(|| E::custom(OUT_OF_RANGE))
+    }
+
+    fn visit_i64<E: Error>(self, _negative: i64) -> Result<usize, E> {
+        Err(E::custom(OUT_OF_RANGE))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<usize, E> {
+        let number = whole(number).ok_or_else(|| misfit(number, &self))?;
+        u64::try_from(number).map_or_else(|_| self.visit_i64(number), |n| self.visit_u64(n))
     }
 }
 

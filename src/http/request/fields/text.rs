@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// A text: at most 8192 characters (setting `text_chars`) and 512 tokens (setting `tokens_per_text`).
-/// One that is empty cannot be scored and is listed under `unscored`.
+/// A text: one that is empty, or has more than 8192 characters (setting `text_chars`) or 512 tokens
+/// (setting `tokens_per_text`), cannot be scored and is listed under `unscored`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(transparent)]
-#[schema(value_type = String, max_length = 8192)]
+#[schema(value_type = String)]
 pub(crate) struct Text<'b>(#[serde(borrow)] pub Cow<'b, str>);
 
 impl AsRef<str> for Text<'_> {
