@@ -29,6 +29,7 @@ use crate::http::api::stream::similarity::SimilarityParameters;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::error::Fault;
 use crate::http::openapi::refusals::LIST;
 use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
@@ -174,8 +175,14 @@ impl SimilarityRequest<'_> {
     /// Faults of the only pair stand where its texts do, and so do those of pairs by name.
     fn locate(&self, mut error: ApiError) -> ApiError {
         let Some(pairs) = &self.pairs else { return error.of_one_pair() };
-        let named = pairs.items.iter().enumerate().filter(|(_, pair)| pair.named);
-        for (index, _) in named.filter(|_| !error.faults.is_empty()).collect::<Vec<_>>() {
+        let index_of = |fault: &Fault| {
+            let rest = fault.pointer.strip_prefix("/pairs/")?;
+            rest.split('/').next()?.parse::<usize>().ok()
+        };
+        let is_named = |index: &usize| pairs.items.get(*index).is_some_and(|pair| pair.named);
+        let indexes: Vec<usize> =
+            error.faults.iter().filter_map(index_of).filter(is_named).collect();
+        for index in indexes {
             for (side, name) in ["a", "b"].into_iter().enumerate() {
                 let (said, at) =
                     (format!("pairs[{index}].{name}"), format!("/pairs/{index}/{name}"));

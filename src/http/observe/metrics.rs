@@ -190,8 +190,8 @@ impl Metrics {
 
     /// Counts an answered request; `route` is the matched path.
     pub(crate) fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
-        self.begun(route, took);
         let Some((path, series)) = self.route(route) else { return };
+        series.duration.record(took.as_secs_f64());
         let ok = series.ok.iter().find(|(known, _)| known == verb);
         match ok.filter(|_| status == StatusCode::OK) {
             Some((_, ok)) => ok.increment(1),

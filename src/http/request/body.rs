@@ -55,8 +55,8 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
 
 /// Whether a request's body is lines.
 pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
-    let bare = |media: &str| media.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    media_type(headers).is_some_and(|media| bare(media) == "application/x-ndjson")
+    let bare = media_type(headers).and_then(|media| media.split(';').next());
+    bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case("application/x-ndjson"))
 }
 
 /// The refusal of a media type.

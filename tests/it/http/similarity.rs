@@ -39,6 +39,33 @@ async fn every_method_scores_what_the_engine_scores_bit_for_bit() {
     }
 }
 
+/// Pairs may come by name, all or some, and their faults are found by name.
+#[tokio::test]
+async fn pairs_may_be_lists_or_objects() {
+    let app = TestApp::strict();
+    let named = |(a, b): (&str, &str)| json!({"b": b, "a": a});
+    let [first, second, third, last] = PAIRS;
+    let mixed = json!([named(first), second, named(third), named(last)]);
+    let answer = app.ask("/similarity", json!({"pairs": mixed})).await;
+    let listed = app.ask("/similarity", json!({"pairs": PAIRS})).await;
+    assert_eq!(answer, listed);
+    let refused = json!({"pairs": [named(first), ["quake", ""], named(third)], "oov": "error"});
+    let problem = app.post("/similarity", refused.to_string()).await.refusal(422, "empty_text");
+    let faults = problem["errors"].as_array().unwrap().iter().map(|fault| &fault["pointer"]);
+    assert_eq!(faults.collect::<Vec<_>>(), ["/pairs/1/1", "/pairs/2/a"]);
+    let refused = json!({"pairs": [second, named(third)], "oov": "error"}).to_string();
+    let problem = app.post("/similarity", refused).await.refusal(422, "all_oov");
+    assert_eq!(problem["detail"], "pairs[1].a has no known word");
+    for wrong in
+        [json!({"a": "x"}), json!({"a": "x", "b": "y", "id": 1}), json!({"a": 1, "b": "y"})]
+    {
+        let body = json!({"pairs": [first, wrong]}).to_string();
+        let problem = app.post("/similarity", body).await.refusal(422, "invalid_field");
+        let pointer = problem["errors"][0]["pointer"].as_str().unwrap();
+        assert!(pointer.starts_with("/pairs/1"), "{problem}");
+    }
+}
+
 #[tokio::test]
 async fn names_of_methods_are_forgiving_and_auto_is_resolved() {
     let app = TestApp::new();

@@ -28,6 +28,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 use tokio::time::sleep;
+use tokio::time::timeout;
 use tokio::time::timeout_at;
 
 use crate::engine::Counts;
@@ -162,11 +163,12 @@ impl Opening {
         record.lines = lines.seen();
         let stream = Arc::new(Stream { app, question, bucket });
         let mut talk = Talk { stream, writer, place, record };
+        let mut body = body;
         tokio::spawn(async move {
-            let ended = talk.read_all(body, lines).await;
+            let ended = talk.read_all(&mut body, lines).await;
             // What is computed from here on is nothing.
             drop(permit);
-            talk.end(ended, &delivery).await;
+            talk.end(ended, body, &delivery).await;
         });
         response
     }
@@ -190,7 +192,7 @@ struct Talk<Q> {
 impl<Q: Question> Talk<Q> {
     /// Reads, computes and answers until the client ends the stream or goes away, does not get on, or
     /// the service stops.
-    async fn read_all(&mut self, mut body: Body, mut lines: Lines) -> Result<(), End> {
+    async fn read_all(&mut self, body: &mut Body, mut lines: Lines) -> Result<(), End> {
         let patience = Duration::from_secs(self.stream.app.settings.body_timeout_s);
         let (mut until, mut arrived) = (Instant::now() + patience, 0);
         loop {
@@ -297,9 +299,11 @@ impl<Q: Question> Talk<Q> {
     }
 
     /// Writes the last line, waits until the client has read everything, and tells how that went.
-    async fn end(self, ended: Result<(), End>, delivery: &Delivery) {
+    async fn end(self, ended: Result<(), End>, body: Body, delivery: &Delivery) {
         let Self { stream, mut writer, place, record } = self;
         let (mut outcome, mut last) = (Outcome::Complete, Vec::new());
+        let settings = &stream.app.settings;
+        let (patience_s, grace_s) = (settings.write_timeout_s, settings.shutdown_grace_s);
         if let Err(end) = ended {
             outcome = end.outcome;
             if let Some((line, error)) = end.last {
@@ -312,7 +316,13 @@ impl<Q: Question> Talk<Q> {
         // From here on the client must read at the pace of an answer of this length.
         delivery.set_answer_bytes(writer.waiting());
         writer.finish(last);
-        writer.closed().await;
+        // Who sends everything before it reads finds the last line only once it has sent the rest.
+        let unread = match outcome {
+            Outcome::SpoolFull | Outcome::Refused => Duration::from_secs(patience_s),
+            Outcome::Draining => Duration::from_secs(grace_s) / 4,
+            _ => Duration::ZERO,
+        };
+        tokio::join!(throw_away(body, unread), writer.closed());
         // Whoever breaks off what it sends may still read; mostly it is gone.
         let by_client = matches!(outcome, Outcome::Complete | Outcome::BrokenBody);
         if writer.has_failed() {
@@ -326,6 +336,21 @@ impl<Q: Question> Talk<Q> {
         }
         record.settle(outcome).await;
     }
+}
+
+/// Reads the rest of a body that nobody wants, for at most so long.
+async fn throw_away(mut body: Body, most: Duration) {
+    if most.is_zero() {
+        return;
+    }
+    let rest = async {
+        while let Some(Ok(_)) = body.frame().await {
+            // There may be no end of it.
+            yield_now().await;
+        }
+    };
+    // Whoever still sends then has the connection closed.
+    let _ = timeout(most, rest).await;
 }
 
 /// Waits until the caller's quota has room for `lines` lines, each of which counts as a request.

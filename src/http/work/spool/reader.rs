@@ -102,12 +102,15 @@ impl Reader {
     async fn read(&self, file: Arc<File>, from: u64, length: u64) -> io::Result<Bytes> {
         let read = spawn_blocking(move || {
             let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-            file.read_exact_at(&mut bytes, from).map(|()| bytes)
+            file.read_exact_at(&mut bytes, from)?;
+            cut(&mut bytes);
+            Ok::<_, io::Error>(bytes)
         });
         let bytes = read.await.map_err(io::Error::other)??;
         let bytes = self.unsent.charge(bytes).unwrap_or_else(|mut bytes| {
             // What is small is free.
             bytes.truncate(FREE_BYTES);
+            cut(&mut bytes);
             bytes.shrink_to_fit();
             Bytes::from(bytes)
         });
@@ -120,6 +123,14 @@ impl Reader {
         drop(waiting);
         self.shared.room.notify_one();
         Ok(bytes)
+    }
+}
+
+/// Leaves out the beginning of a line that does not end here, so that pieces of an answer are whole
+/// lines as they were written; some clients count on it.
+fn cut(bytes: &mut Vec<u8>) {
+    if let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') {
+        bytes.truncate(end + 1);
     }
 }
 
