@@ -72,11 +72,12 @@ pub(super) fn put(document: &mut Value) {
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     let operations = paths.filter_map(|(_, item)| item.as_object_mut()).flatten();
     for (_, operation) in operations {
-        for (_, response) in operation["responses"].as_object_mut().into_iter().flatten() {
+        for (status, response) in operation["responses"].as_object_mut().into_iter().flatten() {
             let described = response["description"].as_str().unwrap_or_default().to_owned();
             let content = response.pointer_mut("/content/application~1problem+json");
             let Some(content) = content else { continue };
-            let codes = Code::ALL.iter().filter(|code| {
+            let of_status = |code: &&Code| code.status().as_str() == status;
+            let codes = Code::ALL.iter().filter(of_status).filter(|code| {
                 described.split(", ").any(|name| name.trim_matches('`') == code.name())
             });
             for code in codes {
