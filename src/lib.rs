@@ -16,6 +16,7 @@
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
 //! | [`pack`] | foreign vectors and counts become a model file |
+//! | [`export`] | a model file becomes a folder for model2vec or sentence-transformers |
 //! | [`fit`] | a model file gets what methods fit to it |
 //! | [`train`] | what methods learn from texts, and how a run goes on after a crash |
 //! | [`inspect`] | what is inside a model file |
@@ -24,8 +25,8 @@
 //! | [`http`] | the service: routes, limits, admission, reload; the only module with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand, and one question asked without a service |
 //!
-//! `pack`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not use one
-//! another. A test reads the imports of every file and holds them to this order.
+//! `pack`, `export`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not
+//! use one another. A test reads the imports of every file and holds them to this order.
 //!
 //! [`Engine`], [`Query`], [`Method`] and [`Measure`] are all that most programs need:
 //!
@@ -48,6 +49,7 @@ pub mod cli;
 pub mod engine;
 #[cfg(feature = "eval")]
 pub mod eval;
+pub mod export;
 pub mod files;
 pub mod fit;
 #[cfg(feature = "http")]

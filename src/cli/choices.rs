@@ -6,6 +6,8 @@ use clap::builder::PossibleValue;
 
 use crate::engine::Measure;
 use crate::eval::View;
+use crate::export::Inflections;
+use crate::export::Library;
 use crate::pack::counts::Documents;
 use crate::pack::intake::BadUtf8;
 use crate::pack::intake::FlawedRows;
@@ -46,6 +48,14 @@ choices! {
     Cut {
         Pca = "pca": "Rotate rows to their principal axes, keep the largest",
         Truncate = "truncate": "Keep the first dimensions, for vectors that come in that order",
+    }
+    Inflections {
+        All = "all": "Every form that a suffix rule leads to a listed word",
+        None = "none": "Listed words alone",
+    }
+    Library {
+        Model2vec = "model2vec",
+        SentenceTransformers = "sentence-transformers",
     }
     Documents {
         Line = "line": "Every line is a document",

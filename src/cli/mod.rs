@@ -6,6 +6,7 @@
 mod ask;
 mod choices;
 mod eval;
+mod export;
 mod fit;
 mod healthcheck;
 mod inspect;
@@ -42,6 +43,8 @@ struct Cli {
 enum Command {
     /// Convert word vectors and counts into a model file
     Pack(Box<pack::PackArgs>),
+    /// Write a model file as a folder for model2vec or sentence-transformers
+    Export(export::ExportArgs),
     /// Fit components or a universe to a model file, for the methods that need them
     Fit(fit::FitArgs),
     /// Start the HTTP service
@@ -130,6 +133,7 @@ pub fn run() -> Result<(), Failure> {
     sigbus::ignore_file_size_signal()?;
     match Cli::parse().command {
         Command::Pack(args) => pack::run(*args),
+        Command::Export(args) => export::run(args),
         Command::Fit(args) => fit::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Similarity(args) => ask::similarity::run(args),

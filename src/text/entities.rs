@@ -4,7 +4,8 @@
 /// The longest entity in bytes, from `&` to `;`.
 pub(super) const ENTITY_BYTES: usize = 10;
 
-const NAMED: [(&str, char); 32] = [
+/// The named entities and their characters.
+pub(crate) const NAMED: &[(&str, char)] = &[
     ("amp", '&'),
     ("lt", '<'),
     ("gt", '>'),

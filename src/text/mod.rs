@@ -29,6 +29,7 @@ mod tokens;
 mod web;
 mod window;
 
+pub(crate) use entities::NAMED as NAMED_ENTITIES;
 pub use length::about;
 pub use normalisation::Accents;
 pub use normalisation::Case;
@@ -51,6 +52,7 @@ pub use spelling::shortened;
 pub use tokens::Kind;
 pub use tokens::Token;
 pub use tokens::Tokens;
+pub(crate) use web::SHORTENERS;
 
 /// Text beyond this many bytes is not read. Callers bound texts far below it; it only makes sure
 /// that every position, also of the longest output, fits into 32 bits.

@@ -15,7 +15,7 @@ use super::spelling::is_capital;
 use super::tokens::Kind;
 
 /// Hosts whose addresses are recognised without a scheme.
-const SHORTENERS: [&str; 12] = [
+pub(crate) const SHORTENERS: [&str; 12] = [
     "t.co/",
     "pic.twitter.com/",
     "bit.ly/",

@@ -8,6 +8,7 @@
 mod command_line;
 mod engine;
 mod eval;
+mod export;
 mod fit;
 mod fuzz_replay;
 mod fuzz_seeds;

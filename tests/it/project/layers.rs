@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A module and the modules it may use. A file's module is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("text", &[]),
     ("random", &[]),
     ("kernels", &["random"]),
@@ -16,6 +16,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("methods", &["random", "kernels", "model"]),
     ("engine", &["kernels", "model", "methods"]),
     ("pack", &["text", "kernels", "files", "model"]),
+    ("export", &["text", "model"]),
     ("fit", &["files", "model", "methods"]),
     ("train", &["text", "random", "kernels", "files", "page", "stats", "model", "methods"]),
     ("inspect", &["text", "kernels", "model"]),
@@ -28,8 +29,8 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     (
         "cli",
         &[
-            "text", "stats", "model", "engine", "http", "pack", "fit", "train", "inspect", "pairs",
-            "eval",
+            "text", "stats", "model", "engine", "http", "pack", "export", "fit", "train",
+            "inspect", "pairs", "eval",
         ],
     ),
     ("main", &["cli"]),

@@ -1,0 +1,61 @@
+//! Flags of `cognate export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::pack::RowType;
+use crate::cli::show;
+use crate::cli::usage;
+use crate::export;
+use crate::export::ExportError;
+use crate::export::ExportOptions;
+use crate::export::Inflections;
+use crate::export::Library;
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// Model file
+    model: PathBuf,
+    /// Library to write for
+    #[arg(long, value_enum)]
+    to: Library,
+    /// Folder to write, which must be new or empty
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Element type of the rows; int8 has a scale a row, which sentence-transformers reads from
+    /// version 6 on
+    #[arg(long, value_enum, default_value_t = RowType::F32)]
+    dtype: RowType,
+    /// Entries for unlisted words that a suffix rule leads to a listed one [default: all for
+    /// model2vec, where they share its row; none for sentence-transformers, where each has its own]
+    #[arg(long, value_enum)]
+    inflections: Option<Inflections>,
+    /// Have the library scale the vector of a text to length 1
+    #[arg(long)]
+    normalize: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: ExportArgs) -> Result<(), Failure> {
+    let by_library = match args.to {
+        Library::Model2vec => Inflections::All,
+        Library::SentenceTransformers => Inflections::None,
+    };
+    let options = ExportOptions {
+        model: args.model,
+        output: args.output,
+        library: args.to,
+        dtype: args.dtype.dtype(),
+        inflections: args.inflections.unwrap_or(by_library),
+        normalize: args.normalize,
+    };
+    let failure = |error: ExportError| match error {
+        ExportError::Options(problem) => usage(problem),
+        other => other.into(),
+    };
+    show(&export::export(&options).map_err(failure)?, args.json)
+}
