@@ -260,8 +260,10 @@ fn check_reader(reader: &mut dyn VectorReader) {
     assert!(rows <= BUDGET.words && reader.rows_hint().is_none_or(|promised| promised == rows));
     assert!(!matches!(reader.next_row(&mut word, &mut row), Ok(true)), "rows after the last");
     let promised = match reader.subword() {
-        Some(Subword::NGrams { buckets, .. }) => buckets,
-        Some(Subword::WordPiece { .. }) | None => 0,
+        Some(Subword::NGrams { buckets, .. }) => {
+            reader.kept_buckets().map_or(buckets, |kept| kept.len() as u64)
+        }
+        Some(Subword::WordPiece { .. } | Subword::Unigram { .. }) | None => 0,
     };
     let mut buckets = 0;
     loop {

@@ -23,6 +23,7 @@ pub mod sigbus;
 pub mod subword;
 pub mod target;
 mod tensor;
+pub mod unigram;
 pub mod unknown;
 pub mod unlisted;
 pub mod update;

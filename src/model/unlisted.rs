@@ -8,8 +8,13 @@ use crate::model::LONGEST;
 use crate::model::Model;
 use crate::model::Unknown;
 use crate::model::format;
+use crate::model::format::Tensor;
+use crate::model::mapped::numbers;
 use crate::model::pieces::PieceTable;
+use crate::model::profile::Shape;
+use crate::model::profile::accept;
 use crate::model::subword::NGrams;
+use crate::model::unigram::Scale;
 use crate::model::unknown::Fallback;
 
 /// The section that says how unlisted words get a vector.
@@ -19,19 +24,28 @@ pub const SUBWORD_SECTION: &str = "subword";
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SubwordRule {
-    /// The mean of the rows of a word's character n-grams.
+    /// The mean of the rows of a word's character n-grams. Where there is a tensor `kept`, only the
+    /// buckets that it lists, in rising order, have rows, and other n-grams are passed over.
     NGrams {
         /// Shortest n-gram, in characters.
         min: u32,
         /// Longest n-gram, in characters.
         max: u32,
-        /// Rows of the bucket table.
+        /// Buckets that n-grams are hashed to.
         buckets: u64,
     },
     /// The longest known beginning, then the longest known continuation, and so on.
     WordPiece {
         /// What a continuing piece begins with.
         prefix: String,
+    },
+    /// The pieces whose scores add up to most. The tensor `scores` holds them as the bits of doubles: rounded,
+    /// other ways to cut a word would be the best.
+    Unigram {
+        /// Score of a character that is no piece.
+        unknown_score: f64,
+        /// Bytes of the longest piece.
+        longest: u32,
     },
 }
 
@@ -43,9 +57,18 @@ pub(crate) enum UnlistedWords {
     /// Suffixes, parts, pieces, hash.
     Fallback(Fallback, Option<PieceTable>),
     /// n-grams, and where their rows lie.
-    NGrams { rule: NGrams, dtype: format::Dtype, rows: Range<usize>, scales: Range<usize> },
+    NGrams {
+        rule: NGrams,
+        dtype: format::Dtype,
+        rows: Range<usize>,
+        scales: Range<usize>,
+        /// Which buckets have rows, where not all of them have one.
+        kept: Option<Range<usize>>,
+    },
     /// Pieces.
     WordPiece { prefix: String },
+    /// Pieces with scores, and where those lie.
+    Unigram { scale: Scale, scores: Range<usize> },
 }
 
 impl UnlistedWords {
@@ -88,18 +111,42 @@ impl UnlistedWords {
             })?;
         match rule {
             SubwordRule::WordPiece { prefix } => Ok(Self::WordPiece { prefix }),
+            SubwordRule::Unigram { unknown_score, longest } => {
+                let (table, scores) = section.tensor("scores").ok_or_else(|| missing("scores"))?;
+                accept(table, &[format::Dtype::U64], Shape::List(model.vectors().len() as u64))?;
+                model.populate(&table.range)?;
+                let scores: &[u64] = numbers(scores).unwrap_or(&[]);
+                if !unknown_score.is_finite()
+                    || !scores.iter().all(|&bits| f64::from_bits(bits).is_finite())
+                {
+                    return Err(FormatError::Metadata {
+                        key,
+                        expected: "finite scores".to_owned(),
+                        got: format::shorten(section.settings),
+                    });
+                }
+                let scale = Scale { unknown: unknown_score, longest: longest as usize };
+                Ok(Self::Unigram { scale, scores: table.range.clone() })
+            }
             SubwordRule::NGrams { min, max, buckets } => {
                 let (table, _) = section.tensor("buckets").ok_or_else(|| missing("buckets"))?;
                 let scales = section.tensor("scales").map(|(tensor, _)| tensor);
                 let quantised = table.dtype == format::Dtype::I8;
                 let dims = model.vectors().dims() as u64;
-                let fits = table.shape == [buckets, dims]
+                let kept = section.tensor("kept");
+                let rows = match kept {
+                    None => buckets,
+                    Some((tensor, bytes)) => {
+                        check_kept(tensor, numbers(bytes).unwrap_or(&[]), buckets)?
+                    }
+                };
+                let fits = table.shape == [rows, dims]
                     && quantised == scales.is_some()
-                    && scales.is_none_or(|s| s.shape == [buckets] && s.dtype == format::Dtype::F32);
-                if !fits || buckets == 0 {
+                    && scales.is_none_or(|s| s.shape == [rows] && s.dtype == format::Dtype::F32);
+                if !fits || rows == 0 {
                     return Err(FormatError::Shape {
                         name: table.name.clone(),
-                        expected: format!("[{buckets}, {dims}], with scales for I8 alone"),
+                        expected: format!("[{rows}, {dims}], with scales for I8 alone"),
                         got: format!("{} {:?}", table.dtype.name(), table.shape),
                     });
                 }
@@ -108,8 +155,21 @@ impl UnlistedWords {
                     dtype: table.dtype,
                     rows: table.range.clone(),
                     scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
+                    kept: kept.map(|(tensor, _)| tensor.range.clone()),
                 })
             }
         }
     }
+}
+
+/// Checks the list of buckets that have rows, and gives back how many there are.
+fn check_kept(tensor: &Tensor, kept: &[u32], buckets: u64) -> Result<u64, FormatError> {
+    let count = kept.len() as u64;
+    accept(tensor, &[format::Dtype::U32], Shape::List(count))?;
+    let rising = kept.is_sorted_by(|a, b| a < b);
+    if rising && kept.last().is_none_or(|&last| u64::from(last) < buckets) {
+        return Ok(count);
+    }
+    let problem = "its buckets do not rise, or are no buckets";
+    Err(FormatError::UnexpectedTensor { name: tensor.name.clone(), problem })
 }

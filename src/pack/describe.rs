@@ -3,8 +3,10 @@
 use std::io;
 
 use crate::model::Unknown;
+use crate::model::format::Dtype;
 use crate::model::unlisted::SUBWORD_SECTION;
 use crate::model::writer::Draft;
+use crate::model::writer::Table;
 use crate::pack::PackError;
 use crate::pack::PackOptions;
 use crate::pack::matrix::Matrix;
@@ -42,14 +44,19 @@ pub(crate) fn push_subword<'a>(
     draft: &mut Draft<'a>,
     rule: Subword,
     buckets: &'a Matrix<'_>,
+    scores: &'a [f64],
+    kept: Option<&'a [u32]>,
 ) -> io::Result<()> {
     let (settings, tables) = match rule {
-        Subword::NGrams { min, max, .. } => {
-            let count = buckets.len();
-            let settings = Subword::NGrams { min, max, buckets: count };
-            (settings, buckets.tables("buckets", "scales"))
+        Subword::NGrams { .. } => {
+            let mut tables = buckets.tables("buckets", "scales");
+            tables.extend(kept.map(|kept| Table::of("kept", Dtype::U32, &[kept.len()], kept)));
+            (rule, tables)
         }
         Subword::WordPiece { .. } => (rule, Vec::new()),
+        Subword::Unigram { .. } => {
+            (rule, vec![Table::of("scores", Dtype::U64, &[scores.len()], scores)])
+        }
     };
     draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);
     Ok(())

@@ -73,6 +73,8 @@ pub(crate) struct Intake {
     pub rows: Spool,
     /// Their counts, where the format knows them.
     pub counts: Option<Vec<u64>>,
+    /// Their scores, where words are pieces that have some.
+    pub scores: Vec<f64>,
     /// What was left out.
     pub left_out: LeftOut,
 }
@@ -143,7 +145,7 @@ impl Intake {
         let dims = reader.dims();
         let mut rows = Spool::create(directory, dims).map_err(PackError::spool(directory))?;
         let mut words = Words::default();
-        let mut counts = Vec::new();
+        let (mut counts, mut scores) = (Vec::new(), Vec::new());
         let mut left_out = LeftOut::default();
         let (mut word, mut row) = (Vec::new(), vec![0.0_f32; dims]);
         while (words.len() as u64) < policy.words && reader.next_row(&mut word, &mut row)? {
@@ -158,9 +160,10 @@ impl Intake {
             words.push(&word);
             rows.push(&row).map_err(PackError::spool(directory))?;
             counts.extend(reader.count());
+            scores.extend(reader.score());
         }
         let counts = (!counts.is_empty() && counts.len() == words.len()).then_some(counts);
-        Ok(Self { words, rows, counts, left_out })
+        Ok(Self { words, rows, counts, scores, left_out })
     }
 }
 

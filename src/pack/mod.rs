@@ -180,7 +180,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     let mut policy = options.policy;
     policy.words = policy.words.min(Limits::DEFAULT.words);
     let intake = Intake::read(reader.as_mut(), &policy, directory, &Progress::bytes("reading"))?;
-    let Intake { words, mut rows, counts, left_out } = intake;
+    let Intake { words, mut rows, counts, scores, left_out } = intake;
     let listed = words.len() as u64;
     if words.is_empty() {
         return Err(PackError::NoRows { path: options.source.path.clone() });
@@ -191,6 +191,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         rows.rows().and_then(|rows| Transform::fit(&options.changes, &rows)).map_err(&spooled)?;
     let by_format = matches!(options.unknown, UnknownChoice::Format | UnknownChoice::Subword);
     let rule = reader.subword().filter(|_| by_format);
+    let kept = reader.kept_buckets().map(<[u32]>::to_vec);
     if rule.is_some() {
         read_buckets(reader.as_mut(), &mut rows, directory)?;
     }
@@ -224,7 +225,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     draft.push_vocabulary(&tables);
     draft.push_counts(&counts);
     if let Some(rule) = rule {
-        push_subword(&mut draft, rule, &buckets).map_err(&spooled)?;
+        push_subword(&mut draft, rule, &buckets, &scores, kept.as_deref()).map_err(&spooled)?;
     }
     if let Some((strings, rows, digest)) = &piece_rows {
         let rows = rows.tables("rows", "scales");

@@ -10,6 +10,8 @@ use crate::model::pieces::PieceTable;
 use crate::model::pieces::Pieces;
 use crate::model::subword;
 use crate::model::subword::NGrams;
+use crate::model::unigram;
+use crate::model::unigram::Scale;
 use crate::model::unknown;
 use crate::model::unknown::Fallback;
 use crate::model::unlisted::UnlistedWords;
@@ -37,10 +39,11 @@ impl Phrase<'_> {
             UnlistedWords::Fallback(rules, pieces) => {
                 self.fall_back(rules, pieces.as_ref(), position, token);
             }
-            UnlistedWords::NGrams { rule, dtype, rows, scales } => {
+            UnlistedWords::NGrams { rule, dtype, rows, scales, kept } => {
                 let (rows, scales) = (self.model.slice(rows), self.model.slice(scales));
                 if let Some(table) = Vectors::new(*dtype, rows, scales, self.vectors.dims()) {
-                    self.make_from_ngrams(rule, &table, position, token);
+                    let kept = kept.as_ref().map(|kept| self.model.table(kept));
+                    self.make_from_ngrams(rule, &table, kept, position, token);
                 }
             }
             UnlistedWords::WordPiece { prefix } => {
@@ -54,7 +57,27 @@ impl Phrase<'_> {
                 }
                 self.memory.pieces = pieces;
             }
+            UnlistedWords::Unigram { scale, scores } => {
+                let scores: &[u64] = self.model.table(scores);
+                self.push_scored_pieces(*scale, scores, position, token);
+            }
         }
+    }
+
+    fn push_scored_pieces(&mut self, scale: Scale, scores: &[u64], position: u32, token: &str) {
+        let vocabulary = self.vocabulary;
+        let mut pieces = std::mem::take(&mut self.memory.pieces);
+        let mut buffer = std::mem::take(&mut self.memory.buffer);
+        pieces.clear();
+        let known = |entry: &str| {
+            let id = unigram::find(entry, &mut buffer, |name| vocabulary.lookup(name))?;
+            Some((id, f64::from_bits(*scores.get(id as usize)?)))
+        };
+        unigram::pieces(token, scale, known, &mut pieces);
+        for &id in &pieces {
+            self.push(position, id, Found::Part);
+        }
+        (self.memory.pieces, self.memory.buffer) = (pieces, buffer);
     }
 
     fn fall_back(
@@ -113,18 +136,28 @@ impl Phrase<'_> {
         made
     }
 
-    fn make_from_ngrams(&mut self, rule: &NGrams, table: &Vectors<'_>, position: u32, token: &str) {
-        let count = rule.ids(token.as_bytes()).count();
+    fn make_from_ngrams(
+        &mut self,
+        rule: &NGrams,
+        table: &Vectors<'_>,
+        kept: Option<&[u32]>,
+        position: u32,
+        token: &str,
+    ) {
+        let row_of = |bucket: u64| match kept {
+            None => Some(bucket as u32),
+            Some(kept) => kept.binary_search(&(bucket as u32)).ok().map(|row| row as u32),
+        };
+        let rows = || rule.ids(token.as_bytes()).filter_map(row_of);
+        let count = rows().count();
         if count == 0 {
             return;
         }
-        let row = self.make(position, token, Found::NGrams);
-        for bucket in rule.ids(token.as_bytes()) {
-            if let Some(bucket) = table.row(bucket as u32) {
-                vector::add_scaled(row, 1.0, bucket);
-            }
+        let made = self.make(position, token, Found::NGrams);
+        for row in rows().filter_map(|row| table.row(row)) {
+            vector::add_scaled(made, 1.0, row);
         }
-        for value in row {
+        for value in made {
             *value /= count as f32;
         }
     }

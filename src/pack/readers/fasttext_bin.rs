@@ -1,18 +1,25 @@
-//! Binary models of fastText (`.bin`), versions 11 and 12, unsupervised and supervised.
+//! Binary models of fastText, versions 11 and 12, unsupervised and supervised: whole (`.bin`), and
+//! quantised and pruned (`.ftz`).
 //!
 //! ```text
 //! i32 magic 793712314, i32 version
 //! i32 dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn, lrUpdateRate; f64 t
-//! i32 entries, words, labels; i64 tokens, pruned n-grams (-1: the model is not pruned)
+//! i32 entries, words, labels; i64 tokens, n-grams kept (-1: the model is not pruned)
 //! entries times: bytes of the word, 0; i64 count; i8 kind (0 word, 1 label)
-//! u8 input is quantised; i64 rows, columns; f32 rows x columns: the words, then the buckets
+//! n-grams kept times: i32 bucket, row
+//! u8 input is quantised; i64 rows, columns; f32 rows x columns: the words, then the n-grams
 //! u8 output is quantised; i64 rows, columns; f32 rows x columns
 //! ```
 //!
 //! The vector of a word is not stored: it is the mean of the word's own row and those of its
-//! n-grams. The dictionary streams past while rows are fetched by position, so neither is held.
+//! n-grams, of those that were kept if the model is pruned. The dictionary streams past while rows are
+//! fetched by position, so neither is held; only which n-grams were kept is, eight bytes each.
 //! Knows nothing of how n-grams are hashed (`model::subword` does) and leaves the output matrix
 //! alone: it serves training and classification only.
+
+mod arguments;
+mod dictionary;
+mod matrix;
 
 use std::path::Path;
 
@@ -28,16 +35,10 @@ use super::positioned::Scan;
 use super::positioned::Source;
 use super::source;
 use crate::model::subword::NGrams;
+use crate::pack::readers::fasttext_bin::arguments::Arguments;
+use crate::pack::readers::fasttext_bin::matrix::Matrix;
 
 const MAGIC: i32 = 793_712_314;
-/// Models 1 to 3 are cbow, skip-gram and supervised.
-const SUPERVISED: i32 = 3;
-/// Losses 1 to 4 are hierarchical softmax, negative sampling, softmax and one against all.
-const LAST_LOSS: i32 = 4;
-/// An entry of the dictionary is at least its zero byte, its count and its kind.
-const SMALLEST_ENTRY: u64 = 10;
-/// fastText's default is 6; beyond this the n-grams of one word would take forever to sum up.
-const LONGEST_NGRAM: u32 = 64;
 
 /// How it is called and recognised.
 pub(crate) const INFO: Info = Info {
@@ -57,10 +58,13 @@ pub struct FastTextReader {
     word_bytes: usize,
     dims: usize,
     words: u64,
-    buckets: u64,
+    /// Rows of n-grams.
+    ngram_rows: u64,
     ngrams: Option<NGrams>,
-    /// Where the input matrix begins; it was checked to end within the file.
-    matrix: u64,
+    /// Which n-grams have rows, and which, in a pruned model.
+    kept: Option<Kept>,
+    /// It was checked to end within the file.
+    matrix: Matrix,
     next_word: u64,
     next_bucket: u64,
     place: u64,
@@ -79,38 +83,62 @@ impl FastTextReader {
     pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
         let mut scan = Scan::new(source);
         let arguments = Arguments::read(&mut scan, budget)?;
-        let words = skip_dictionary_head(&mut scan, budget)?;
-        let dictionary = scan.position();
-        check_dictionary(&mut scan, words, budget)?;
-        let rows = words.words + arguments.buckets;
-        let matrix = input_matrix(&mut scan, rows, arguments.dims)?;
-        check_output_matrix(&mut scan)?;
-        scan.seek(dictionary);
+        let entries = dictionary::read_head(&mut scan, budget)?;
+        let begin = scan.position();
+        dictionary::check_entries(&mut scan, entries, budget)?;
+        let mut kept = None;
+        let mut ngram_rows = arguments.buckets;
+        if let Some(count) = entries.kept {
+            kept = Some(Kept::of(&dictionary::read_kept(&mut scan, count, arguments.buckets)?));
+            ngram_rows = count;
+        }
+        let matrix = Matrix::input(&mut scan, entries.words + ngram_rows, arguments.dims)?;
+        matrix::check_output(&mut scan)?;
+        scan.seek(begin);
         Ok(Self {
             scan,
             word_bytes: budget.word_bytes,
             dims: arguments.dims,
-            words: words.words,
-            buckets: arguments.buckets,
-            ngrams: arguments.ngrams(),
+            words: entries.words,
+            ngram_rows,
+            // Where every n-gram was pruned, words have their own rows alone.
+            ngrams: arguments.ngrams().filter(|_| ngram_rows > 0),
+            kept,
             matrix,
             next_word: 0,
             next_bucket: 0,
-            place: dictionary,
+            place: begin,
             count: None,
             bytes: Vec::new(),
             part: vec![0.0; arguments.dims],
         })
     }
 
-    fn row_bytes(&self) -> u64 {
-        self.dims as u64 * 4
+    /// The row of a bucket behind those of the words; nothing where it was pruned.
+    fn ngram_row(&self, bucket: u64) -> Option<u64> {
+        match &self.kept {
+            None => Some(bucket),
+            Some(kept) => kept.row(bucket),
+        }
+    }
+}
+
+/// n-grams that were kept, in the order of their buckets.
+#[derive(Debug)]
+struct Kept {
+    buckets: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Kept {
+    fn of(pairs: &[(u32, u32)]) -> Self {
+        let (buckets, rows) = pairs.iter().copied().unzip();
+        Self { buckets, rows }
     }
 
-    /// Where a row of the input matrix begins. Cannot overflow for a row that there is, because
-    /// the whole matrix was found to lie inside the file.
-    fn row_at(&self, row: u64) -> u64 {
-        self.matrix + row * self.row_bytes()
+    fn row(&self, bucket: u64) -> Option<u64> {
+        let place = self.buckets.binary_search(&u32::try_from(bucket).ok()?).ok()?;
+        self.rows.get(place).copied().map(u64::from)
     }
 }
 
@@ -132,12 +160,12 @@ impl VectorReader for FastTextReader {
         self.count = u64::try_from(self.scan.i64("a word's count")?).ok();
         self.scan.array::<1>("a word's kind")?;
 
-        let own = self.row_at(self.next_word);
-        self.scan.source().floats_at(own, &mut self.bytes, row)?;
+        let source = self.scan.source();
+        self.matrix.row(source, self.next_word, &mut self.bytes, row)?;
         let mut rows = 1u32;
-        for id in self.ngrams.iter().flat_map(|rule| rule.ids_of_listed(word)) {
-            let at = self.row_at(self.words + id);
-            self.scan.source().floats_at(at, &mut self.bytes, &mut self.part)?;
+        for bucket in self.ngrams.iter().flat_map(|rule| rule.ids_of_listed(word)) {
+            let Some(ngram) = self.ngram_row(bucket) else { continue };
+            self.matrix.row(source, self.words + ngram, &mut self.bytes, &mut self.part)?;
             for (sum, value) in row.iter_mut().zip(&self.part) {
                 *sum += value;
             }
@@ -161,9 +189,9 @@ impl VectorReader for FastTextReader {
     }
 
     fn progress(&self) -> (u64, u64) {
-        let buckets = self.ngrams.map_or(0, |rule| rule.buckets);
-        let row = self.row_bytes();
-        ((self.next_word + self.next_bucket) * row, (self.words + buckets) * row)
+        let ngrams = self.ngrams.map_or(0, |_| self.ngram_rows);
+        let row = self.dims as u64 * 4;
+        ((self.next_word + self.next_bucket) * row, (self.words + ngrams) * row)
     }
 
     fn count(&self) -> Option<u64> {
@@ -174,213 +202,23 @@ impl VectorReader for FastTextReader {
         self.ngrams.map(|NGrams { min, max, buckets }| Subword::NGrams { min, max, buckets })
     }
 
+    fn kept_buckets(&self) -> Option<&[u32]> {
+        let kept = self.kept.as_ref().filter(|_| self.ngrams.is_some());
+        kept.map(|kept| kept.buckets.as_slice())
+    }
+
     fn next_bucket(&mut self, row: &mut [f32]) -> Result<bool, ReadError> {
-        if self.ngrams.is_none() || self.next_bucket == self.buckets {
+        if self.ngrams.is_none() || self.next_bucket == self.ngram_rows {
             return Ok(false);
         }
-        let at = self.row_at(self.words + self.next_bucket);
-        self.place = at;
-        self.scan.source().floats_at(at, &mut self.bytes, row)?;
+        let ngram = match &self.kept {
+            None => self.next_bucket,
+            // There are as many as rows.
+            Some(kept) => kept.rows.get(self.next_bucket as usize).map_or(0, |&row| row.into()),
+        };
+        self.place = self.matrix.row_at(self.words + ngram);
+        self.matrix.row(self.scan.source(), self.words + ngram, &mut self.bytes, row)?;
         self.next_bucket += 1;
         Ok(true)
     }
-}
-
-/// What a model was trained with, as far as its vectors depend on it.
-struct Arguments {
-    dims: usize,
-    buckets: u64,
-    shortest: u32,
-    longest: u32,
-}
-
-impl Arguments {
-    fn read(scan: &mut Scan, budget: Budget) -> Result<Self, ReadError> {
-        let magic = scan.i32("the magic number")?;
-        if magic != MAGIC {
-            return Err(scan.source().unsupported(format!(
-                "no binary fastText model of version 11 or 12: it begins with {magic} where \
-                 {MAGIC} is expected. Files from before 2017 have no such number; open and save \
-                 them with gensim or export their vectors as text"
-            )));
-        }
-        let version = scan.i32("the version")?;
-        if !(11..=12).contains(&version) {
-            let problem = format!("fastText version 11 or 12 is expected, found {version}");
-            return Err(scan.source().unsupported(problem));
-        }
-        let dims = argument(scan, "dim", 1, i32::MAX)?;
-        if dims as usize > budget.dims {
-            let problem =
-                format!("vectors of {dims} dimensions, at most {} are taken", budget.dims);
-            return Err(scan.source().unsupported(problem));
-        }
-        for what in ["ws", "epoch", "minCount", "neg", "wordNgrams"] {
-            scan.i32(what)?;
-        }
-        argument(scan, "loss", 1, LAST_LOSS)?;
-        let model = argument(scan, "model", 1, SUPERVISED)?;
-        let buckets = argument(scan, "bucket", 0, i32::MAX)?;
-        let shortest = argument(scan, "minn", 0, i32::MAX)?;
-        let mut longest = argument(scan, "maxn", 0, i32::MAX)?;
-        if longest > LONGEST_NGRAM {
-            let problem =
-                format!("n-grams of {longest} characters, at most {LONGEST_NGRAM} are taken");
-            return Err(scan.source().unsupported(problem));
-        }
-        scan.i32("lrUpdateRate")?;
-        scan.array::<8>("t")?;
-        // Supervised models of version 11 were trained without n-grams, whatever they say.
-        if version == 11 && model == SUPERVISED as u32 {
-            longest = 0;
-        }
-        Ok(Self { dims: dims as usize, buckets: u64::from(buckets), shortest, longest })
-    }
-
-    /// The n-gram rule, unless it yields nothing. A supervised model without character n-grams
-    /// may still have buckets: those belong to its word n-grams.
-    fn ngrams(&self) -> Option<NGrams> {
-        let some = self.longest > 0 && self.shortest <= self.longest && self.buckets > 0;
-        let rule = NGrams { min: self.shortest, max: self.longest, buckets: self.buckets };
-        some.then_some(rule)
-    }
-}
-
-fn argument(scan: &mut Scan, name: &str, least: i32, most: i32) -> Result<u32, ReadError> {
-    let at = scan.position();
-    let value = scan.i32(name)?;
-    if (least..=most).contains(&value) {
-        return Ok(value.unsigned_abs());
-    }
-    let problem = format!("expected {name} between {least} and {most}, found {value}");
-    Err(scan.source().malformed(at, problem))
-}
-
-#[derive(Clone, Copy)]
-struct Entries {
-    words: u64,
-    labels: u64,
-}
-
-/// Reads the numbers before the dictionary and checks them against what is left of the file.
-fn skip_dictionary_head(scan: &mut Scan, budget: Budget) -> Result<Entries, ReadError> {
-    let at = scan.position();
-    let entries = argument(scan, "the number of dictionary entries", 0, i32::MAX)?;
-    let words = argument(scan, "the number of words", 0, i32::MAX)?;
-    let labels = argument(scan, "the number of labels", 0, i32::MAX)?;
-    if words.checked_add(labels) != Some(entries) {
-        let problem =
-            format!("expected {entries} entries, found {words} words and {labels} labels");
-        return Err(scan.source().malformed(at, problem));
-    }
-    let tokens_at = scan.position();
-    let tokens = scan.i64("the number of tokens")?;
-    if tokens < 0 {
-        let problem = format!("expected a number of tokens, found {tokens}");
-        return Err(scan.source().malformed(tokens_at, problem));
-    }
-    let pruned_at = scan.position();
-    match scan.i64("the number of pruned n-grams")? {
-        -1 => {}
-        pruned if pruned < 0 => {
-            let problem = format!("expected -1 or a number of pruned n-grams, found {pruned}");
-            return Err(scan.source().malformed(pruned_at, problem));
-        }
-        _ => return Err(scan.source().unsupported(QUANTISED)),
-    }
-    if u64::from(words) > budget.words {
-        let problem = format!("{words} words, at most {} are taken", budget.words);
-        return Err(scan.source().unsupported(problem));
-    }
-    if u64::from(entries) * SMALLEST_ENTRY > scan.left() {
-        let problem =
-            format!("{entries} dictionary entries cannot fit in the {} bytes left", scan.left());
-        return Err(scan.source().malformed(at, problem));
-    }
-    Ok(Entries { words: u64::from(words), labels: u64::from(labels) })
-}
-
-const QUANTISED: &str = "a quantised or pruned fastText model (.ftz): pack the full .bin model that it was made from, \
-     or its vectors as text";
-
-/// Walks over the dictionary once, so that a fault in it is reported before hours of packing.
-fn check_dictionary(scan: &mut Scan, entries: Entries, budget: Budget) -> Result<(), ReadError> {
-    let mut word = Vec::new();
-    for index in 0..entries.words + entries.labels {
-        scan.terminated_word(&mut word, budget.word_bytes)?;
-        let at = scan.position();
-        let count = scan.i64("a word's count")?;
-        if count < 0 {
-            let problem = format!("expected a word's count, found {count}");
-            return Err(scan.source().malformed(at, problem));
-        }
-        // Rows are numbered by entries, so a label among the words would shift them.
-        let expected = u8::from(index >= entries.words);
-        let [kind] = scan.array("a word's kind")?;
-        if kind != expected {
-            let problem = format!("expected kind {expected} for entry {index}, found {kind}");
-            return Err(scan.source().malformed(at + 8, problem));
-        }
-    }
-    Ok(())
-}
-
-/// Checks shape and size of the input matrix, steps over it, and says where its rows begin.
-fn input_matrix(scan: &mut Scan, rows: u64, dims: usize) -> Result<u64, ReadError> {
-    if flag(scan, "whether the input is quantised")? {
-        return Err(scan.source().unsupported(QUANTISED));
-    }
-    let at = scan.position();
-    let shape = (scan.i64("rows")?, scan.i64("columns")?);
-    if (u64::try_from(shape.0), usize::try_from(shape.1)) != (Ok(rows), Ok(dims)) {
-        let problem = format!(
-            "expected an input matrix of {rows} x {dims} (words and buckets by dimensions), \
-             found {} x {}",
-            shape.0, shape.1
-        );
-        return Err(scan.source().malformed(at, problem));
-    }
-    let begin = scan.position();
-    step_over_matrix(scan, at, shape)?;
-    Ok(begin)
-}
-
-/// The output matrix is not read, but a file that ends inside it is a broken copy.
-fn check_output_matrix(scan: &mut Scan) -> Result<(), ReadError> {
-    if flag(scan, "whether the output is quantised")? {
-        return Ok(());
-    }
-    let at = scan.position();
-    let shape = (scan.i64("rows")?, scan.i64("columns")?);
-    step_over_matrix(scan, at, shape)
-}
-
-fn flag(scan: &mut Scan, what: &str) -> Result<bool, ReadError> {
-    let at = scan.position();
-    match scan.array(what)? {
-        [0] => Ok(false),
-        [1] => Ok(true),
-        [other] => {
-            Err(scan.source().malformed(at, format!("expected {what}, 0 or 1, found {other}")))
-        }
-    }
-}
-
-fn step_over_matrix(scan: &mut Scan, at: u64, shape: (i64, i64)) -> Result<(), ReadError> {
-    let bytes = u64::try_from(shape.0)
-        .ok()
-        .zip(u64::try_from(shape.1).ok())
-        .and_then(|(rows, columns)| rows.checked_mul(columns)?.checked_mul(4))
-        .filter(|&bytes| bytes <= scan.left());
-    let Some(bytes) = bytes else {
-        let problem = format!(
-            "a matrix of {} x {} floats cannot fit in the {} bytes left",
-            shape.0,
-            shape.1,
-            scan.left()
-        );
-        return Err(scan.source().malformed(at, problem));
-    };
-    scan.seek(scan.position() + bytes);
-    Ok(())
 }

@@ -152,8 +152,18 @@ pub trait VectorReader {
         None
     }
 
+    /// The score of the word last read, where words are pieces that have scores.
+    fn score(&self) -> Option<f64> {
+        None
+    }
+
     /// The rule by which this format builds vectors for words it does not list.
     fn subword(&self) -> Option<Subword> {
+        None
+    }
+
+    /// The buckets that have rows, in the order of the rows, where not all of them have one.
+    fn kept_buckets(&self) -> Option<&[u32]> {
         None
     }
 

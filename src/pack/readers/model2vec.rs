@@ -1,14 +1,15 @@
-//! Folders of model2vec: static vectors of a tokenizer's entries, distilled from a transformer.
+//! Folders of model2vec and of sentence-transformers' static models: vectors of a tokenizer's entries,
+//! distilled from a transformer.
 //!
-//! `model.safetensors` holds `embeddings` (rows x dims) and, in smaller models, `weights` (entries)
+//! `model.safetensors` holds `embeddings` or `embedding.weight` (rows x dims) and, in smaller models, `weights` (entries)
 //! and `mapping` (entries): the vector of entry `t` is `weights[t] * embeddings[mapping[t]]`.
 //! `tokenizer.json` holds the entries. Special tokens and the one for unknown text are no words.
 //!
 //! * WordPiece: every entry is a word, continuations keep their `##`, and [`Subword::WordPiece`](super::Subword::WordPiece)
 //!   segments words that are not listed.
-//! * Unigram: the entries that begin a word (`▁word`) are words, without their mark. The others
-//!   are left out: cutting a word into them needs the entries'
-//!   scores, which a stream of words and rows does not carry. A word not listed has no vector then.
+//! * Unigram: every entry is a word or a piece of one, named as [`unigram`](crate::model::unigram) says,
+//!   and [`Subword::Unigram`](super::Subword::Unigram) cuts words that are not listed by the entries' scores.
+//!   It needs Metaspace, which marks where words begin; byte_fallback is refused.
 //! * WordLevel: every entry is a word. BPE is refused: its entries are bytes in disguise.
 //!
 //! int8 models carry no scale, so their numbers come as the whole numbers they are; every row has
@@ -16,12 +17,18 @@
 //! is `text`'s business, whatever the tokenizer did in training.
 
 #[cfg(feature = "model2vec")]
+mod entries;
+#[cfg(feature = "model2vec")]
 mod folder;
+#[cfg(feature = "model2vec")]
+mod layout;
 #[cfg(feature = "model2vec")]
 mod tensors;
 
 #[cfg(feature = "model2vec")]
 pub use folder::Model2VecReader;
+#[cfg(feature = "model2vec")]
+pub use layout::Settings;
 
 use super::Info;
 use super::Mark;

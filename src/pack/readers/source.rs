@@ -7,9 +7,11 @@ use super::Format;
 use super::ReadError;
 use super::input::Input;
 
-/// What is read of a model2vec folder: settings, words, rows.
-pub(super) const MODEL2VEC_FILES: [&str; 3] =
-    ["config.json", "tokenizer.json", "model.safetensors"];
+/// What is read of a folder of model2vec or sentence-transformers: settings, words, rows.
+const FOLDER_FILES: [&str; 4] =
+    ["config.json", "config_sentence_transformers.json", "tokenizer.json", "model.safetensors"];
+/// The folder in it that sentence-transformers writes words and rows into.
+pub(super) const STATIC_FOLDER: &str = "0_StaticEmbedding";
 
 /// Word vectors to read: where they are and what is known about them.
 #[derive(Debug, Clone)]
@@ -40,7 +42,9 @@ impl Source {
             Some(vocabulary) => files.push(vocabulary.clone()),
             None => files.extend(self.vocabularies()),
         }
-        files.extend(MODEL2VEC_FILES.map(|name| self.path.join(name)));
+        for folder in [self.path.clone(), self.path.join(STATIC_FOLDER)] {
+            files.extend(FOLDER_FILES.map(|name| folder.join(name)));
+        }
         files
     }
 

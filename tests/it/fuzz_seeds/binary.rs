@@ -144,6 +144,8 @@ fn fasttext_seeds() -> Vec<Seed> {
         ("pruned", FastText::changed(|m| m.pruned = 12)),
         ("pruned-negative", FastText::changed(|m| m.pruned = i64::MIN)),
         ("quantised", FastText::changed(|m| m.quantised = 1)),
+        ("ftz-pruned", include_bytes!("../../data/fasttext/pruned.ftz").to_vec()),
+        ("ftz-whole", include_bytes!("../../data/fasttext/whole.ftz").to_vec()),
         ("shape-absurd", FastText::changed(|m| m.shape = (i64::MAX, i64::MAX))),
         ("shape-negative", FastText::changed(|m| m.shape = (-7, -2))),
         ("count-negative", FastText::changed(|m| m.entries[1].1 = -7)),

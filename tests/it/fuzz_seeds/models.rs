@@ -33,6 +33,7 @@ fn model(dtype: Dtype, unknown: &Unknown, rule: Option<SubwordRule>) -> Vec<u8> 
     let halves: Vec<f16> = rows.iter().map(|&value| f16::from_f32(value.into())).collect();
     let singles: Vec<f32> = rows.iter().map(|&value| value.into()).collect();
     let (scales, idf) = ([0.5_f32; WORDS.len()], [1.5_f32; WORDS.len()]);
+    let scores: Vec<f64> = (0..WORDS.len()).map(|place| -(place as f64)).collect();
     let (counts, documents) = ([9_u64; WORDS.len()], [3_u32; WORDS.len()]);
     let tables = VocabularyTables::build(WORDS.iter().copied());
     let strings = VocabularyTables::build(PIECES.into_iter());
@@ -68,6 +69,9 @@ fn model(dtype: Dtype, unknown: &Unknown, rule: Option<SubwordRule>) -> Vec<u8> 
                 Table::of("scales", Dtype::F32, &[BUCKETS], &scales[..BUCKETS]),
             ],
             SubwordRule::WordPiece { .. } => Vec::new(),
+            SubwordRule::Unigram { .. } => {
+                vec![Table::of("scores", Dtype::U64, &[WORDS.len()], &scores)]
+            }
         };
         draft.set_section(SUBWORD_SECTION, serde_json::to_string(&rule).unwrap(), tables);
     }
@@ -90,6 +94,7 @@ pub(super) fn seeds() -> Vec<Seed> {
     let ngrams = SubwordRule::NGrams { min: 2, max: 3, buckets: BUCKETS as u64 };
     let longest = SubwordRule::NGrams { min: 0, max: u32::MAX, buckets: BUCKETS as u64 };
     let pieces = SubwordRule::WordPiece { prefix: "##".to_owned() };
+    let scored = SubwordRule::Unigram { unknown_score: -17.0, longest: 9 };
     let whole = model(Dtype::F32, &fallback, None);
     let by_ngrams = model(Dtype::I8, &Unknown::Subword, Some(ngrams));
     let data = 8 + u64::from_le_bytes(*whole.first_chunk().unwrap()) as usize;
@@ -98,6 +103,7 @@ pub(super) fn seeds() -> Vec<Seed> {
     let named = [
         ("skip-i8", model(Dtype::I8, &Unknown::Skip, None)),
         ("wordpiece-f16", model(Dtype::F16, &Unknown::Subword, Some(pieces))),
+        ("unigram-f16", model(Dtype::F16, &Unknown::Subword, Some(scored))),
         ("pieces-i8", model(Dtype::I8, &Unknown::Fallback(with_pieces), None)),
         ("no-section", model(Dtype::F32, &Unknown::Subword, None)),
         ("cut-header", whole[..data / 2].to_vec()),

@@ -175,7 +175,8 @@ fn what_is_wrong_with_a_row_is_named_and_policy_decides() {
         );
     }
     // A folder is read as model2vec's, and this one is none; a build without it says which can.
-    let folders = if cfg!(feature = "model2vec") { "config.json" } else { "--features model2vec" };
+    let folders =
+        if cfg!(feature = "model2vec") { "tokenizer.json" } else { "--features model2vec" };
     refused(folder, &["."], 1, &[folders]);
     refused(folder, &["nan.txt", "--dims", "3"], 2, &["--dims", "1 to 2"]);
     refused(folder, &["nan.txt", "--abtt", "2"], 2, &["--abtt"]);

@@ -194,7 +194,7 @@ fn without_n_grams_a_word_is_its_own_row_and_there_are_no_buckets_to_read() {
 #[test]
 fn what_the_format_forbids_is_refused_with_its_place_and_what_was_found() {
     type Break = fn(&mut Model);
-    let cases: [(Break, &str); 18] = [
+    let cases: [(Break, &str); 19] = [
         (|m| m.version = 13, "version 11 or 12 is expected, found 13"),
         (|m| m.arguments[0] = -1, "byte 8: expected dim between 1 and 2147483647, found -1"),
         (|m| m.arguments[0] = i32::MAX, "2147483647 dimensions, at most 4096"),
@@ -208,8 +208,9 @@ fn what_the_format_forbids_is_refused_with_its_place_and_what_was_found() {
         (|m| (m.entries, m.words) = (i32::MAX, i32::MAX - 1), "words, at most 5000000"),
         (|m| (m.entries, m.labels) = (1_000_003, 1_000_000), "1000003 dictionary entries cannot"),
         (|m| m.pruned = -2, "byte 84: expected -1"),
-        (|m| m.pruned = 12, "pack the full .bin model"),
-        (|m| m.quantised = 1, "pack the full .bin model"),
+        (|m| m.pruned = 100_000, "4 dictionary entries and 100000 n-grams cannot"),
+        (|m| m.pruned = 2, "expected a bucket below 10 and a row below 2, found"),
+        (|m| m.quantised = 1, "expected whether lengths are quantised, 0 or 1"),
         (|m| m.quantised = 2, "0 or 1, found 2"),
         (|m| m.dictionary[1].1 = -7, "expected a word's count, found -7"),
         (|m| m.dictionary[1].2 = 1, "expected kind 0 for entry 1, found 1"),

@@ -3,6 +3,7 @@
 mod command;
 mod fasttext_bin;
 mod fasttext_bin_data;
+mod fasttext_quantised;
 mod finalfusion;
 mod importer_memory;
 mod importers_data;
@@ -12,3 +13,5 @@ mod model2vec;
 #[cfg(feature = "model2vec")]
 mod model2vec_data;
 mod pieces;
+#[cfg(feature = "model2vec")]
+mod unigram;

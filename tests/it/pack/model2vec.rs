@@ -5,6 +5,7 @@ use cognate::pack::readers::ReadError;
 use cognate::pack::readers::Subword;
 use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::model2vec::Model2VecReader;
+use cognate::pack::readers::model2vec::Settings;
 use cognate::pack::readers::positioned::Source;
 use proptest::prelude::*;
 
@@ -34,10 +35,13 @@ fn wordpiece() -> String {
 }
 
 fn unigram() -> String {
-    tokenizer(
+    let marked = r#""pre_tokenizer": {"type": "Metaspace", "replacement": "▁",
+                    "prepend_scheme": "always", "split": true}"#;
+    let tokenizer = tokenizer(
         r#"{"type": "Unigram", "unk_id": 1, "byte_fallback": false,
             "vocab": [["[PAD]", -9.0], ["[UNK]", -9.0], ["▁cat", -2.0], ["s", -3.0], ["▁", -4.0]]}"#,
-    )
+    );
+    tokenizer.replace(r#""pre_tokenizer": null"#, marked)
 }
 
 /// A safetensors file: name, type, shape as JSON, bytes.
@@ -83,7 +87,7 @@ fn open(tensors: Vec<u8>, tokenizer: &str, config: &str) -> Result<Model2VecRead
     let [tokenizer, config] = [("tokenizer.json", tokenizer), ("config.json", config)]
         .map(|(name, text)| Source::memory(name, text.as_bytes().to_vec()));
     let tensors = Source::memory("model.safetensors", tensors);
-    Model2VecReader::over(tensors, &tokenizer, &config, Budget::DEFAULT)
+    Model2VecReader::over(tensors, &tokenizer, Some(&config), Budget::DEFAULT)
 }
 
 type Rows = Vec<(String, Vec<f32>)>;
@@ -106,18 +110,23 @@ fn rows_of(tensors: Vec<u8>) -> Vec<Vec<f32>> {
 fn wordpiece_entries_come_in_order_of_their_ids_without_the_special_ones() {
     let reader = open(plain(), &wordpiece(), CONFIG).unwrap();
     assert_eq!(reader.subword(), Some(Subword::WordPiece { prefix: "##".into() }));
-    assert_eq!((reader.left_out(), reader.normalised()), (0, false));
+    assert_eq!(reader.settings(), Settings { normalize: false, max_length: Some(512) });
     let expected = [("cat", [0.5, -1.0]), ("##s", [0.25, 2.0]), ("größe", [-3.0, 1.5])];
     assert_eq!(read_all(reader).unwrap(), expected.map(|(word, row)| (word.into(), row.to_vec())));
-    assert!(open(plain(), &wordpiece(), "{}").unwrap().normalised(), "the default of model2vec");
+    // The defaults of model2vec 0.10 for Python, and texts of any length where it says so.
+    let settings = |config: &str| open(plain(), &wordpiece(), config).unwrap().settings();
+    assert_eq!(settings("{}"), Settings { normalize: false, max_length: Some(512) });
+    let long = r#"{"normalize": true, "max_length": null}"#;
+    assert_eq!(settings(long), Settings { normalize: true, max_length: None });
 }
 
 #[test]
-fn unigram_entries_that_begin_a_word_are_words_and_the_others_are_counted_as_left_out() {
+fn unigram_entries_are_words_where_they_stand_for_one_and_pieces_elsewhere() {
     let reader = open(plain(), &unigram(), CONFIG).unwrap();
-    // Left out: the piece `s` and the bare mark. The special tokens do not count.
-    assert_eq!((reader.subword(), reader.left_out()), (None, 2));
-    assert_eq!(read_all(reader).unwrap(), [("cat".to_owned(), vec![0.5, -1.0])]);
+    // A character that is no entry costs 10 more than the least score, that of the special tokens.
+    assert_eq!(reader.subword(), Some(Subword::Unigram { unknown_score: -19.0, longest: 6 }));
+    let expected = [("cat", [0.5, -1.0]), ("##s", [0.25, 2.0]), ("▁", [-3.0, 1.5])];
+    assert_eq!(read_all(reader).unwrap(), expected.map(|(word, row)| (word.into(), row.to_vec())));
 }
 
 #[test]
@@ -176,7 +185,16 @@ fn what_is_not_read_is_refused_with_the_file_and_the_reason() {
     more_data.push(0);
     let only = |name, shape, count| tensors(&[(name, "F32", shape, f32s(&ROWS[..count]))]);
     let word = wordpiece();
-    let cases: [(Vec<u8>, &str, &str, &str); 14] = [
+    let unmarked = unigram().replace("\"Metaspace\"", "\"Nothing\"");
+    let unmarked = unmarked.replace(
+        r#"{"type": "Nothing", "replacement": "▁",
+                    "prepend_scheme": "always", "split": true}"#,
+        "null",
+    );
+    let bytes = unigram().replace(r#""byte_fallback": false"#, r#""byte_fallback": true"#);
+    let cases: [(Vec<u8>, &str, &str, &str); 16] = [
+        (plain(), &unmarked, CONFIG, "a Unigram tokenizer without Metaspace"),
+        (plain(), &bytes, CONFIG, "byte_fallback"),
         (plain(), bpe.as_str(), CONFIG, "a BPE tokenizer"),
         (plain(), &panics, CONFIG, "tokenizers library gives up on"),
         (plain(), "{}", CONFIG, "tokenizer.json, byte 0: expected a tokenizer"),
@@ -232,7 +250,7 @@ proptest! {
         let reader = Model2VecReader::over(
             Source::memory("model.safetensors", tensors),
             &Source::memory("tokenizer.json", tokenizer),
-            &Source::memory("config.json", config),
+            Some(&Source::memory("config.json", config)),
             Budget::DEFAULT,
         );
         if let Ok(rows) = reader.and_then(read_all) {

@@ -1,28 +1,21 @@
 //! The reader of a model2vec folder.
 
-use std::fmt::Display;
 use std::path::Path;
 
 use safetensors::Dtype;
-use serde::de::IgnoredAny;
-use tokenizers::ModelWrapper;
-use tokenizers::Tokenizer;
 
 use crate::pack::readers::Budget;
 use crate::pack::readers::Place;
 use crate::pack::readers::ReadError;
 use crate::pack::readers::Subword;
 use crate::pack::readers::VectorReader;
+use crate::pack::readers::model2vec::entries::Entries;
+use crate::pack::readers::model2vec::entries::Entry;
+use crate::pack::readers::model2vec::layout::Layout;
+use crate::pack::readers::model2vec::layout::Settings;
 use crate::pack::readers::model2vec::tensors::Header;
 use crate::pack::readers::model2vec::tensors::Tensor;
 use crate::pack::readers::positioned::Source;
-use crate::pack::readers::source::MODEL2VEC_FILES;
-
-const MOST_CONFIG_BYTES: u64 = 1 << 20;
-/// The largest in use has half a million entries in 20 MB.
-const MOST_TOKENIZER_BYTES: u64 = 256 << 20;
-/// What begins a word in the vocabulary of a Unigram tokenizer.
-const WORD_MARK: char = '▁';
 
 /// A stream over the words of a model2vec folder.
 #[derive(Debug)]
@@ -32,10 +25,10 @@ pub struct Model2VecReader {
     weights: Option<Tensor>,
     mapping: Option<Tensor>,
     /// Entries that are words, in the order of their ids.
-    words: Vec<(u32, String)>,
+    words: Vec<Entry>,
     subword: Option<Subword>,
-    left_out: usize,
-    normalised: bool,
+    settings: Settings,
+    score: Option<f64>,
     next: usize,
     place: u64,
     bytes: Vec<u8>,
@@ -44,22 +37,22 @@ pub struct Model2VecReader {
 impl Model2VecReader {
     /// Opens a folder and checks all of it but the numbers in its tensors.
     pub fn open(folder: &Path, budget: Budget) -> Result<Self, ReadError> {
-        let [config, tokenizer, tensors] = MODEL2VEC_FILES.map(|name| folder.join(name));
-        let config = Source::open(&config)?;
+        let Layout { config, tokenizer, tensors } = Layout::of(folder);
+        let config = config.map(|path| Source::open(&path)).transpose()?;
         let tokenizer = Source::open(&tokenizer)?;
         let tensors = Source::open(&tensors)?;
-        Self::over(tensors, &tokenizer, &config, budget)
+        Self::over(tensors, &tokenizer, config.as_ref(), budget)
     }
 
-    /// As [`open`](Self::open), for the three files from anywhere.
+    /// As [`open`](Self::open), for the files from anywhere; there may be no settings.
     pub fn over(
         tensors: Source,
         tokenizer: &Source,
-        config: &Source,
+        config: Option<&Source>,
         budget: Budget,
     ) -> Result<Self, ReadError> {
-        let normalised = read_config(config)?;
-        let Entries { words, subword, left_out } = read_entries(tokenizer, budget)?;
+        let settings = config.map_or(Ok(Settings::USUAL), Settings::read)?;
+        let Entries { entries: words, subword } = Entries::read(tokenizer, budget)?;
         let Header { embeddings, weights, mapping } = Header::read(&tensors, budget)?;
 
         let entries = weights.or(mapping).map_or(embeddings.rows, |tensor| tensor.rows);
@@ -73,7 +66,7 @@ impl Model2VecReader {
             let problem = format!("expected {} weights, found {entries}", embeddings.rows);
             return Err(tensors.malformed(0, problem));
         }
-        if let Some((id, word)) = words.last()
+        if let Some(Entry { id, name: word, .. }) = words.last()
             && u64::from(*id) >= entries
         {
             let problem = format!("token {word:?} has id {id}, but there are {entries} vectors");
@@ -86,23 +79,17 @@ impl Model2VecReader {
             mapping,
             words,
             subword,
-            left_out,
-            normalised,
+            settings,
+            score: None,
             next: 0,
             place: 0,
             bytes: Vec::new(),
         })
     }
 
-    /// Whether the model scales the mean vector of a text to unit length.
-    pub fn normalised(&self) -> bool {
-        self.normalised
-    }
-
-    /// How many entries the stream leaves out although they are neither special nor unknown: those
-    /// of a Unigram tokenizer that continue a word.
-    pub fn left_out(&self) -> usize {
-        self.left_out
+    /// What model2vec does with the mean vector of a text, and with long texts.
+    pub fn settings(&self) -> Settings {
+        self.settings
     }
 
     /// The row of the embeddings that an entry has.
@@ -159,12 +146,12 @@ impl VectorReader for Model2VecReader {
     }
 
     fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
-        let Some((id, text)) = self.words.get(self.next) else {
+        let Some(&Entry { id, ref name, score }) = self.words.get(self.next) else {
             return Ok(false);
         };
         word.clear();
-        word.extend_from_slice(text.as_bytes());
-        let id = *id;
+        word.extend_from_slice(name.as_bytes());
+        self.score = score;
         let mut weight = [1.0];
         if let Some(weights) = self.weights {
             self.numbers(weights, u64::from(id), &mut weight)?;
@@ -191,93 +178,17 @@ impl VectorReader for Model2VecReader {
         (self.next as u64 * row, self.words.len() as u64 * row)
     }
 
+    fn score(&self) -> Option<f64> {
+        self.score
+    }
+
     fn subword(&self) -> Option<Subword> {
         self.subword.clone()
     }
 }
 
-/// Reads whether texts are scaled to unit length: the default of model2vec where nothing is said.
-fn read_config(source: &Source) -> Result<bool, ReadError> {
-    #[derive(serde::Deserialize)]
-    struct Config {
-        normalize: Option<bool>,
-    }
-    let bytes = whole(source, MOST_CONFIG_BYTES)?;
-    let config: Config = serde_json::from_slice(&bytes)
-        .map_err(|error| source.malformed(0, format!("expected a model2vec config: {error}")))?;
-    Ok(config.normalize.unwrap_or(true))
-}
-
-/// The library panics on JSON that breaks off inside some parts and on some faulty normalisers. A
-/// panic must not be reachable from a file, so the syntax is checked first and the rest is caught.
-fn parse_tokenizer(source: &Source) -> Result<Tokenizer, ReadError> {
-    let bytes = whole(source, MOST_TOKENIZER_BYTES)?;
-    let refuse =
-        |why: &dyn Display| source.malformed(0, format!("expected a tokenizer, found: {why}"));
-    serde_json::from_slice::<IgnoredAny>(&bytes).map_err(|error| refuse(&error))?;
-    std::panic::catch_unwind(move || Tokenizer::from_bytes(bytes))
-        .map_err(|_| refuse(&"parts that the tokenizers library gives up on"))?
-        .map_err(|error| refuse(&error))
-}
-
-struct Entries {
-    words: Vec<(u32, String)>,
-    subword: Option<Subword>,
-    left_out: usize,
-}
-
-fn read_entries(source: &Source, budget: Budget) -> Result<Entries, ReadError> {
-    let tokenizer = parse_tokenizer(source)?;
-    let (unknown, subword, marked) = match tokenizer.get_model() {
-        ModelWrapper::WordPiece(model) => {
-            let prefix = model.continuing_subword_prefix.clone();
-            (Some(model.unk_token.as_str()), Some(Subword::WordPiece { prefix }), false)
-        }
-        ModelWrapper::WordLevel(model) => (Some(model.unk_token.as_str()), None, false),
-        // What stands for unknown text does not begin with the mark, so it is left out anyway.
-        ModelWrapper::Unigram(_) => (None, None, true),
-        ModelWrapper::BPE(_) => {
-            return Err(source.unsupported(
-                "a BPE tokenizer: its entries are byte sequences, not words; distil the model \
-                 again with a WordPiece tokenizer or pack the vectors of a word list",
-            ));
-        }
-    };
-    let special = tokenizer.get_added_tokens_decoder();
-    let is_special = |id: &u32| special.get(id).is_some_and(|token| token.special);
-    let mut words = Vec::new();
-    let mut left_out = 0;
-    for (entry, id) in tokenizer.get_vocab(true) {
-        if is_special(&id) || Some(entry.as_str()) == unknown {
-            continue;
-        }
-        if !marked {
-            words.push((id, entry));
-            continue;
-        }
-        match entry.strip_prefix(WORD_MARK) {
-            Some(word) if !word.is_empty() && !word.contains(WORD_MARK) => {
-                words.push((id, word.to_owned()));
-            }
-            _ => left_out += 1,
-        }
-    }
-    words.sort_unstable();
-    if words.len() as u64 > budget.words {
-        let problem = format!("{} words, at most {} are taken", words.len(), budget.words);
-        return Err(source.unsupported(problem));
-    }
-    if let Some((id, _)) = words.iter().find(|(_, word)| word.len() > budget.word_bytes) {
-        let most = budget.word_bytes;
-        return Err(source.malformed(0, format!("token {id} is longer than {most} bytes")));
-    }
-    if words.is_empty() {
-        return Err(source.unsupported("a tokenizer without any entry that is a whole word"));
-    }
-    Ok(Entries { words, subword, left_out })
-}
-
-fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
+/// All bytes of a file that is not too long.
+pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
     if source.len() > most {
         let problem = format!("{} bytes, at most {most} are taken", source.len());
         return Err(source.unsupported(problem));
