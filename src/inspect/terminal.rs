@@ -8,6 +8,7 @@ use crate::inspect::Inspection;
 use crate::inspect::TextView;
 use crate::inspect::WordView;
 use crate::model::phrase::Found;
+use crate::text::Normalisation;
 
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,9 +34,15 @@ impl fmt::Display for Inspection {
             None => writeln!(f, "  counts         none")?,
         }
         writeln!(f, "  frequency      {}", self.frequency.name())?;
-        writeln!(f, "  normalisation  {}", one_line(&self.normalisation))?;
+        let preset = Normalisation::PRESETS
+            .iter()
+            .find(|name| Normalisation::preset(name).as_ref() == Some(&self.normalisation));
+        match preset {
+            Some(name) => writeln!(f, "  normalisation  {name}")?,
+            None => writeln!(f, "  normalisation  {}", one_line(&self.normalisation))?,
+        }
         writeln!(f, "  unknown words  {}", one_line(&self.unknown))?;
-        writeln!(f, "  auto method    {}", self.auto_method.as_deref().unwrap_or("not set"))?;
+        writeln!(f, "  auto           {}: {}", self.auto, self.auto_because)?;
         writeln!(f, "  licence        {}", self.licence.as_deref().unwrap_or("not stated"))?;
         writeln!(f, "  created by     {}", self.created_by.as_deref().unwrap_or("not stated"))?;
         for section in &self.sections {

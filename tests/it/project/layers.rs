@@ -18,7 +18,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("pack", &["text", "kernels", "files", "model"]),
     ("fit", &["files", "model", "methods"]),
     ("train", &["text", "random", "kernels", "files", "page", "stats", "model", "methods"]),
-    ("inspect", &["text", "kernels", "model"]),
+    ("inspect", &["text", "kernels", "model", "methods"]),
     ("pairs", &["text", "random", "files", "model"]),
     (
         "eval",
