@@ -46,8 +46,20 @@ pub struct TweetOptions {
     pub couples: Option<u64>,
     /// Fixes every draw.
     pub seed: u64,
-    /// How texts are written.
+    /// The rules that tell which texts are the same, and how they are written if normalised.
     pub normalisation: Normalisation,
+    /// How texts are written.
+    pub texts: Texts,
+}
+
+/// How the texts of pairs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// As the tweets have them, but for the hashtags of both and for breaks: what a service sees.
+    AsTheyAre,
+    /// As the words that rules make of them, but for the hashtags of both, general ones and a leading
+    /// `RT`.
+    Normalised,
 }
 
 /// What was made of tweets.
@@ -174,7 +186,7 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
 
 /// Reads the tweets that pairs are drawn from.
 fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweets, PairsError> {
-    let mut reader = Reader::new(key, &options.normalisation);
+    let mut reader = Reader::new(key, &options.normalisation, options.texts);
     let mut tweets = Tweets::default();
     for path in &options.files {
         options.columns.each(path, |row| {
