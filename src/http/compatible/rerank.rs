@@ -170,6 +170,7 @@ impl<'b> RerankRequest<'b> {
             return_text: self.return_documents.or(self.return_text),
             oov: None,
             truncate: Some(truncate.is_none_or(|Truncate(truncate)| truncate)),
+            coverage: None,
         };
         Ok(RerankQuestion {
             request,
