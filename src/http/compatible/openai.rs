@@ -183,6 +183,7 @@ struct OpenAiModel {
 #[utoipa::path(
     get,
     path = "/v1/models",
+    operation_id = "openai_models",
     tag = "openai",
     responses(
         (status = 200, description = "The models, the default first", body = OpenAiModels),
