@@ -47,7 +47,7 @@ struct Shared {
     output: PathBuf,
     /// Rows to write, half of them related; fewer where there are not so many [default: all]
     #[arg(long, value_name = "N", value_parser = even)]
-    couples: Option<u64>,
+    rows: Option<u64>,
     /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -131,7 +131,7 @@ pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
             let options = TextOptions {
                 files: args.files,
                 output: args.shared.output,
-                couples: args.shared.couples,
+                rows: args.shared.rows,
                 lengths: args.length,
                 stride: args.stride.map(|words| words as usize),
                 seed: args.shared.seed,
@@ -152,7 +152,7 @@ pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
                 },
                 minutes: args.minutes,
                 per_tweet: args.per_tweet,
-                couples: args.shared.couples,
+                rows: args.shared.rows,
                 seed: args.shared.seed,
                 normalisation,
                 texts: if args.normalised { Texts::Normalised } else { Texts::AsTheyAre },

@@ -295,3 +295,27 @@ fn pack_says_what_auto_became_and_what_is_missing() {
     }
     assert!(!folder.path().join("no.safetensors").exists());
 }
+
+#[test]
+fn inspect_tells_people_in_words_and_programs_everything() {
+    let folder = folder_with(&[("v.txt", GLOVE), ("c.tsv", "the\t900\nquake\t60\n")]);
+    packed(folder.path(), &["v.txt", "--counts", "c.tsv", "--unknown", "fallback"]);
+    std::fs::write(folder.path().join("s.txt"), "the quake\nthe city\nnew york\n").unwrap();
+    let fit = ["fit", "m.safetensors", "--components", "s.txt"];
+    assert!(cognate(folder.path(), &fit).status.success());
+    let shown = said(&cognate(folder.path(), &["inspect", "m.safetensors"]));
+    for line in [
+        "normalisation  plain",
+        "unknown words  the stem, then parts around an apostrophe, then a vector from the hash",
+        "auto           dynamax-sif: vectors with counts",
+        "section        sif-pca: ",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    assert!(!shown.contains('{'), "{shown}");
+    let json = cognate(folder.path(), &["inspect", "m.safetensors", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!((&json["auto"], &json["auto_method"]), (&"dynamax-sif".into(), &().into()));
+    assert_eq!(json["normalisation"]["case"], "lower");
+    assert!(json["sections"][0]["settings"].is_object(), "{json}");
+}

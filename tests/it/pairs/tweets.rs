@@ -25,7 +25,7 @@ fn options(folder: &Path) -> TweetOptions {
         columns: Columns { text: "text".to_owned(), time: None, event: None, filters: Vec::new() },
         minutes: 15,
         per_tweet: 1,
-        couples: None,
+        rows: None,
         seed: 1,
         normalisation: Normalisation::preset("deboom").unwrap(),
         texts: Texts::AsTheyAre,
@@ -250,7 +250,7 @@ fn partners_are_drawn_from_the_whole_window() {
     let apart: Vec<String> =
         (400..800).map(|number| numbered(number, &format!("t{number}"))).collect();
     tweets.extend(apart.iter().map(|text| (NOON, text.as_str())));
-    let (made, rows) = made(&tweets, |options| options.couples = Some(200));
+    let (made, rows) = made(&tweets, |options| options.rows = Some(200));
     assert_eq!((made.written.rows, made.wanted), (200, Some(200)));
     let number = |text: &String| text.split(' ').next().unwrap()[1..].parse::<f64>().unwrap() / 7.0;
     let distance = |texts: &[String; 2]| (number(&texts[0]) - number(&texts[1])).abs();
