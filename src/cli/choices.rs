@@ -82,8 +82,8 @@ choices! {
         Mixed = "mixed": "Posts of any queries",
     }
     Loss {
-        Median = "median": "Related pairs shall lie below the batch's median distance, others above",
-        Contrastive = "contrastive": "Related pairs shall be near, others far",
+        Median = "median": "Push related pairs below the batch's median distance, others above",
+        Contrastive = "contrastive": "Push related pairs together, others apart",
     }
     Measure {
         Cosine = "cosine",

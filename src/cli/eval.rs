@@ -18,8 +18,8 @@ use crate::eval;
 use crate::eval::CalibrateOptions;
 use crate::eval::Choice;
 use crate::eval::CombineOptions;
+use crate::eval::Deciding;
 use crate::eval::EvalError;
-use crate::eval::Figures;
 use crate::eval::PairsOptions;
 use crate::eval::Presented;
 use crate::eval::RankingOptions;
@@ -73,6 +73,17 @@ struct Shared {
     /// Write one HTML page with tables and plots
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
+    /// Store the best measured similarity method as what `auto` stands for
+    ///
+    /// The best is by mean Pearson correlation in sts (Spearman with --view mteb), by mean split
+    /// error over the files in pairs, by mean average precision over the files in ranking. Only
+    /// similarity methods by their own measure can be chosen: no rankers, columns, combinations or
+    /// ablations.
+    #[arg(long)]
+    set_auto: bool,
+    /// Model file to write with --set-auto [default: the measured model]
+    #[arg(short, long, value_name = "FILE", requires = "set_auto")]
+    output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -195,24 +206,45 @@ impl Shared {
         let written = [("--json", json), ("--html", self.html.as_deref())];
         let written: Vec<(&str, &Path)> =
             written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
-        let read = self.files.iter().chain([&self.model]).chain(more);
-        match clash(&written, read.map(PathBuf::as_path)) {
+        let data: Vec<&Path> = self.files.iter().chain(more).map(PathBuf::as_path).collect();
+        let model = self.model.as_path();
+        let figures = clash(&written, data.iter().copied().chain([model]));
+        // The model may be written over: it is read first and replaced as a whole.
+        let output = self.output.as_deref().map(|path| ("-o", path));
+        let all: Vec<(&str, &Path)> = written.into_iter().chain(output).collect();
+        match figures.or_else(|| clash(&all, data)) {
             Some(problem) => Err(usage(problem)),
             None => Ok(()),
         }
     }
 
     /// Files first, so that what is printed says that all went well.
-    fn publish<F: Figures + Presented>(&self, report: &Report<F>) -> Result<(), Failure> {
+    fn publish<F>(&self, engine: &Engine, report: &Report<F>) -> Result<(), Failure>
+    where
+        F: Deciding + Presented,
+    {
         if let Some(path) = &self.html {
             write(path, &eval::html(report))?;
         }
+        let json_printed = self.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
         match &self.json {
-            Some(path) if path.as_os_str() == "-" => return print(&report.json()),
+            Some(_) if json_printed => print(&report.json())?,
             Some(path) => write(path, &(report.json() + "\n"))?,
             None => {}
         }
-        print(&eval::terminal(report))
+        if !json_printed {
+            print(&eval::terminal(report))?;
+        }
+        if !self.set_auto {
+            return Ok(());
+        }
+        let set = eval::set_auto(engine, report, self.output.as_deref()).map_err(refused)?;
+        if json_printed {
+            // Standard output holds one JSON document.
+            eprintln!("{set}");
+            return Ok(());
+        }
+        print(&format!("\n{set}"))
     }
 }
 
@@ -241,7 +273,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 bootstrap: args.shared.bootstrap(args.resamples),
             };
             let engine = open(&args.shared.model)?;
-            args.shared.publish(&eval::eval_sts(&engine, &options).map_err(refused)?)
+            args.shared.publish(&engine, &eval::eval_sts(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Pairs(args) => {
             args.shared.check(&args.threshold_from)?;
@@ -252,7 +284,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 seed: args.shared.seed,
             };
             let engine = open(&args.shared.model)?;
-            args.shared.publish(&eval::eval_pairs(&engine, &options).map_err(refused)?)
+            args.shared.publish(&engine, &eval::eval_pairs(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Ranking(args) => {
             let more = [&args.qrels, &args.combine_on, &args.combine_qrels];
@@ -272,7 +304,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 bootstrap: args.shared.bootstrap(args.resamples),
             };
             let engine = open(&args.shared.model)?;
-            args.shared.publish(&eval::eval_ranking(&engine, &options).map_err(refused)?)
+            args.shared.publish(&engine, &eval::eval_ranking(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Calibrate(args) => {
             let options = CalibrateOptions {

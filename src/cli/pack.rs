@@ -1,22 +1,30 @@
 //! Flags of `cognate pack`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
+use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::count;
 use crate::cli::show;
 use crate::cli::usage;
+use crate::engine::Engine;
+use crate::engine::Served;
+use crate::engine::auto_method;
 use crate::model::Frequency;
+use crate::model::OpenOptions;
+use crate::model::Verify;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
 use crate::pack;
 use crate::pack::PackError;
 use crate::pack::PackOptions;
+use crate::pack::Packed;
 use crate::pack::UnknownChoice;
 use crate::pack::counts::Documents;
 use crate::pack::intake::BadUtf8;
@@ -107,8 +115,8 @@ pub(super) struct PackArgs {
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
     /// The method that `auto` stands for with these vectors
-    #[arg(long, value_name = "METHOD")]
-    auto_method: Option<String>,
+    #[arg(long, value_name = "METHOD", value_parser = auto_method)]
+    auto_method: Option<&'static str>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -198,8 +206,25 @@ impl PackArgs {
             corpus: self.corpus,
             documents: self.documents,
             licence: self.licence,
-            auto_method: self.auto_method,
+            auto_method: self.auto_method.map(str::to_owned),
         })
+    }
+}
+
+/// What was packed, and what can be done with it.
+#[derive(Debug, Serialize)]
+struct Done {
+    #[serde(flatten)]
+    packed: Packed,
+    #[serde(flatten)]
+    served: Served,
+    hints: Vec<String>,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}", self.packed, self.served)?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\n  note: {hint}"))
     }
 }
 
@@ -209,5 +234,10 @@ pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
         PackError::Options(problem) => usage(problem),
         other => other.into(),
     };
-    show(&pack::pack(&args.options()?).map_err(failure)?, as_json)
+    let packed = pack::pack(&args.options()?).map_err(failure)?;
+    // The writer has read back every byte.
+    let options = OpenOptions { verify: Verify::Structure, ..OpenOptions::default() };
+    let engine = Engine::open(&packed.written.path, &options)?;
+    let hints = pack::hints(engine.model());
+    show(&Done { packed, served: engine.served(), hints }, as_json)
 }

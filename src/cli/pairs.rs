@@ -16,6 +16,7 @@ use crate::pairs::Filter;
 use crate::pairs::Lengths;
 use crate::pairs::PairsError;
 use crate::pairs::TextOptions;
+use crate::pairs::Texts;
 use crate::pairs::TweetOptions;
 use crate::text::Normalisation;
 
@@ -33,7 +34,8 @@ pub(super) enum PairsCommand {
     /// Related: a hashtag Jaccard of 0.5 or more within minutes; non-related: no common hashtag, at
     /// any time. Either text has 5 words besides hashtags, names, addresses and a leading RT, and
     /// word Jaccard is below 0.5. #breaking, #update, #news, tweets without a hashtag and repeated
-    /// texts are dropped; hashtags that both texts have are removed from both. All tweets that can
+    /// texts are dropped; hashtags that both texts have are removed from both. Apart from these, texts
+    /// are written as they are, so that thresholds are found on what a service will see. All tweets that can
     /// be used are held in memory, with their pairs about 500 bytes each.
     Tweets(TweetArgs),
 }
@@ -45,7 +47,7 @@ struct Shared {
     output: PathBuf,
     /// Rows to write, half of them related; fewer where there are not so many [default: all]
     #[arg(long, value_name = "N", value_parser = even)]
-    couples: Option<u64>,
+    rows: Option<u64>,
     /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -97,6 +99,10 @@ pub(super) struct TweetArgs {
     /// Take only rows whose column has this value; all must hold when given again
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     filters: Vec<Filter>,
+    /// Write the words that --normalisation makes of texts, without #breaking, #update, #news and a
+    /// leading RT, instead of texts as they are
+    #[arg(long)]
+    normalised: bool,
     /// Maximum minutes between related tweets
     #[arg(long, value_name = "N", default_value_t = 15)]
     minutes: u32,
@@ -125,7 +131,7 @@ pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
             let options = TextOptions {
                 files: args.files,
                 output: args.shared.output,
-                couples: args.shared.couples,
+                rows: args.shared.rows,
                 lengths: args.length,
                 stride: args.stride.map(|words| words as usize),
                 seed: args.shared.seed,
@@ -146,9 +152,10 @@ pub(super) fn run(command: PairsCommand) -> Result<(), Failure> {
                 },
                 minutes: args.minutes,
                 per_tweet: args.per_tweet,
-                couples: args.shared.couples,
+                rows: args.shared.rows,
                 seed: args.shared.seed,
                 normalisation,
+                texts: if args.normalised { Texts::Normalised } else { Texts::AsTheyAre },
             };
             show(&pairs::from_tweets(&options).map_err(refused)?, args.shared.json)
         }

@@ -77,6 +77,8 @@ pub struct Scores {
     pub reasons: Vec<Reason>,
     /// Pairs of which a text was cut short.
     pub truncated: Vec<usize>,
+    /// The share of listed words of either text of each pair, if that was wanted.
+    pub known: Vec<[f32; 2]>,
     /// The measure used.
     pub measure: Measure,
     /// What was read.
@@ -105,6 +107,10 @@ pub struct Ranking {
     pub truncated: Vec<usize>,
     /// Whether the query was cut short.
     pub query_truncated: bool,
+    /// The share of listed words of each candidate, if that was wanted.
+    pub known: Vec<f32>,
+    /// The share of listed words of the query, if that was wanted.
+    pub query_known: Option<f32>,
     /// The measure used.
     pub measure: Measure,
     /// Candidates scored; the others among the scorable could not have been in the results.

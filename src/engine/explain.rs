@@ -54,6 +54,8 @@ pub struct Explanation {
     pub unscored: bool,
     /// Whether either text was cut short.
     pub truncated: [bool; 2],
+    /// The share of listed words of either text.
+    pub known: [f32; 2],
     /// Words of the one text that a vector was found for.
     pub one: Vec<ExplainedWord>,
     /// Words of the other.
@@ -114,6 +116,7 @@ impl Engine {
             score: score[0],
             unscored: !known,
             truncated,
+            known: [one.known_share(), other.known_share()],
             cosines: cosines.collect(),
             one: words(&one, info.reads, of_one),
             other: words(&other, info.reads, of_other),

@@ -15,6 +15,7 @@ mod probability;
 mod query;
 mod rank;
 mod sentence;
+mod served;
 mod similarity;
 mod text_limits;
 mod workspace;
@@ -37,19 +38,21 @@ pub use probability::Probability;
 pub use query::Query;
 pub use query::RankOptions;
 pub use rank::RankSession;
+pub use served::Missing;
+pub use served::Served;
+pub use served::auto_method;
 pub use text_limits::TextLimits;
 
 pub use crate::methods::Measure;
 
 use std::path::Path;
 
+use crate::methods::Auto;
 use crate::methods::Info;
-use crate::methods::Kind;
 use crate::methods::Method;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Unavailable;
-use crate::model::Frequency;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::OpenOptions;
@@ -75,13 +78,7 @@ impl Engine {
     pub fn new(model: Model) -> Result<Self, ModelError> {
         let loaded = Method::ALL.iter().map(|method| method.load(&model));
         let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
-        let named = model.metadata().get("auto_method").and_then(|name| Method::named(name));
-        // It has to answer every kind of question.
-        let named = named.filter(|method| method.info().kind == Kind::Similarity);
-        let auto = named.unwrap_or(match model.frequency() {
-            Frequency::None if model.vocabulary().counts.is_some() => Method::DynamaxSif,
-            Frequency::None | Frequency::InNorm => Method::DynamaxJaccard,
-        });
+        let auto = Auto::of(&model).method;
         let calibrations = Calibrations::read(&model)?;
         Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations })
     }

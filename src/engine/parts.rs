@@ -21,6 +21,7 @@ impl Parts for Scores {
     fn append(&mut self, part: Self, first: usize) {
         self.measure = part.measure;
         self.scores.extend(part.scores);
+        self.known.extend(part.known);
         extend(&mut self.unscored, part.unscored, first);
         self.reasons.extend(part.reasons);
         extend(&mut self.truncated, part.truncated, first);
@@ -46,6 +47,8 @@ impl Parts for Ranking {
     fn append(&mut self, part: Self, first: usize) {
         self.measure = part.measure;
         self.query_truncated = part.query_truncated;
+        self.query_known = part.query_known;
+        self.known.extend(part.known);
         self.scored += part.scored;
         let moved = |ranked: Ranked| Ranked { index: ranked.index + first, ..ranked };
         self.results.extend(part.results.into_iter().map(moved));

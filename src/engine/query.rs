@@ -18,12 +18,14 @@ pub struct Query {
     pub refuse_unscored: bool,
     /// Whether a text with too many tokens is cut, not refused.
     pub truncate: bool,
+    /// Whether the share of known words of each text is wanted.
+    pub coverage: bool,
 }
 
 impl Query {
     /// A method with the usual settings.
     pub fn new(method: Method) -> Self {
-        Self { method, measure: None, refuse_unscored: false, truncate: false }
+        Self { method, measure: None, refuse_unscored: false, truncate: false, coverage: false }
     }
 
     /// Refuses a text without a known word, if that is wanted.

@@ -72,6 +72,7 @@ impl Engine {
         if !query_known {
             query.accepts_unknown(Place::Query)?;
         }
+        let query_share = query.coverage.then(|| one.known_share());
         let against = query_known.then(|| scorer.against(measure, &one, workspace.scratch()));
         // A list-level scorer must see all candidates at once.
         let block = match scorer {
@@ -84,6 +85,7 @@ impl Engine {
             info,
             measure,
             query_truncated,
+            query_share,
             block,
             against,
             phrases: Vec::new(),
@@ -103,6 +105,8 @@ pub struct RankSession<'s, 'e> {
     info: &'static Info,
     measure: Measure,
     query_truncated: bool,
+    /// The share of listed words of the text, if that is wanted.
+    query_share: Option<f32>,
     /// Candidates looked up and scored at once.
     block: usize,
     /// Nothing for a text that has nothing to be scored by.
@@ -119,6 +123,7 @@ impl RankSession<'_, '_> {
         let mut answer = Ranking {
             measure: self.measure,
             query_truncated: self.query_truncated,
+            query_known: self.query_share,
             ..Ranking::default()
         };
         let fewer = options.top_k.is_some_and(|most| most < candidates.len());
@@ -196,6 +201,9 @@ impl RankSession<'_, '_> {
                 answer.truncated.push(index);
             }
             answer.counts.saw(phrase);
+            if query.coverage {
+                answer.known.push(phrase.known_share());
+            }
             if tokens_alone {
                 phrase.keep_tokens_alone();
             }

@@ -49,6 +49,9 @@ impl Engine {
             }
             answer.counts.saw(&one);
             answer.counts.saw(&other);
+            if query.coverage {
+                answer.known.push([one.known_share(), other.known_share()]);
+            }
             let reasons = [a.reason(scorable(&one, info)), b.reason(scorable(&other, info))];
             if let Some(side) = reasons.iter().position(Option::is_some) {
                 query.accepts_unknown(Place::Pair(index, side))?;

@@ -9,11 +9,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::methods::Auto;
 use crate::model::Frequency;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::OpenOptions;
 use crate::model::Phrase;
+use crate::model::format::AUTO_METHOD;
 use crate::model::format::Dtype;
 use crate::model::phrase::Found;
 
@@ -49,8 +51,12 @@ pub struct Inspection {
     pub frequency: Frequency,
     /// Terms of use.
     pub licence: Option<String>,
-    /// The method that `auto` stands for.
+    /// What the file names as `auto`.
     pub auto_method: Option<String>,
+    /// The method that `auto` stands for, named in the file or not.
+    pub auto: &'static str,
+    /// Why it is this one.
+    pub auto_because: &'static str,
     /// Tokens of the counted corpus.
     pub corpus_tokens: Option<u64>,
     /// Documents of the counted corpus.
@@ -153,6 +159,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Mode
         dtype: tensor.dtype,
         shape: tensor.shape.clone(),
     });
+    let auto = Auto::of(&model);
     Ok(Inspection {
         file: path.display().to_string(),
         bytes: model.bytes(),
@@ -162,7 +169,9 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Mode
         dtype: model.dtype(),
         frequency: model.frequency(),
         licence: text("licence"),
-        auto_method: text("auto_method"),
+        auto_method: text(AUTO_METHOD),
+        auto: auto.method.name(),
+        auto_because: auto.because,
         corpus_tokens: vocabulary.corpus.tokens,
         corpus_documents: vocabulary.corpus.documents,
         counted_words: counts.iter().filter(|&&count| count > 0).count(),

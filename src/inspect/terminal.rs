@@ -3,11 +3,15 @@
 use std::fmt;
 
 use indicatif::HumanCount;
+use serde_json::Value;
 
 use crate::inspect::Inspection;
 use crate::inspect::TextView;
 use crate::inspect::WordView;
+use crate::model::Unknown;
 use crate::model::phrase::Found;
+use crate::model::unknown::Fallback;
+use crate::text::Normalisation;
 
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,13 +37,19 @@ impl fmt::Display for Inspection {
             None => writeln!(f, "  counts         none")?,
         }
         writeln!(f, "  frequency      {}", self.frequency.name())?;
-        writeln!(f, "  normalisation  {}", one_line(&self.normalisation))?;
-        writeln!(f, "  unknown words  {}", one_line(&self.unknown))?;
-        writeln!(f, "  auto method    {}", self.auto_method.as_deref().unwrap_or("not set"))?;
+        let preset = Normalisation::PRESETS
+            .iter()
+            .find(|name| Normalisation::preset(name).as_ref() == Some(&self.normalisation));
+        match preset {
+            Some(name) => writeln!(f, "  normalisation  {name}")?,
+            None => writeln!(f, "  normalisation  {}", one_line(&self.normalisation))?,
+        }
+        writeln!(f, "  unknown words  {}", of_unknown(&self.unknown))?;
+        writeln!(f, "  auto           {}: {}", self.auto, self.auto_because)?;
         writeln!(f, "  licence        {}", self.licence.as_deref().unwrap_or("not stated"))?;
         writeln!(f, "  created by     {}", self.created_by.as_deref().unwrap_or("not stated"))?;
         for section in &self.sections {
-            writeln!(f, "  section        {} {}", section.name, section.settings)?;
+            writeln!(f, "  section        {}{}", section.name, in_short(&section.settings))?;
         }
         let tables =
             self.tables.iter().map(|t| format!("{} {} {:?}", t.name, t.dtype.name(), t.shape));
@@ -88,6 +98,41 @@ impl fmt::Display for WordView {
         }
         Ok(())
     }
+}
+
+/// What becomes of words that are not listed, in words.
+fn of_unknown(unknown: &Unknown) -> String {
+    let Fallback { suffixes, parts, piece_norm, hash_norm, .. } = match unknown {
+        Unknown::Skip => return "left out".to_owned(),
+        Unknown::Subword => return "a vector from parts of the word".to_owned(),
+        Unknown::Fallback(rules) => rules,
+    };
+    let tried = [
+        (!suffixes.is_empty(), "the stem"),
+        (*parts, "parts around an apostrophe"),
+        (piece_norm.is_some(), "pieces"),
+        (hash_norm.is_some(), "a vector from the hash"),
+    ];
+    let tried = tried.iter().filter(|(is, _)| *is).map(|(_, what)| *what);
+    tried.collect::<Vec<_>>().join(", then ")
+}
+
+/// A section's settings on one line: of what holds more, the names alone. `--json` has everything.
+fn in_short(settings: &Value) -> String {
+    let Some(fields) = settings.as_object() else { return String::new() };
+    let nested = |value: &Value| value.is_object() || value.is_array();
+    let plain = fields.iter().filter(|(_, value)| !nested(value));
+    let mut told: Vec<String> = plain.map(|(name, value)| format!("{name} {value}")).collect();
+    for (name, value) in fields.iter().filter(|(_, value)| nested(value)) {
+        let inner = value.as_object().map(|inner| inner.keys().cloned().collect::<Vec<_>>());
+        told.push(match inner {
+            // Of a list of alike entries, as thresholds are, the names of the entries say enough.
+            Some(_) if fields.values().all(Value::is_object) => name.clone(),
+            Some(names) => format!("{name} ({})", names.join(", ")),
+            None => format!("{name} (…)"),
+        });
+    }
+    format!(": {}", told.join(", "))
 }
 
 /// Settings as JSON on one line.

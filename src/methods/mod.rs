@@ -8,6 +8,7 @@
 //! alone; what needs both texts compares **one text with many**, so that whatever belongs to the
 //! one is prepared once.
 
+mod auto;
 pub mod blend;
 pub(crate) mod common;
 mod cost;
@@ -22,6 +23,7 @@ mod scorer;
 pub mod sets;
 pub mod transport;
 
+pub use auto::Auto;
 pub use cost::Cost;
 pub use cost::Formula;
 pub use fitted::Fitted;

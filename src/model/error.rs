@@ -89,7 +89,7 @@ impl ModelError {
 pub enum FormatError {
     /// The header's length cannot be right.
     #[error(
-        "header length: expected at most {most} bytes and a multiple of 64 with its prefix, got {got}; this is not a cognate model, or it was cut short"
+        "header length: expected at most {most} bytes and a multiple of 64 with its prefix, got {got}; this is not a cognate model (`cognate pack` makes one from word vectors), or it was cut short"
     )]
     HeaderLength {
         /// The largest length this file could have.

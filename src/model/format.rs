@@ -50,6 +50,8 @@ pub const FORMAT: &str = "cognate/1";
 pub const ALIGNMENT: u64 = 64;
 /// Bytes of the length that precedes the header.
 pub const PREFIX: u64 = 8;
+/// The metadata key of the method that `auto` stands for.
+pub const AUTO_METHOD: &str = "auto_method";
 /// The name that padding tensors begin with.
 pub const PADDING: &str = "_pad";
 

@@ -11,6 +11,7 @@ use crate::model::ModelError;
 use crate::model::OpenOptions;
 use crate::model::disk::Disk;
 use crate::model::disk::LocalDisk;
+use crate::model::format::AUTO_METHOD;
 use crate::model::format::HEADER_DIGEST;
 use crate::model::target::Target;
 use crate::model::target::directory_of;
@@ -54,11 +55,12 @@ impl<'m> Update<'m> {
     }
 }
 
-/// What a model says of itself and the digests of its tables, but for sections.
+/// What a model says of itself and the digests of its tables, but for sections and for the method
+/// that `auto` stands for, which nothing is made from.
 fn base(model: &Model) -> impl Iterator<Item = (&String, &String)> {
     let of_sections = |key: &str| {
         let named = key.strip_prefix("b3.").unwrap_or(key);
-        named.starts_with("section.") || key == HEADER_DIGEST
+        named.starts_with("section.") || [HEADER_DIGEST, AUTO_METHOD].contains(&key)
     };
     model.metadata().iter().filter(move |(key, _)| !of_sections(key))
 }

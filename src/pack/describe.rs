@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::model::Unknown;
+use crate::model::format::AUTO_METHOD;
 use crate::model::format::Dtype;
 use crate::model::unlisted::SUBWORD_SECTION;
 use crate::model::writer::Draft;
@@ -34,7 +35,7 @@ pub(crate) fn describe(
         set("licence", licence.clone());
     }
     if let Some(method) = &options.auto_method {
-        set("auto_method", method.clone());
+        set(AUTO_METHOD, method.clone());
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 pub mod counts;
 mod describe;
 mod error;
+mod hints;
 pub mod intake;
 mod matrix;
 mod pieces;
@@ -16,6 +17,7 @@ mod spool;
 pub mod transform;
 
 pub use error::PackError;
+pub use hints::hints;
 
 use std::fs::File;
 use std::io::Read;

@@ -22,6 +22,7 @@ pub use passages::TextMade;
 pub use passages::TextOptions;
 pub use passages::from_text;
 pub use tweets::Rejections;
+pub use tweets::Texts;
 pub use tweets::TweetOptions;
 pub use tweets::TweetsMade;
 pub use tweets::columns::Columns;

@@ -97,7 +97,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Adds a pair; its texts are words joined by single spaces.
+    /// Adds a pair; its texts hold neither tabs nor breaks.
     pub(super) fn push(&mut self, label: Label, texts: [&str; 2]) -> Result<(), PairsError> {
         let (label, count) = match label {
             Label::Related => ("1\t", &mut self.written.related),
@@ -105,7 +105,7 @@ impl Output {
         };
         *count += 1;
         self.written.rows += 1;
-        let words: usize = texts.map(|text| text.split(' ').count()).iter().sum();
+        let words: usize = texts.map(|text| text.split_whitespace().count()).iter().sum();
         self.written.words += words as u64;
         let [one, other] = texts;
         for part in [label, one, "\t", other, "\n"] {

@@ -33,7 +33,7 @@ pub struct TextOptions {
     /// The file to write.
     pub output: PathBuf,
     /// Rows to write, half of them related; without it, as many as the text gives.
-    pub couples: Option<u64>,
+    pub rows: Option<u64>,
     /// Lengths of chunks in words.
     pub lengths: Lengths,
     /// Words between the starts of related pairs in a paragraph; without it, a pair starts
@@ -94,7 +94,7 @@ impl std::fmt::Display for TextMade {
 /// Makes pairs of running text and writes them.
 pub fn from_text(options: &TextOptions) -> Result<TextMade, PairsError> {
     let mut maker = Maker {
-        related: options.couples.map_or(u64::MAX, |rows| rows / 2),
+        related: options.rows.map_or(u64::MAX, |rows| rows / 2),
         rules: &options.normalisation,
         cutting: ChunkRules { lengths: options.lengths, stride: options.stride },
         output: Output::create(&options.output, &options.files)?,
@@ -102,7 +102,7 @@ pub fn from_text(options: &TextOptions) -> Result<TextMade, PairsError> {
         paragraph: Paragraph::default(),
         before: 0,
         pool: Pool::new(),
-        made: TextMade { wanted: options.couples, ..TextMade::default() },
+        made: TextMade { wanted: options.rows, ..TextMade::default() },
     };
     for path in &options.files {
         maker.read(path)?;

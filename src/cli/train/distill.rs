@@ -15,6 +15,7 @@ use crate::cli::show;
 use crate::cli::train::CheckpointArgs;
 use crate::cli::train::refused;
 use crate::cli::usage;
+use crate::engine::auto_method;
 use crate::model::format::Limits;
 use crate::text::Normalisation;
 use crate::train::distill;
@@ -135,8 +136,8 @@ pub(in crate::cli) struct DistillArgs {
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
     /// The method that `auto` stands for [default: that of the model of --start, else avg-cos]
-    #[arg(long, value_name = "METHOD")]
-    auto_method: Option<String>,
+    #[arg(long, value_name = "METHOD", value_parser = auto_method)]
+    auto_method: Option<&'static str>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -189,7 +190,7 @@ impl DistillArgs {
             },
             restart: self.checkpoint.restart,
             licence: self.licence,
-            auto_method: self.auto_method,
+            auto_method: self.auto_method.map(str::to_owned),
             output: self.output,
         })
     }

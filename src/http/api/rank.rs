@@ -51,6 +51,8 @@ use crate::http::work::unsent::Answer;
 const RESULT_BYTES: usize = 20;
 /// Bytes of an id beside itself: `"id":"",`.
 const ID_BYTES: usize = 8;
+/// Bytes of `"known":,` and a share.
+const SHARE_BYTES: usize = 9 + NUMBER_BYTES;
 /// Bytes of a text beside itself: `,"text":""`.
 const TEXT_BYTES: usize = 10;
 
@@ -80,6 +82,8 @@ pub struct RankRequest<'b> {
     pub(crate) oov: Option<OovPolicy>,
     /// Cut a text with too many tokens rather than refuse it.
     pub(crate) truncate: Option<bool>,
+    /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
+    pub(crate) coverage: Option<bool>,
 }
 
 /// Candidates by how alike they are to the query.
@@ -109,6 +113,9 @@ pub(crate) struct RankResponse<'r> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     query_truncated: bool,
+    /// With `coverage`, the share of the query's tokens that the model lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_known: Option<f32>,
 }
 
 /// A candidate and its score.
@@ -121,6 +128,9 @@ pub(crate) struct RankedCandidate<'r> {
     id: Option<&'r CandidateId<'r>>,
     /// Its score.
     score: f32,
+    /// With `coverage`, the share of its tokens that the model lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<f32>,
     /// The text, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'r str>,
@@ -143,6 +153,7 @@ impl<'r> RankResponse<'r> {
             reasons: &ranking.reasons,
             truncated: &ranking.truncated,
             query_truncated: ranking.query_truncated,
+            query_known: ranking.query_known,
         }
     }
 }
@@ -150,7 +161,7 @@ impl<'r> RankResponse<'r> {
 impl<'r> RankedCandidate<'r> {
     /// A candidate without a name; one that cannot be scored has score 0.
     pub(crate) fn of(index: usize, score: Option<f32>, text: Option<&'r str>) -> Self {
-        Self { index, id: None, score: score.unwrap_or(0.0), text }
+        Self { index, id: None, score: score.unwrap_or(0.0), known: None, text }
     }
 }
 
@@ -168,6 +179,7 @@ impl<'b> RankRequest<'b> {
             return_text: None,
             oov: None,
             truncate: None,
+            coverage: None,
         }
     }
 }
@@ -213,7 +225,8 @@ impl RankRequest<'_> {
             .iter()
             .map(bytes_of)
             .fold((0, 0), |(all, longest), bytes| (all + bytes, bytes.max(longest)));
-        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES;
+        let share = if self.coverage == Some(true) { SHARE_BYTES } else { 0 };
+        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share;
         ANSWER_HEAD
             .saturating_add(wanted.saturating_mul(each))
             .saturating_add(longest.saturating_mul(wanted).min(all))
@@ -264,7 +277,9 @@ impl RankRequest<'_> {
         let candidate = |(index, score): (usize, _)| {
             let candidate = self.candidates.items.get(index)?;
             let text = self.return_text.unwrap_or(false).then_some(candidate.as_ref());
-            Some(RankedCandidate { id: candidate.id(), ..RankedCandidate::of(index, score, text) })
+            let known = ranking.known.get(index).copied();
+            let ranked = RankedCandidate::of(index, score, text);
+            Some(RankedCandidate { id: candidate.id(), known, ..ranked })
         };
         ranking.listed(options).filter_map(candidate).collect()
     }
@@ -285,6 +300,7 @@ impl Question for RankRequest<'_> {
             measure: self.measure.map(|MeasureName(measure)| measure),
             oov: self.oov,
             truncate: self.truncate,
+            coverage: self.coverage,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
         let resolved = selection.resolve(models)?;

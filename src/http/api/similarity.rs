@@ -52,6 +52,8 @@ use crate::http::work::unsent::Answer;
 
 /// Bytes of `false` and its comma.
 const FLAG_BYTES: usize = 6;
+/// Bytes of `[,],` and two shares.
+const SHARES_BYTES: usize = 4 + 2 * NUMBER_BYTES;
 
 /// The body of `POST /similarity`: `pairs`, or one pair as `a` and `b`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -77,6 +79,8 @@ pub struct SimilarityRequest<'b> {
     oov: Option<OovPolicy>,
     /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
+    /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
+    coverage: Option<bool>,
     threshold: Option<Threshold>,
 }
 
@@ -145,6 +149,10 @@ pub(crate) struct SimilarityResponse<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     truncated: &'r [usize],
+    /// With `coverage`, the share of the tokens of `a` and of `b` that the model lists, for each pair.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    known: &'r [[f32; 2]],
     /// The threshold that was used, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold: Option<f64>,
@@ -165,6 +173,7 @@ impl<'r> SimilarityResponse<'r> {
             unscored: &scored.unscored,
             reasons: &scored.reasons,
             truncated: &scored.truncated,
+            known: &scored.known,
             threshold: None,
             related: None,
         }
@@ -280,12 +289,14 @@ impl Question for SimilarityRequest<'_> {
             measure: self.measure.map(|MeasureName(measure)| measure),
             oov: self.oov,
             truncate: self.truncate,
+            coverage: self.coverage,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
         let resolved = selection.resolve(models)?;
         let pairs = self.pairs()?;
         self.cutoff(&resolved)?;
-        let each = NUMBER_BYTES + self.threshold.map_or(0, |_| FLAG_BYTES);
+        let shares = if self.coverage == Some(true) { SHARES_BYTES } else { 0 };
+        let each = NUMBER_BYTES + shares + self.threshold.map_or(0, |_| FLAG_BYTES);
         plan_pairs(&pairs, resolved, each, app)
     }
 

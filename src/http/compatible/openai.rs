@@ -226,6 +226,7 @@ async fn model(
 #[utoipa::path(
     get,
     path = "/v1/models",
+    operation_id = "openai_models",
     tag = "openai",
     responses(
         (status = 200, description = "The models, the default first", body = OpenAiModels),

@@ -55,6 +55,8 @@ pub(crate) struct Selection<'r> {
     pub oov: Option<OovPolicy>,
     /// Whether a text with too many tokens is cut.
     pub truncate: Option<bool>,
+    /// Whether the shares of known words are told.
+    pub coverage: Option<bool>,
 }
 
 /// A question's model and settings, resolved.
@@ -88,6 +90,7 @@ impl<'r> Selection<'r> {
             measure: self.measure,
             refuse_unscored: self.oov == Some(OovPolicy::Error),
             truncate: self.truncate.unwrap_or(false),
+            coverage: self.coverage.unwrap_or(false),
         };
         Ok(Resolved { model: Arc::clone(model), query })
     }

@@ -204,6 +204,18 @@ impl<'m> Phrase<'m> {
         &self.memory.token_keys
     }
 
+    /// The share of the tokens that were read that the vocabulary lists, by their stem or a part at
+    /// least; 0 for a text without tokens. A vector made for this text is no listed word.
+    pub fn known_share(&self) -> f32 {
+        let mut listed = self.memory.words.iter().filter(|word| word.id.is_some()).peekable();
+        let mut known = 0_u32;
+        while let Some(word) = listed.next() {
+            // A token can have become several words.
+            known += u32::from(listed.peek().is_none_or(|next| next.token != word.token));
+        }
+        known as f32 / self.memory.token_keys.len().max(1) as f32
+    }
+
     /// Tokens that no word was found for.
     pub fn unknown(&self) -> &[u32] {
         &self.memory.unknown

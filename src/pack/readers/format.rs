@@ -93,11 +93,10 @@ pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
     let lines = Lines::of(input)?;
     let by_lines = |mark: &Mark| matches!(mark, Mark::Lines(are) if are(&lines));
     marked(by_lines).ok_or_else(|| {
-        input.unsupported(format!(
-            "of no known format; known are {}. A fastText .bin from before 2017 has no magic \
-             number and is not read",
-            known()
-        ))
+        let old = ". A fastText .bin from before 2017 has no magic number and is not read";
+        let binary = input.path().extension().is_some_and(|end| end.eq_ignore_ascii_case("bin"));
+        let old = if binary { old } else { "" };
+        input.unsupported(format!("of no known format; known are {}{old}", known()))
     })
 }
 

@@ -43,11 +43,23 @@ pub struct TweetOptions {
     /// How often a tweet may stand under a label.
     pub per_tweet: u32,
     /// Rows to write, half of them related; without it, as many as the tweets give.
-    pub couples: Option<u64>,
+    pub rows: Option<u64>,
     /// Fixes every draw.
     pub seed: u64,
-    /// How texts are written.
+    /// The rules that tell which texts are the same, and how they are written if normalised.
     pub normalisation: Normalisation,
+    /// How texts are written.
+    pub texts: Texts,
+}
+
+/// How the texts of pairs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// As the tweets have them, but for the hashtags of both and for breaks: what a service sees.
+    AsTheyAre,
+    /// As the words that rules make of them, but for the hashtags of both, general ones and a leading
+    /// `RT`.
+    Normalised,
 }
 
 /// What was made of tweets.
@@ -138,10 +150,10 @@ impl std::fmt::Display for Reading<'_> {
 pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     let mut output = Output::create(&options.output, &options.files)?;
     let key = if options.columns.event.is_some() { Key::Event } else { Key::Hashtags };
-    let mut made = TweetsMade { wanted: options.couples, ..TweetsMade::default() };
+    let mut made = TweetsMade { wanted: options.rows, ..TweetsMade::default() };
     let tweets = read(options, key, &mut made)?;
 
-    let wanted = options.couples.map_or(u64::MAX, |rows| rows / 2);
+    let wanted = options.rows.map_or(u64::MAX, |rows| rows / 2);
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
     let milliseconds = i64::from(options.minutes) * 60_000;
     let mut random = Random::seeded(options.seed);
@@ -174,7 +186,7 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
 
 /// Reads the tweets that pairs are drawn from.
 fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweets, PairsError> {
-    let mut reader = Reader::new(key, &options.normalisation);
+    let mut reader = Reader::new(key, &options.normalisation, options.texts);
     let mut tweets = Tweets::default();
     for path in &options.files {
         options.columns.each(path, |row| {

@@ -1,4 +1,5 @@
-//! Tweets in memory: normalised, each with its distinct words, its hashtags and where these stand.
+//! Tweets in memory: as they are or normalised, each with its distinct words, its hashtags and where
+//! these stand.
 //!
 //! Everything lies in a few growing arrays, about 200 bytes a tweet. Which two tweets make a pair
 //! is not known here.
@@ -10,6 +11,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::pairs::TEXT_BYTES;
+use crate::pairs::tweets::Texts;
 use crate::pairs::tweets::columns::Row;
 use crate::text;
 use crate::text::Hashtags;
@@ -40,7 +42,7 @@ pub(super) enum Key {
     Event,
 }
 
-/// A word of a hashtag in a normalised text: which hashtag, and the word's bytes.
+/// A hashtag, or in a normalised text a word of one: which hashtag, and its bytes.
 #[derive(Debug, Clone)]
 struct Place {
     tag: u32,
@@ -100,7 +102,7 @@ impl Tweets {
         }
     }
 
-    /// Writes a tweet's text without the hashtags that `other` has, too.
+    /// Writes a tweet's text on one line and without the hashtags that `other` has, too.
     pub(super) fn write_text(&self, tweet: u32, other: u32, out: &mut String) {
         let (from, to) = self.share(tweet);
         let text = &self.text[from.text..to.text];
@@ -148,6 +150,7 @@ impl Names {
 pub(super) struct Reader<'o> {
     key: Key,
     rules: &'o Normalisation,
+    texts: Texts,
     /// The rules that words and hashtags are found by, whatever the rules they are written by.
     finding: Normalisation,
     tokens: Tokens,
@@ -156,7 +159,7 @@ pub(super) struct Reader<'o> {
     events: Names,
     /// Digests of the texts that were kept.
     seen: HashSet<u128>,
-    /// The tweet being read.
+    /// The tweet being read, normalised.
     text: String,
     words: Vec<u32>,
     /// Pieces of the input: hashtags by their number, and what is left out.
@@ -165,11 +168,12 @@ pub(super) struct Reader<'o> {
 }
 
 impl<'o> Reader<'o> {
-    pub(super) fn new(key: Key, rules: &'o Normalisation) -> Self {
+    pub(super) fn new(key: Key, rules: &'o Normalisation, texts: Texts) -> Self {
         let paper = Normalisation::preset("deboom").expect("the preset is in the list of presets");
         Self {
             key,
             rules,
+            texts,
             finding: Normalisation { hashtags: Hashtags::Keep, ..paper },
             tokens: Tokens::new(),
             found: Tokens::new(),
@@ -211,8 +215,11 @@ impl<'o> Reader<'o> {
         let from = tweets.words.len();
         tweets.words.append(&mut self.words);
         sort_distinct(&mut tweets.words, from);
+        match self.texts {
+            Texts::Normalised => tweets.text.push_str(&self.text),
+            Texts::AsTheyAre => self.keep(&row.text, &mut tweets.text),
+        }
         tweets.places.append(&mut self.places);
-        tweets.text.push_str(&self.text);
         tweets.times.push(row.time);
         tweets.events.push(self.events.id(row.event.trim())?);
         tweets.ends.push(Ends {
@@ -244,6 +251,22 @@ impl<'o> Reader<'o> {
             self.cuts.push((token.span.clone(), tag));
         }
         Ok(self.words.len())
+    }
+
+    /// Adds a tweet as it is, and notes where its hashtags stand instead of their words. Breaks and
+    /// tabs, which would end its row or column, become spaces of as many bytes, so that places hold.
+    fn keep(&mut self, input: &str, text: &mut String) {
+        for c in input.chars() {
+            match c.is_control() {
+                true => text.extend(std::iter::repeat_n(' ', c.len_utf8())),
+                false => text.push(c),
+            }
+        }
+        let tags = self.cuts.iter().filter_map(|(cut, tag)| Some((cut, (*tag)?)));
+        self.places.clear();
+        self.places.extend(
+            tags.map(|(cut, tag)| Place { tag, bytes: cut.start as usize..cut.end as usize }),
+        );
     }
 
     /// Joins the tokens that stay, and notes which of them are hashtags.

@@ -9,6 +9,7 @@ use crate::model::Counts;
 use crate::model::Frequency;
 use crate::model::Model;
 use crate::model::Unknown;
+use crate::model::format::AUTO_METHOD;
 use crate::model::format::Dtype;
 use crate::model::pieces::PIECES_SECTION;
 use crate::model::pieces::put_pieces;
@@ -117,7 +118,7 @@ impl Output<'_> {
         set("created_by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned());
         set("source_digest", self.digest.to_owned());
         let DistillOptions { licence, auto_method, .. } = self.options;
-        for (key, value) in [("licence", licence), ("auto_method", auto_method)] {
+        for (key, value) in [("licence", licence), (AUTO_METHOD, auto_method)] {
             if let Some(value) = value {
                 set(key, value.clone());
             }
@@ -130,7 +131,7 @@ impl Output<'_> {
             set("normalisation", json(self.rules)?);
             set("frequency", Frequency::InNorm.name().to_owned());
             if auto_method.is_none() {
-                set("auto_method", "avg-cos".to_owned());
+                set(AUTO_METHOD, "avg-cos".to_owned());
             }
         }
         Ok(metadata)

@@ -12,6 +12,7 @@ use crate::model::Model;
 use crate::model::Unknown;
 use crate::model::disk;
 use crate::model::disk::LocalDisk;
+use crate::model::format::AUTO_METHOD;
 use crate::model::format::Dtype;
 use crate::model::target::Target;
 use crate::model::unknown::Fallback;
@@ -117,10 +118,10 @@ impl Output<'_> {
         {
             set("licence", licence.clone());
         }
-        let named = self.base.and_then(|base| base.metadata().get("auto_method").cloned());
+        let named = self.base.and_then(|base| base.metadata().get(AUTO_METHOD).cloned());
         let made_for = (self.options.objective == Objective::SiameseCbow).then_some("avg-cos");
         if let Some(method) = named.or(made_for.map(str::to_owned)) {
-            set("auto_method", method);
+            set(AUTO_METHOD, method);
         }
         Ok(())
     }

@@ -4,3 +4,4 @@ mod calibrate;
 mod combination;
 pub mod figures;
 mod published_data;
+mod set_auto;

@@ -153,7 +153,15 @@ fn the_document_is_plain_enough_for_generators_of_clients() {
             _ => {}
         }
     }
-    look(&document());
+    let document = document();
+    look(&document);
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|item| item.as_object().unwrap().values());
+    let mut ids = BTreeSet::new();
+    for operation in operations {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(ids.insert(id), "two operations are called {id}");
+    }
 }
 
 /// A method that a model cannot serve is not offered.

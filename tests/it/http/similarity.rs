@@ -103,3 +103,62 @@ async fn a_threshold_comes_back_as_it_was_given() {
     let same = json!({"a": "the quake", "b": "city", "threshold": score["scores"][0]});
     assert_eq!(app.ask("/similarity", same).await["related"], json!([true]), "{score}");
 }
+
+#[tokio::test]
+async fn the_share_of_known_words_is_told_where_it_is_asked_for() {
+    // This model has a vector for every word, some of them stand-ins, so that nothing is unscored.
+    let app = TestApp::of(support::default_model(), |_| ());
+    let pairs = json!([
+        ["earthquake shakes Los Angeles", "qxzvkj shakes 地震です zzkqw"],
+        ["quakes", "!!"],
+    ]);
+    let mut body = json!({"pairs": pairs});
+    let silent = app.ask("/similarity", body.clone()).await;
+    assert!(silent.get("known").is_none(), "{silent}");
+    body["coverage"] = json!(true);
+    let told = app.ask("/similarity", body).await;
+    assert_eq!(told["scores"], silent["scores"]);
+    assert_eq!(told["known"], json!([[1.0, 0.25], [1.0, 0.0]]), "a stand-in is no listed word");
+
+    let mut body = json!({
+        "query": "qxzvkj shakes", "candidates": ["earthquake", {"id": 7, "text": "qxzvkj"}],
+        "top_k": 2,
+    });
+    let silent = app.ask("/rank", body.clone()).await;
+    assert!(silent.get("query_known").is_none() && silent["results"][0].get("known").is_none());
+    body["coverage"] = json!(true);
+    let told = app.ask("/rank", body.clone()).await;
+    assert_eq!(told["query_known"], 0.5);
+    let known = |told: &Value, index: u64| {
+        let mut results = told["results"].as_array().unwrap().iter();
+        results.find(|result| result["index"] == index).unwrap()["known"].clone()
+    };
+    assert_eq!((known(&told, 0), known(&told, 1)), (json!(1.0), json!(0.0)));
+    // A method that reads tokens looks words up no further than it must; the share is the same.
+    body["method"] = json!("jaccard");
+    let told = app.ask("/rank", body).await;
+    assert_eq!((known(&told, 0), known(&told, 1)), (json!(1.0), json!(0.0)));
+
+    let pair = json!({"a": "qxzvkj shakes", "b": "earthquakes"});
+    let explained = app.ask("/explain", pair).await;
+    assert_eq!((&explained["a"]["known"], &explained["b"]["known"]), (&json!(0.5), &json!(1.0)));
+}
+
+#[tokio::test]
+async fn shares_of_known_words_stay_with_their_texts_in_a_long_question() {
+    let app = TestApp::of(support::default_model(), |_| ());
+    let text = |number: usize| if number.is_multiple_of(3) { "qxzvkj" } else { "earthquake city" };
+    let share = |number: usize| if number.is_multiple_of(3) { 0.0 } else { 1.0 };
+    let pairs: Vec<[&str; 2]> = (0..4_000).map(|number| [text(number), "town"]).collect();
+    let body = json!({"pairs": pairs, "coverage": true, "method": "wmd"});
+    let told = app.ask("/similarity", body).await;
+    let expected: Vec<[f64; 2]> = (0..4_000).map(|number| [share(number), 1.0]).collect();
+    assert_eq!(told["known"], json!(expected));
+    let candidates: Vec<&str> = (0..4_000).map(text).collect();
+    let body =
+        json!({"query": "town", "candidates": candidates, "coverage": true, "method": "wmd"});
+    let told = app.ask("/rank", body).await;
+    for result in told["results"].as_array().unwrap() {
+        assert_eq!(result["known"], share(result["index"].as_u64().unwrap() as usize));
+    }
+}

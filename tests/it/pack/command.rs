@@ -243,3 +243,80 @@ fn inspecting_what_is_no_model_says_so() {
     let output = cognate(folder.path(), &["inspect", "v.txt", "--verify", "some"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn pack_says_what_auto_became_and_what_is_missing() {
+    let glove = GLOVE.to_owned() + "'s 0.2 0.2 0 0.5\nn't 0 0 0.2 0.5\n";
+    let files = [
+        ("v.txt", glove.as_str()),
+        ("c.tsv", "the\t900\nquake\t60\n"),
+        ("one.txt", "the 9\ncity 2\n"),
+    ];
+    let folder = folder_with(&files);
+    let pack = |arguments: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let output = cognate(folder.path(), &[&["pack"], &arguments[..]].concat());
+        (output.status.code(), said(&output))
+    };
+    let (_, said) = pack("v.txt -o m.safetensors");
+    assert!(said.contains("auto is dynamax-jaccard: vectors without counts"), "{said}");
+    for (method, command) in [
+        ("dynamax-sif", "pack the model again with --counts or --corpus"),
+        ("bm25", "pack the model again with --corpus FILE"),
+        ("fbow-jaccard", "cognate fit MODEL --universe"),
+        ("learned-idf", "pack the model again with --counts or --corpus"),
+        ("ranker-ql", "cognate train ranker"),
+    ] {
+        let line = said.lines().find(|line| line.contains(method)).unwrap_or_default();
+        assert!(line.contains("not available: ") && line.contains(command), "{method}: {said}");
+    }
+    assert!(
+        said.contains("note: the words `'s` and `n't` suggest --normalisation glove-6b"),
+        "{said}"
+    );
+    assert!(said.lines().count() <= 14, "{said}");
+
+    let (_, said) = pack("v.txt --normalisation glove-6b --counts c.tsv -o m.safetensors --json");
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["auto"], "dynamax-sif");
+    assert_eq!(said["auto_because"], "vectors with counts");
+    assert_eq!(said["hints"], serde_json::json!([]));
+    let missing = said["missing"].to_string();
+    assert!(missing.contains("usif") && !missing.contains("dynamax-sif"), "{missing}");
+
+    let (_, said) = pack("one.txt -o m.safetensors --auto-method Learned_IDF");
+    assert!(
+        said.contains("auto is learned-idf: the file names it, but it cannot be used"),
+        "{said}"
+    );
+    assert!(said.contains("note: one number a word is no vector"), "{said}");
+    for name in ["dynamix", "bm25"] {
+        let (code, said) = pack(&format!("v.txt -o no.safetensors --auto-method {name}"));
+        assert_eq!(code, Some(2), "{said}");
+    }
+    assert!(!folder.path().join("no.safetensors").exists());
+}
+
+#[test]
+fn inspect_tells_people_in_words_and_programs_everything() {
+    let folder = folder_with(&[("v.txt", GLOVE), ("c.tsv", "the\t900\nquake\t60\n")]);
+    packed(folder.path(), &["v.txt", "--counts", "c.tsv", "--unknown", "fallback"]);
+    std::fs::write(folder.path().join("s.txt"), "the quake\nthe city\nnew york\n").unwrap();
+    let fit = ["fit", "m.safetensors", "--components", "s.txt"];
+    assert!(cognate(folder.path(), &fit).status.success());
+    let shown = said(&cognate(folder.path(), &["inspect", "m.safetensors"]));
+    for line in [
+        "normalisation  plain",
+        "unknown words  the stem, then parts around an apostrophe, then a vector from the hash",
+        "auto           dynamax-sif: vectors with counts",
+        "section        sif-pca: ",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    assert!(!shown.contains('{'), "{shown}");
+    let json = cognate(folder.path(), &["inspect", "m.safetensors", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!((&json["auto"], &json["auto_method"]), (&"dynamax-sif".into(), &().into()));
+    assert_eq!(json["normalisation"]["case"], "lower");
+    assert!(json["sections"][0]["settings"].is_object(), "{json}");
+}

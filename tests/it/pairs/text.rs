@@ -157,10 +157,10 @@ fn the_same_seed_gives_the_same_bytes_packed_or_not() {
 #[test]
 fn a_limit_is_kept_exactly_and_one_too_high_is_told() {
     let folder = folder_with(&[("a.txt", &documents(0..9, 100))]);
-    let (rows, report) = made(folder.path(), &["a.txt", "--length", "20", "--couples", "100"]);
+    let (rows, report) = made(folder.path(), &["a.txt", "--length", "20", "--rows", "100"]);
     assert_eq!((rows.len(), &report["related"]), (100, &50.into()));
     assert!(report["words_read"].as_u64().unwrap() < 3600, "the rest is not read");
-    let arguments = ["pairs", "text", "a.txt", "-o", "out.tsv", "--couples", "1000"];
+    let arguments = ["pairs", "text", "a.txt", "-o", "out.tsv", "--rows", "1000"];
     let output = cognate(folder.path(), &[&arguments[..], &["--length", "20"]].concat());
     assert!(output.status.success());
     for words in ["144 rows: 72 related, 72 non-related", "no more; 1000 rows were asked for"] {
@@ -209,8 +209,8 @@ fn what_gives_no_pairs_is_refused_and_leaves_the_file_as_it_was() {
     let with = |more: &[&str], expected: &[&str]| {
         refused(folder, &[&text("two.txt"), more].concat(), 2, expected);
     };
-    with(&["--couples", "7"], &["even"]);
-    with(&["--couples", "0"], &["even"]);
+    with(&["--rows", "7"], &["even"]);
+    with(&["--rows", "0"], &["even"]);
     with(&["--stride", "0"], &["--stride"]);
     with(&["--normalisation", "some"], &["deboom"]);
     for odd in ["0", "30-10", "10-", "ten", "1-501", ""] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cognate::pairs::{Columns, PairsError, TweetOptions, TweetsMade, from_tweets};
+use cognate::pairs::{Columns, PairsError, Texts, TweetOptions, TweetsMade, from_tweets};
 use cognate::text::Normalisation;
 
 use crate::pairs::text::{cognate, refused, rows, said};
@@ -25,9 +25,10 @@ fn options(folder: &Path) -> TweetOptions {
         columns: Columns { text: "text".to_owned(), time: None, event: None, filters: Vec::new() },
         minutes: 15,
         per_tweet: 1,
-        couples: None,
+        rows: None,
         seed: 1,
         normalisation: Normalisation::preset("deboom").unwrap(),
+        texts: Texts::AsTheyAre,
     }
 }
 
@@ -119,7 +120,14 @@ fn hashtags_that_both_have_are_removed_and_others_stay() {
         (NOON, "Old #church tower: #Quake! fell down &amp; out #NewRome"),
         (NOON, "RT @you: #quake #CHURCH we felt the quake in #news rome #breaking"),
     ];
-    let (_, rows) = made(&tweets, |_| {});
+    let normalised = |preset: &str| {
+        let (_, rows) = made(&tweets, |options| {
+            options.texts = Texts::Normalised;
+            options.normalisation = Normalisation::preset(preset).unwrap();
+        });
+        rows
+    };
+    let rows = normalised("deboom");
     let has = |related: bool, text: &str| {
         rows.iter().any(|row| row.0 == related && row.1.iter().any(|known| known == text))
     };
@@ -127,11 +135,59 @@ fn hashtags_that_both_have_are_removed_and_others_stay() {
     assert!(has(true, "we felt the quake in rome"), "{rows:?}");
     assert!(has(false, "old church tower quake fell down out newrome"), "{rows:?}");
     assert!(has(false, "quake church we felt the quake in rome"), "{rows:?}");
-    let (_, rows) = made(&tweets, |options| {
-        options.normalisation = Normalisation::preset("bert").unwrap();
-    });
+    let rows = normalised("bert");
     let text = "rt @ you : we felt the quake in rome".replace("rt ", "");
     assert!(rows.iter().any(|(_, texts)| texts.contains(&text)), "{rows:?}");
+}
+
+#[test]
+fn texts_stay_as_a_service_will_see_them() {
+    let first = "Old #church tower: #Quake! fell down &amp; OUT… http://t.co/a #NewRome";
+    let second = "RT @you: #quake #CHURCH We felt it in #news Rome 😱 #breaking";
+    let (_, rows) = made(&[&OTHERS[..], &[(NOON, first), (NOON, second)]].concat(), |_| {});
+    let of = |related: bool| -> Vec<&String> {
+        rows.iter().filter(|row| row.0 == related).flat_map(|row| &row.1).collect()
+    };
+    // Common hashtags go, because they would give the label away; all else stays, links, too.
+    let cut = "Old tower: ! fell down &amp; OUT… http://t.co/a #NewRome";
+    assert!(of(true).iter().any(|text| *text == cut), "{rows:?}");
+    let cut = "RT @you: We felt it in #news Rome 😱 #breaking";
+    assert!(of(true).iter().any(|text| *text == cut), "{rows:?}");
+    for whole in [first, second] {
+        assert!(of(false).iter().any(|text| *text == whole), "{rows:?}");
+    }
+}
+
+#[test]
+fn a_text_of_several_lines_stands_in_one_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let object = |text: &str| format!("{{\"time\": 1577880000, \"text\": \"{text}\"}}\n");
+    let texts = [
+        r"old church\ttower\u0085fell down\n\n#quake",
+        "we felt it in rome #quake",
+        "umbrella sales doubled along every coast #storm",
+        "trains stand still until monday morning #storm",
+    ];
+    std::fs::write(folder.join("t.jsonl"), texts.map(object).concat()).unwrap();
+    let output = cognate(folder, &["pairs", "tweets", "t.jsonl", "-o", "out.tsv"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let made = rows(&folder.join("out.tsv"));
+    let found = |text: &str| made.iter().any(|(_, texts)| texts.iter().any(|known| known == text));
+    assert_eq!(made.len(), 4);
+    assert!(found("old church tower  fell down"), "{made:?}");
+    assert!(found("old church tower  fell down  #quake"), "{made:?}");
+    let packed = "old 1 0\nrome 0 1\nsales 1 1\ntrains 1 2\n";
+    std::fs::write(folder.join("v.txt"), packed).unwrap();
+    let model = ["--model", "m.safetensors"];
+    for command in [
+        &["pack", "v.txt", "-o", "m.safetensors"][..],
+        &[&["eval", "pairs", "out.tsv"], &model[..]].concat(),
+        &[&["eval", "calibrate", "out.tsv", "-o", "m.safetensors"], &model[..]].concat(),
+    ] {
+        let output = cognate(folder, command);
+        assert!(output.status.success(), "{}", said(&output));
+    }
 }
 
 #[test]
@@ -194,7 +250,7 @@ fn partners_are_drawn_from_the_whole_window() {
     let apart: Vec<String> =
         (400..800).map(|number| numbered(number, &format!("t{number}"))).collect();
     tweets.extend(apart.iter().map(|text| (NOON, text.as_str())));
-    let (made, rows) = made(&tweets, |options| options.couples = Some(200));
+    let (made, rows) = made(&tweets, |options| options.rows = Some(200));
     assert_eq!((made.written.rows, made.wanted), (200, Some(200)));
     let number = |text: &String| text.split(' ').next().unwrap()[1..].parse::<f64>().unwrap() / 7.0;
     let distance = |texts: &[String; 2]| (number(&texts[0]) - number(&texts[1])).abs();

@@ -19,7 +19,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("export", &["text", "model"]),
     ("fit", &["files", "model", "methods"]),
     ("train", &["text", "random", "kernels", "files", "page", "stats", "model", "methods"]),
-    ("inspect", &["text", "kernels", "model"]),
+    ("inspect", &["text", "kernels", "model", "methods"]),
     ("pairs", &["text", "random", "files", "model"]),
     (
         "eval",

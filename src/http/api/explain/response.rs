@@ -53,6 +53,8 @@ pub(crate) struct ExplainedText<'r> {
     words: Vec<ExplainedWord<'r>>,
     /// Tokens that no word was found for.
     unknown: Vec<UnknownToken<'r>>,
+    /// The share of its tokens that the model lists, by their stem or a part at least.
+    known: f32,
     /// Whether the text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
@@ -113,12 +115,8 @@ impl<'r> ExplainResponse<'r> {
             fingerprint: resolved.model.engine.model().fingerprint(),
             score: explained.score,
             unscored: explained.unscored,
-            a: ExplainedText::of(&explained.one, &explained.one_unknown, explained.truncated[0]),
-            b: ExplainedText::of(
-                &explained.other,
-                &explained.other_unknown,
-                explained.truncated[1],
-            ),
+            a: ExplainedText::of(explained, 0),
+            b: ExplainedText::of(explained, 1),
             matrix: &explained.cosines,
             memberships: shares.and_then(|shares| shares.memberships.as_ref()).map(Memberships::of),
             attention,
@@ -129,15 +127,16 @@ impl<'r> ExplainResponse<'r> {
 }
 
 impl<'r> ExplainedText<'r> {
-    fn of(
-        words: &'r [engine::ExplainedWord],
-        unknown: &'r [engine::UnknownToken],
-        truncated: bool,
-    ) -> Self {
+    fn of(explained: &'r Explanation, side: usize) -> Self {
+        let (words, unknown) = match side {
+            0 => (&explained.one, &explained.one_unknown),
+            _ => (&explained.other, &explained.other_unknown),
+        };
         Self {
             words: words.iter().map(ExplainedWord::of).collect(),
             unknown: unknown.iter().map(UnknownToken::of).collect(),
-            truncated,
+            known: explained.known.get(side).copied().unwrap_or_default(),
+            truncated: explained.truncated.get(side).copied().unwrap_or_default(),
         }
     }
 }

@@ -1,0 +1,38 @@
+//! Which method `auto` stands for with a model, and why. Whether the model can serve it is not
+//! asked here.
+
+use crate::methods::Kind;
+use crate::methods::Method;
+use crate::model::Frequency;
+use crate::model::Model;
+use crate::model::format::AUTO_METHOD;
+
+/// The method that `auto` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Auto {
+    /// The method.
+    pub method: Method,
+    /// Why it is this one.
+    pub because: &'static str,
+}
+
+impl Auto {
+    /// What a model's file names, or else what fits its vectors.
+    pub fn of(model: &Model) -> Self {
+        let named = model.metadata().get(AUTO_METHOD).and_then(|name| Method::named(name));
+        // It has to answer every kind of question.
+        if let Some(method) = named.filter(|method| method.info().kind == Kind::Similarity) {
+            return Self { method, because: "the file names it" };
+        }
+        let (method, because) = match model.frequency() {
+            Frequency::None if model.vocabulary().counts.is_some() => {
+                (Method::DynamaxSif, "vectors with counts")
+            }
+            Frequency::None => (Method::DynamaxJaccard, "vectors without counts"),
+            Frequency::InNorm => {
+                (Method::DynamaxJaccard, "vectors whose lengths carry the words' weights")
+            }
+        };
+        Self { method, because }
+    }
+}
