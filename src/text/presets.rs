@@ -26,10 +26,32 @@ const PLAIN: Normalisation = Normalisation {
 /// The same with each of a row of initials a word, as the tokenisers of known vectors have them.
 const APART: Normalisation = Normalisation { initials: Initials::Apart, ..PLAIN };
 
+/// Each mark a token, nothing dropped and nothing special, as tokenisers of transformers have it.
+const EVERYTHING: Normalisation = Normalisation {
+    entities: Entities::Keep,
+    controls: Controls::Remove,
+    contractions: Contractions::Apart,
+    urls: Urls::Text,
+    mentions: Mentions::Text,
+    hashtags: Hashtags::Text,
+    punctuation: Punctuation::Keep,
+    emoji: Emoji::Keep,
+    elongations: Elongations::Keep,
+    ..APART
+};
+
 impl Normalisation {
     /// The names that [`Normalisation::preset`] knows.
-    pub const PRESETS: &[&str] =
-        &["plain", "glove-6b", "glove-twitter", "word2vec-news", "fasttext", "deboom", "bert"];
+    pub const PRESETS: &[&str] = &[
+        "plain",
+        "glove-6b",
+        "glove-twitter",
+        "word2vec-news",
+        "fasttext",
+        "deboom",
+        "bert",
+        "xlm-r",
+    ];
 
     /// The rules for a known family of vectors.
     ///
@@ -49,6 +71,9 @@ impl Normalisation {
     /// - `bert`: BERT's basic tokeniser: accents and control characters removed, each mark and
     ///   each Han character a token, nothing dropped and nothing special. Departures: NFKC comes
     ///   first, `’` is written `'`, and a symbol such as `€` is a token of its own.
+    /// - `xlm-r`: for Unigram tokenizers that keep case, as multilingual ones do: each mark a token,
+    ///   nothing dropped and nothing special. Departures: a mark is a word of its own also where it
+    ///   touches a word, as model2vec has it and SentencePiece has not; `’` is written `'`.
     pub fn preset(name: &str) -> Option<Self> {
         Some(match name {
             "plain" => PLAIN,
@@ -73,20 +98,8 @@ impl Normalisation {
                 elongations: Elongations::Keep,
                 ..APART
             },
-            "bert" => Self {
-                accents: Accents::Strip,
-                entities: Entities::Keep,
-                controls: Controls::Remove,
-                contractions: Contractions::Apart,
-                urls: Urls::Text,
-                mentions: Mentions::Text,
-                hashtags: Hashtags::Text,
-                punctuation: Punctuation::Keep,
-                emoji: Emoji::Keep,
-                elongations: Elongations::Keep,
-                cjk: Cjk::Single,
-                ..APART
-            },
+            "bert" => Self { accents: Accents::Strip, cjk: Cjk::Single, ..EVERYTHING },
+            "xlm-r" => Self { case: Case::Keep, ..EVERYTHING },
             _ => return None,
         })
     }

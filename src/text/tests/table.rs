@@ -147,6 +147,18 @@ fn bert_cuts_at_every_mark_and_drops_nothing() {
 }
 
 #[test]
+fn xlm_r_keeps_case_and_every_mark() {
+    check(
+        "xlm-r",
+        &[
+            ("Don't! @user #Tag", "Don ' t ! @ user # Tag"),
+            ("Crème BRÛLÉE, 日本語。", "Crème BRÛLÉE , 日本語 。"),
+            ("Ｆｕｌｌ ﬁ &amp; 1.5", "Full fi & amp ; 1 . 5"),
+        ],
+    );
+}
+
+#[test]
 fn emoji_clusters_are_one_token_each() {
     let rows = [
         ("👨‍👩‍👧‍👦👍🏽", vec!["👨‍👩‍👧‍👦", "👍🏽"]),

@@ -9,14 +9,15 @@ use ruzstd::encoding::compress_to_vec;
 
 use super::Seed;
 
-/// Preset 0 to 6 in the first byte, then a text.
+/// Preset 0 to 7 in the first byte, then a text.
 #[rustfmt::skip]
-const TOKENIZER: [(&str, u8, &str); 20] = [
+const TOKENIZER: [(&str, u8, &str); 21] = [
     ("tweet", 1, "RT @user: Don’t miss #NewYork2020 http://t.co/x &amp; more… :) <3"),
     ("tags", 2, "<url> <user> sooooo LOUD!!! 1,234.5 :-p #tag_A1 @me bit.ly/x"),
     ("penn", 1, "don't we'll he's I'd cannot 's n't o'neill’s"),
     ("digits", 3, "In 2013 1st 3.14 ½ ٣ 1.000.000"),
     ("bert", 6, "Café \u{301}é naïve 東京 がか\u{3099} ﷺ ŉ ﬁ"),
+    ("xlm-r", 7, "L'été à Zürich, «Größe» 日本語。 #Tag @x_y"),
     ("deboom", 5, "Don't #HashTag 007 x-ray"),
     ("fasttext", 4, "Größe СЛОВО İstanbul ΣΑΣ ẞ ǅ"),
     ("emoji", 2, "👩\u{200D}🚀👍🏽🇩🇪❤\u{FE0F}🏴\u{E0067}\u{E007F}1\u{20E3}😀"),

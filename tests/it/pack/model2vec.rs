@@ -192,7 +192,9 @@ fn what_is_not_read_is_refused_with_the_file_and_the_reason() {
         "null",
     );
     let bytes = unigram().replace(r#""byte_fallback": false"#, r#""byte_fallback": true"#);
-    let cases: [(Vec<u8>, &str, &str, &str); 16] = [
+    let spanning = unigram().replace("▁cat", "▁cat▁s");
+    let cases: [(Vec<u8>, &str, &str, &str); 17] = [
+        (plain(), &spanning, CONFIG, "entries over several words (\"▁cat▁s\")"),
         (plain(), &unmarked, CONFIG, "a Unigram tokenizer without Metaspace"),
         (plain(), &bytes, CONFIG, "byte_fallback"),
         (plain(), bpe.as_str(), CONFIG, "a BPE tokenizer"),

@@ -67,6 +67,12 @@ impl Entries {
                          begin",
                     ));
                 }
+                if let Some((entry, _)) = model.iter().find(|(entry, _)| spans_words(entry)) {
+                    return Err(source.unsupported(format!(
+                        "a Unigram tokenizer with entries over several words ({entry:?}): words are \
+                         cut one by one here"
+                    )));
+                }
                 scored(model, &special)
             }
             ModelWrapper::BPE(_) => {
@@ -132,6 +138,11 @@ fn marks_words(tokenizer: &Tokenizer) -> bool {
     let splits = serde_json::to_string(&tokenizer.get_pre_tokenizer()).unwrap_or_default();
     let normalises = serde_json::to_string(&tokenizer.get_normalizer()).unwrap_or_default();
     splits.contains("\"Metaspace\"") || normalises.contains(unigram::WORD_MARK)
+}
+
+/// Whether the mark stands in an entry behind something else.
+fn spans_words(entry: &str) -> bool {
+    entry.trim_start_matches(unigram::WORD_MARK).contains(unigram::WORD_MARK)
 }
 
 /// Every entry with its score. One that begins a word has that word's name if the word is cut into
