@@ -72,7 +72,7 @@ impl Sides<'_> {
 
     /// Refuses texts that do not make pairs.
     fn check_length(&self, app: &App) -> Result<(), ApiError> {
-        let most = app.settings.max_pairs;
+        let most = ("max_pairs", app.settings.max_pairs);
         let (left, right) = (self.left.length(), self.right.length());
         pipeline::check_length(self.left_field, "texts", left, most)?;
         pipeline::check_length(self.right_field, "texts", right, most)?;
