@@ -1,9 +1,11 @@
-//! How cost grows: with pairs a request, words a text, candidates, words of the vocabulary, cores.
+//! How cost grows: with pairs a request, words a text, candidates, bytes of a request of `/rank`, words
+//! of the vocabulary, cores.
 //!
 //! `cargo bench --bench growth` measures all of it, records it and draws `benches/growth.svg`; a word
 //! after `--` measures the panels whose names hold it and keeps the others as they were recorded;
 //! `--draw` measures nothing.
 
+mod bodies;
 mod chart;
 mod cores;
 #[allow(dead_code)]
@@ -55,10 +57,11 @@ fn measure(chart: &mut Chart, only: Option<&str>) {
     let vectors = ground::vectors();
     let pairs = ground::pairs();
     let engine = vectors.engine(folder.path(), Dtype::F32);
-    let contests: [(&str, &dyn Fn() -> Vec<Panel>); 5] = [
+    let contests: [(&str, &dyn Fn() -> Vec<Panel>); 6] = [
         ("pairs", &|| requests::by_pairs(&engine, &pairs)),
         ("words", &|| vec![requests::by_words(&engine, &pairs)]),
         ("candidates", &|| vec![requests::by_candidates(&engine, &pairs)]),
+        ("bytes", &|| vec![bodies::panel(vectors.engine(folder.path(), Dtype::F32), &pairs)]),
         ("vocabulary", &|| vec![vocabulary::panel(&vectors, folder.path())]),
         ("cores", &|| vec![cores::panel(&engine, &pairs)]),
     ];

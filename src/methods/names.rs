@@ -5,7 +5,8 @@ use strsim::levenshtein;
 use crate::methods::Method;
 
 /// Other names that requests may use.
-const ALIASES: [(&str, &str); 5] = [
+const ALIASES: [(&str, &str); 6] = [
+    ("cosine", "avg-cos"),
     ("dynamax", "dynamax-jaccard"),
     ("learned-idf-weights", "learned-idf"),
     ("idf-rank", "learned-idf"),
@@ -52,6 +53,7 @@ mod tests {
         for name in ["dynamax-jaccard", "DynaMax", "dynamax_jaccard", " DYNAMAX-Jaccard "] {
             assert_eq!(Method::named(name), Some(Method::DynamaxJaccard), "{name}");
         }
+        assert_eq!(Method::named("cosine"), Some(Method::AvgCos), "other libraries call it that");
         assert_eq!(Method::named("dynamix"), None);
         assert_eq!(Method::named(&"x".repeat(1 << 20)), None);
     }

@@ -289,7 +289,7 @@ impl Question for EmbedRequest<'_> {
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.texts.length(), app.settings.max_texts);
-        pipeline::check_length("/texts", "texts", length, limit)?;
+        pipeline::check_length("/texts", "texts", length, ("max_texts", limit))?;
         let refuse = self.unknown == Some(UnknownVector::Error);
         let selection = Selection {
             oov: if refuse { Some(OovPolicy::Error) } else { self.oov },

@@ -284,17 +284,19 @@ fn respond(app: &App, answered: Answered) -> Response {
     response
 }
 
-/// Refuses a list that is empty or too long.
+/// Refuses a list that is empty, or longer than a setting allows.
 pub(crate) fn check_length(
     pointer: &str,
     what: &str,
     length: usize,
-    limit: usize,
+    (setting, limit): (&str, usize),
 ) -> Result<(), ApiError> {
     match length {
         0 => Err(ApiError::at(Code::EmptyList, pointer, format!("there are no {what}"))),
         _ if length > limit => {
-            Err(ApiError::beyond(Code::TooManyItems, pointer, what, limit, length))
+            let error = ApiError::beyond(Code::TooManyItems, pointer, what, limit, length);
+            let detail = format!("{} (setting `{setting}`)", error.detail);
+            Err(ApiError { detail: detail.into(), ..error })
         }
         _ => Ok(()),
     }

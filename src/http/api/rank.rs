@@ -295,7 +295,7 @@ impl Question for RankRequest<'_> {
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.candidates.length, app.settings.max_candidates);
-        pipeline::check_length("/candidates", "candidates", length, limit)?;
+        pipeline::check_length("/candidates", "candidates", length, ("max_candidates", limit))?;
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
             oov: self.oov,

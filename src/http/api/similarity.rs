@@ -283,7 +283,8 @@ impl Question for SimilarityRequest<'_> {
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         if let Some(list) = &self.pairs {
-            pipeline::check_length("/pairs", "pairs", list.length, app.settings.max_pairs)?;
+            let limit = ("max_pairs", app.settings.max_pairs);
+            pipeline::check_length("/pairs", "pairs", list.length, limit)?;
         }
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),

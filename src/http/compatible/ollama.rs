@@ -359,5 +359,7 @@ async fn ollama_version() -> Json<OllamaVersion> {
 
 /// Reads a body as a request is read.
 pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    VectorQuestion::<Embed>::read(body, address).map(drop)
+    VectorQuestion::<Embed>::read(body, address)
+        .map(drop)
+        .or_else(|_| VectorQuestion::<Prompt>::read(body, address).map(drop))
 }

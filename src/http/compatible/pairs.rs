@@ -124,7 +124,7 @@ impl<'b, D: PairDialect> PairQuestion<'b, D> {
 
     /// Refuses texts that do not make pairs.
     fn check_length(&self, app: &App) -> Result<(), ApiError> {
-        let most = app.settings.max_pairs;
+        let most = ("max_pairs", app.settings.max_pairs);
         for (field, length) in self.fields.into_iter().zip(self.lengths) {
             pipeline::check_length(field, "texts", length, most)?;
         }

@@ -192,6 +192,11 @@ impl PairDialect for Tei {
     }
 }
 
+/// A question for vectors, ours or theirs.
+type VectorsOrNative<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b, Tei>>;
+/// A question for scores of pairs, ours or theirs.
+type PairsOrNative<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;
+
 /// `POST /embed`, ours or theirs.
 async fn embed_or_native(
     state: State<Arc<App>>,
@@ -201,8 +206,7 @@ async fn embed_or_native(
     if body::is_lines(request.headers()) {
         return embed::embed(state, request).await;
     }
-    type Asked<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b, Tei>>;
-    pipeline::answer::<Asked<'_>>(state.0, address, request).await
+    pipeline::answer::<VectorsOrNative<'_>>(state.0, address, request).await
 }
 
 /// `POST /similarity`, ours or theirs.
@@ -214,8 +218,7 @@ async fn similarity_or_native(
     if body::is_lines(request.headers()) {
         return similarity::similarity(state, request).await;
     }
-    type Asked<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;
-    pipeline::answer::<Asked<'_>>(state.0, address, request).await
+    pipeline::answer::<PairsOrNative<'_>>(state.0, address, request).await
 }
 
 refusals!(
@@ -342,7 +345,7 @@ async fn tei_info(State(app): State<Arc<App>>) -> Result<Json<TeiInfo>, ApiError
 
 /// Reads a body as a request is read.
 pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    VectorQuestion::<Tei>::read(body, address)
+    VectorsOrNative::read(body, address)
         .map(drop)
-        .or_else(|_| PairQuestion::<Tei>::read(body, address).map(drop))
+        .or_else(|_| PairsOrNative::read(body, address).map(drop))
 }

@@ -20,6 +20,7 @@ async fn limits_say_what_they_are_and_what_was_found() {
     });
     let many = json!({"pairs": [["a", "b"], ["a", "b"], ["a", "b"]]}).to_string();
     let problem = app.post("/similarity", many).await.refusal(422, "too_many_items");
+    assert_eq!(problem["detail"], "3 pairs; the limit is 2 (setting `max_pairs`)");
     assert_eq!(
         (&problem["errors"][0]["limit"], &problem["errors"][0]["actual"]),
         (&json!(2), &json!(3))
