@@ -4,7 +4,9 @@
 //! around every route (`middleware`: id, counters, log, problem documents, keys); and its endpoint
 //! ([`api`]), which admits it ([`work`]), reads and resolves it ([`request`]), and answers it where it
 //! was read or on the pool. What an endpoint declares at its handler becomes a route (`routes`), a
-//! part of the document (`openapi`) and the name of its counters. [`App`] holds what requests share:
+//! part of the document (`openapi`) and the name of its counters; bodies of other servers' clients become
+//! the same questions in [`compatible`], and all routes together are the `surface`. [`App`] holds what
+//! requests share:
 //! settings, models (`registry`), keys ([`auth`]), counters ([`observe`]).
 
 pub mod api;
