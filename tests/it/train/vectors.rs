@@ -213,8 +213,10 @@ fn a_killed_run_ends_in_the_same_bits() {
             let start = || train(folder, "m.safetensors", &flags).spawn().unwrap();
             let kept = support::kill(start, &state, within, round % 2 == 1);
             let said = done(&mut train(folder, "m.safetensors", &flags));
-            assert_eq!(said.contains("went on at"), kept);
-            resumed += usize::from(kept);
+            // A run that is killed between its output and the end of its state has nothing to go on with.
+            let went_on = said.contains("went on at");
+            assert!(kept || !went_on);
+            resumed += usize::from(went_on);
             assert_eq!(bytes(folder, "m.safetensors"), bytes(folder, "whole.safetensors"));
             std::fs::remove_file(folder.join("m.safetensors")).unwrap();
         }
