@@ -10,7 +10,7 @@ import schemathesis
 # Each list: at least one field of it, and no two.
 ONE_OF = {
     "/rerank": [["documents", "texts"]],
-    "/v2/rerank": [["documents", "texts"]],
+    "/v2/rerank": [["documents"]],
     "/score": [
         ["queries", "text_1", "data_1"],
         ["documents", "items", "text_2", "data_2"],
@@ -36,7 +36,8 @@ def filter_case(context, case):
     body, path = case.body, case.operation.path
     if case.media_type == "application/json" and case.query:
         return False  # settings of a JSON question stand in its body
-    if "calibrated" in (case.query or {}).values():
+    threshold = (case.query or {}).get("threshold", "0")
+    if not str(threshold).replace(".", "").lstrip("-").isdigit():
         return False
     if case.media_type == "application/x-ndjson":
         # A stream of candidates begins with its question; lines of any kind are answered.
@@ -49,7 +50,7 @@ def filter_case(context, case):
         return False
     if "calibrated" in (body.get("threshold"), body.get("min_score")):
         return False
-    if isinstance(body.get("relevant_spans"), dict):
+    if isinstance(body.get("relevant_spans"), dict) or "texts" in body and path == "/v2/rerank":
         return False
     config = body.get("config") if isinstance(body.get("config"), dict) else body
     dimensions = config.get("dimensions")
@@ -60,6 +61,8 @@ def filter_case(context, case):
             return False
     if path == "/score":
         first, second = (next(body[f] for f in fields if body.get(f) is not None) for fields in ONE_OF[path])
+        if count(first) == 1 and not "".join(first).strip():
+            return False  # one text against many is a query, which must not be empty
         return count(first) in (1, count(second))
     return True
 

@@ -190,7 +190,7 @@ impl ToSchema for Truncate {}
 
 /// A whole number, 0 included.
 #[derive(Debug, Clone, Copy, ToSchema)]
-#[schema(value_type = u32)]
+#[schema(value_type = u64)]
 pub(super) struct Whole(pub usize);
 
 impl<'de> Deserialize<'de> for Whole {

@@ -63,12 +63,19 @@ pub(super) struct OpenAiRequest<'b> {
     /// How many of a vector's first numbers are wanted, 0 for all; what is left is given length 1.
     #[serde(alias = "output_dimension")]
     dimensions: Option<Whole>,
-    /// `float`, the only type of a vector's numbers; clients of Voyage send it.
-    #[serde(borrow)]
-    #[schema(value_type = Option<String>)]
-    output_dtype: Option<ModelName<'b>>,
+    /// What vectors are made of; clients of Voyage send it.
+    #[serde(rename = "output_dtype")]
+    _output_dtype: Option<NumberType>,
     /// Cut a text with too many tokens, as is done unless this is false.
     truncate: Option<bool>,
+}
+
+/// What vectors are made of.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum NumberType {
+    /// Floats, and nothing else.
+    Float,
 }
 
 /// Vectors as OpenAI writes them.
@@ -125,10 +132,6 @@ impl VectorDialect for OpenAi {
         body: Self::Body<'b>,
         address: &Address,
     ) -> Result<(EmbedRequest<'b>, Encoding), ApiError> {
-        if body.output_dtype.is_some_and(|ModelName(name)| name != "float") {
-            let detail = "vectors are made of floats here";
-            return Err(ApiError::at(Code::InvalidField, "/output_dtype", detail));
-        }
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
         let dimensions = body.dimensions.map(|Whole(count)| count);

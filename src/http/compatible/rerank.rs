@@ -36,6 +36,7 @@ use crate::http::compatible::reranked::TeiScore;
 use crate::http::compatible::shape::has_field;
 use crate::http::compatible::spans::RelevantSpans;
 use crate::http::compatible::spans::Span;
+use crate::http::compatible::tei::TeiRefusals;
 use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
@@ -368,6 +369,7 @@ async fn rerank_v2(
     request_body(content = RerankRequest<'_>, content_type = "application/json"),
     responses(
         (status = 200, description = "Documents, most relevant first", body = EitherRerank<'_>),
+        TeiRefusals,
         RerankRefusals,
     ),
 )]

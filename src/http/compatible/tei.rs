@@ -46,6 +46,7 @@ use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::body;
 use crate::http::request::fields::List;
+use crate::http::request::fields::NonEmptyText;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
 use crate::http::request::query::Resolved;
@@ -141,7 +142,7 @@ pub(super) struct SentencesRequest<'b> {
 pub(super) struct Sentences<'b> {
     /// The text.
     #[serde(borrow)]
-    #[schema(value_type = Text<'b>)]
+    #[schema(value_type = NonEmptyText)]
     source_sentence: Document<'b>,
     /// Those that it is compared with.
     #[serde(borrow)]

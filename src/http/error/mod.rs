@@ -308,7 +308,8 @@ impl ApiError {
                 fault.pointer = format!("{to}{rest}");
             }
         }
-        let [from, to] = [from, to].map(|pointer| pointer.trim_start_matches('/'));
+        let name = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
+        let [from, to] = [from, to].map(name);
         let mut detail = self.detail.replace(&format!("{from}["), &format!("{to}["));
         if let Some(rest) = detail.strip_prefix(&format!("{from} ")) {
             detail = format!("{to} {rest}");
