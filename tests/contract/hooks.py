@@ -61,7 +61,7 @@ def filter_case(context, case):
             return False
     if path == "/score":
         first, second = (next(body[f] for f in fields if body.get(f) is not None) for fields in ONE_OF[path])
-        if count(first) == 1 and not "".join(first).strip():
+        if count(first) == 1 and not str(first[0] if isinstance(first, list) else first).strip():
             return False  # one text against many is a query, which must not be empty
         return count(first) in (1, count(second))
     return True
