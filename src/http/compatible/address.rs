@@ -24,8 +24,10 @@ pub(super) struct Address {
     named: Option<[String; 2]>,
     /// What stands for the vector of a text that has none.
     pub stand_in: StandIn,
-    /// The dialects that are spoken on a path that several share.
-    pub spoken: Vec<Dialect>,
+    /// Whether documents are reranked here for clients of Cohere and the like.
+    pub rerank: bool,
+    /// Whether they are for clients of text-embeddings-inference.
+    pub tei: bool,
 }
 
 /// The model and the method that are meant.
@@ -38,9 +40,9 @@ pub(super) struct Target<'b> {
 }
 
 impl Address {
-    /// The same where of the dialects that share a path only this one is spoken.
-    pub(super) fn of_one(self, dialect: Dialect) -> Self {
-        Self { spoken: vec![dialect], ..self }
+    /// The same on a path that clients of text-embeddings-inference do not have.
+    pub(super) fn without_tei(self) -> Self {
+        Self { rerank: true, tei: false, ..self }
     }
 
     /// What is meant by a request that names this model, if any. The path has the last word, so that
@@ -75,7 +77,12 @@ impl FromRequestParts<Arc<App>> for Address {
         };
         let named = of("model").zip(of("method")).map(|(model, method)| [model, method]);
         let settings = &app.settings;
-        Ok(Self { named, stand_in: settings.dialect_unknown, spoken: settings.dialects.clone() })
+        Ok(Self {
+            named,
+            stand_in: settings.dialect_unknown,
+            rerank: settings.dialects.contains(&Dialect::Rerank),
+            tei: settings.dialects.contains(&Dialect::Tei),
+        })
     }
 }
 

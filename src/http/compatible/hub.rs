@@ -16,7 +16,6 @@ use utoipa_axum::routes;
 use crate::engine::Counts;
 use crate::http::api::embed::EmbedRequest;
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
@@ -25,13 +24,11 @@ use crate::http::compatible::input::OnlyObject;
 use crate::http::compatible::named;
 use crate::http::compatible::pairs::PairDialect;
 use crate::http::compatible::pairs::PairQuestion;
-use crate::http::compatible::pairs::PairScores;
 use crate::http::compatible::pairs::Sides;
 use crate::http::compatible::tei::SentencesRequest;
 use crate::http::compatible::tei::TeiEmbedRequest;
 use crate::http::compatible::vectors::VectorDialect;
 use crate::http::compatible::vectors::VectorQuestion;
-use crate::http::compatible::vectors::Vectors;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -41,7 +38,6 @@ use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
 use crate::http::request::json;
-use crate::http::request::query::Resolved;
 use crate::http::routes::Routes;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
@@ -74,15 +70,10 @@ impl VectorDialect for Hub {
         let normalize = Some(body.normalize.unwrap_or(false));
         Ok((EmbedRequest { normalize, ..body.ask(address)? }, ()))
     }
-
-    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        answer.write_json(&vectors.vectors)
-    }
 }
 
 impl PairDialect for Hub {
     const DIALECT: Dialect = Dialect::Hub;
-    const SCORE_BYTES: usize = NUMBER_BYTES;
     type Body<'b> = SentencesRequest<'b>;
 
     fn ask<'b>(
@@ -90,10 +81,6 @@ impl PairDialect for Hub {
         address: &Address,
     ) -> Result<Sides<'b>, ApiError> {
         Ok(body.sides(address))
-    }
-
-    fn write(scored: &PairScores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        answer.write_json(&scored.scores)
     }
 }
 

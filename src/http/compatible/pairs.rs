@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::engine::Counts;
 use crate::engine::Scores;
 use crate::http::api::pipeline;
+use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::api::rank::RankRequest;
@@ -40,19 +41,17 @@ pub(super) trait PairDialect: 'static {
     /// Whether the body names a model, and a method behind it.
     const NAMES_MODEL: bool = false;
     /// Bytes that a score takes in the answer, roughly.
-    const SCORE_BYTES: usize;
+    const SCORE_BYTES: usize = NUMBER_BYTES;
     /// The body.
     type Body<'b>: Deserialize<'b>;
 
     /// The pairs that are meant.
     fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError>;
 
-    /// Writes the answer.
-    fn write(
-        scored: &PairScores,
-        resolved: &Resolved,
-        answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError>;
+    /// Writes the answer: a bare list of scores, unless the dialect has more to say.
+    fn write(scored: &PairScores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        answer.write_json(&scored.scores)
+    }
 }
 
 /// The scores of pairs, in order, and what was read for them.

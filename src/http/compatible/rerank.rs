@@ -146,16 +146,15 @@ impl<'b> RerankRequest<'b> {
     /// The question that it stands for.
     fn ask(self, address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
         let of_voyage = self.top_k.is_some() || self.truncation.is_some();
-        let spoken = |dialect| address.spoken.contains(&dialect);
-        let documents = self.documents.filter(|_| spoken(Dialect::Rerank));
-        let texts = self.texts.filter(|_| spoken(Dialect::Tei));
+        let documents = self.documents.filter(|_| address.rerank);
+        let texts = self.texts.filter(|_| address.tei);
         let (form, documents) = match (documents, texts) {
             (Some(documents), None) if of_voyage => (Form::Data, documents),
             (Some(documents), None) if self.raw_scores.is_some() => (Form::Infinity, documents),
             (Some(documents), None) => (Form::Results, documents),
             (None, Some(texts)) => (Form::Bare, texts),
             (None, None) => {
-                let missing = if spoken(Dialect::Rerank) { "documents" } else { "texts" };
+                let missing = if address.rerank { "documents" } else { "texts" };
                 let detail = format!("the field `{missing}` is missing");
                 return Err(ApiError::at(Code::InvalidField, format!("/{missing}"), detail));
             }
@@ -246,8 +245,7 @@ impl Question for RerankQuestion<'_> {
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
         let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
         asked.map_err(|error| {
-            let of_tei = !address.spoken.contains(&Dialect::Rerank) || has_field(body, "texts");
-            let of_tei = of_tei && address.spoken.contains(&Dialect::Tei);
+            let of_tei = address.tei && (!address.rerank || has_field(body, "texts"));
             error.spoken(if of_tei { Dialect::Tei } else { Dialect::Rerank })
         })
     }
@@ -357,7 +355,7 @@ async fn rerank_v2(
     address: Address,
     request: Request,
 ) -> Result<Response, ApiError> {
-    rerank(app, address.of_one(Dialect::Rerank), request).await
+    rerank(app, address.without_tei(), request).await
 }
 
 /// Documents by how relevant they are to a query: `documents` as for `/v2/rerank`, or `texts` as

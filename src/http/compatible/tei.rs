@@ -17,7 +17,6 @@ use utoipa_axum::routes;
 use crate::http::api::embed;
 use crate::http::api::embed::EmbedRequest;
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Question;
 use crate::http::api::similarity;
 use crate::http::api::similarity::SimilarityRequest;
@@ -31,13 +30,11 @@ use crate::http::compatible::input::Whole;
 use crate::http::compatible::named;
 use crate::http::compatible::pairs::PairDialect;
 use crate::http::compatible::pairs::PairQuestion;
-use crate::http::compatible::pairs::PairScores;
 use crate::http::compatible::pairs::Sides;
 use crate::http::compatible::shape::Either;
 use crate::http::compatible::vectors;
 use crate::http::compatible::vectors::VectorDialect;
 use crate::http::compatible::vectors::VectorQuestion;
-use crate::http::compatible::vectors::Vectors;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -49,9 +46,7 @@ use crate::http::request::fields::List;
 use crate::http::request::fields::NonEmptyText;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Texts;
-use crate::http::request::query::Resolved;
 use crate::http::routes::Routes;
-use crate::http::work::unsent::Answer;
 
 /// The paths that are ours as well, told apart by the body.
 pub(crate) fn shared() -> Routes {
@@ -100,11 +95,6 @@ impl<'b> TeiEmbedRequest<'b> {
     }
 }
 
-/// A bare list of vectors, in order.
-pub(super) fn write_bare(vectors: &Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-    answer.write_json(&vectors.vectors)
-}
-
 /// Its way of asking for vectors.
 struct Tei;
 
@@ -119,10 +109,6 @@ impl VectorDialect for Tei {
         address: &Address,
     ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
         Ok((body.ask(address)?, ()))
-    }
-
-    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        write_bare(&vectors, answer)
     }
 }
 
@@ -178,7 +164,6 @@ impl<'b> SentencesRequest<'b> {
 
 impl PairDialect for Tei {
     const DIALECT: Dialect = Dialect::Tei;
-    const SCORE_BYTES: usize = NUMBER_BYTES;
     type Body<'b> = SentencesRequest<'b>;
 
     fn ask<'b>(
@@ -186,10 +171,6 @@ impl PairDialect for Tei {
         address: &Address,
     ) -> Result<Sides<'b>, ApiError> {
         Ok(body.sides(address))
-    }
-
-    fn write(scored: &PairScores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        answer.write_json(&scored.scores)
     }
 }
 

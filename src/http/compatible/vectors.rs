@@ -47,12 +47,14 @@ pub(super) trait VectorDialect: 'static {
         address: &Address,
     ) -> Result<(EmbedRequest<'b>, Self::Form), ApiError>;
 
-    /// Writes the answer.
+    /// Writes the answer: a bare list of vectors, unless the dialect has more to say.
     fn write(
         vectors: Vectors<'_>,
-        form: &Self::Form,
+        _: &Self::Form,
         answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError>;
+    ) -> Result<(), ApiError> {
+        answer.write_json(&vectors.vectors)
+    }
 }
 
 /// The vectors of texts.
