@@ -1,12 +1,15 @@
 //! `cognate explain`: why two texts scored as they did.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use clap::Args;
 
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
+use crate::cli::ask::heat;
 use crate::cli::ask::on_a_line;
 use crate::cli::ask::pair_refused;
 use crate::cli::print;
@@ -40,34 +43,46 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<(), Failure> {
         let resolved = Resolved { model: Arc::clone(&model), query };
         return print(&serde_json::to_string(&ExplainResponse::of(&explained, &resolved))?);
     }
-    print(&for_people(&explained, query.method.name()))
+    paint(&for_people(&explained, [&args.a, &args.b], query.method.name()))
 }
 
-/// The summary, and each text word by word.
-fn for_people(explained: &Explanation, method: &str) -> String {
+/// Prints to standard output, in colours where it is a terminal that wants them; a reader that went
+/// away is no failure.
+fn paint(text: &str) -> Result<(), Failure> {
+    match writeln!(anstream::stdout().lock(), "{}", text.trim_end()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// The summary, each text as it stands and word by word, and the cosines between the words.
+fn for_people(explained: &Explanation, texts: [&str; 2], method: &str) -> String {
     let mut told = explained.sentence(method) + "\n";
-    for (name, words, unknown) in [
-        ("A", &explained.one, &explained.one_unknown),
-        ("B", &explained.other, &explained.other_unknown),
+    let most = heat::largest_share(explained);
+    for (name, text, words, unknown) in [
+        ("A", texts[0], &explained.one, &explained.one_unknown),
+        ("B", texts[1], &explained.other, &explained.other_unknown),
     ] {
         // Writing to a string cannot fail.
-        let _ = writeln!(told, "\n{name}");
+        let _ = writeln!(told, "\n{name}\n  {}", heat::painted(text, words, most));
         for word in words {
-            told.push_str(&line(&word.token, word.share, &how(word)));
+            told.push_str(&line(&word.token, word.share, most, &how(word)));
         }
         for UnknownToken { token, share } in unknown {
-            told.push_str(&line(token, *share, "no vector"));
+            told.push_str(&line(token, *share, most, "no vector"));
         }
     }
     if explained.shares.is_none() && !explained.unscored {
         let _ = writeln!(told, "\nThe score of {method} has no shares of single words.");
     }
-    told
+    told + &heat::map(explained)
 }
 
-fn line(token: &str, share: Option<f32>, note: &str) -> String {
+fn line(token: &str, share: Option<f32>, most: f32, note: &str) -> String {
+    let style = heat::of_share(share.unwrap_or_default(), most);
     let share = share.map_or(String::new(), |share| format!("{share:.4}"));
-    format!("{}\n", format!("  {share:>8}  {:<20} {note}", on_a_line(token)).trim_end())
+    let rest = format!("  {:<20} {note}", on_a_line(token));
+    format!("  {style}{share:>8}{style:#}{}\n", rest.trim_end())
 }
 
 /// How a word was found, where it is not simply listed.

@@ -3,6 +3,7 @@
 
 pub(super) mod embed;
 pub(super) mod explain;
+mod heat;
 pub(super) mod rank;
 pub(super) mod similarity;
 

@@ -133,8 +133,39 @@ fn people_read_lines() {
     let score: f32 =
         printed(&["similarity", A, "the quake", "--method", "avg-cos"]).trim().parse().unwrap();
     assert!((sum - score).abs() < 1e-3, "{sum} for {score}:\n{explained}");
+    // The text as it stands, and the cosines of "the" and "quake" with themselves.
+    assert!(words.contains("\nB\n  the quake\n"), "{explained}");
+    let map: Vec<&str> =
+        explained.split_once("a column a word of B\n").unwrap().1.lines().collect();
+    assert_eq!(map[0].split_whitespace().collect::<Vec<_>>(), ["the", "quake"]);
+    assert_eq!(map[1].split_whitespace().take(3).collect::<Vec<_>>(), ["the", "██", "1.00"]);
+    assert_eq!(map.len(), 1 + A.split(' ').count());
+    assert!(!explained.contains('\u{1b}'), "{explained}");
     let whole = printed(&["explain", A, B, "--method", "wmd"]);
     assert!(whole.contains("wmd has no shares of single words"), "{whole}");
+}
+
+/// Without its colours an explanation is the same, letter for letter.
+#[test]
+fn words_are_painted_where_colours_are_wanted() {
+    let folder = folder();
+    let explain = |environment: &[(&str, &str)]| {
+        let arguments = ["explain", A, "the quake", "--method", "avg-cos"];
+        let output = cognate(folder.path(), environment, &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    let plain = explain(&[]);
+    let painted = explain(&[("CLICOLOR_FORCE", "1")]);
+    let mut bare = painted.clone();
+    while let Some(start) = bare.find('\u{1b}') {
+        let end = start + bare[start..].find('m').unwrap();
+        bare.replace_range(start..=end, "");
+    }
+    assert_eq!(bare, plain);
+    // The word of the largest share, wherever it stands.
+    assert!(painted.matches("48;5;77m").count() >= 2, "{painted}");
+    assert_eq!(explain(&[("NO_COLOR", "1")]), plain);
 }
 
 #[test]
