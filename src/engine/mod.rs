@@ -37,6 +37,8 @@ pub use parts::Parts;
 pub use probability::Probability;
 pub use query::Query;
 pub use query::RankOptions;
+pub use rank::BoostBy;
+pub use rank::Boosts;
 pub use rank::RankSession;
 pub use served::Missing;
 pub use served::Served;

@@ -15,7 +15,7 @@ use crate::support::{Chance, rounds};
 const SEED: u64 = 20_261_121;
 
 /// Good bodies and the routes they belong to.
-const BODIES: [(&str, &str); 15] = [
+const BODIES: [(&str, &str); 16] = [
     (
         "/similarity",
         r#"{"pairs":[["the quake","an earthquake"],["new york","o'neill"]],"method":"dynamax","threshold":0.5}"#,
@@ -36,6 +36,10 @@ const BODIES: [(&str, &str); 15] = [
     (
         "/rank",
         r#"{"query":"the new city","candidates":["a","b"],"method":"wmd","return_text":true}"#,
+    ),
+    (
+        "/rank",
+        r#"{"query":"the new city","candidates":[{"id":1,"text":"a city","boost":0.5,"data":{"a":[1,"b"]}},"new"],"boost_by":"multiply","exclude":[1,"x"],"offset":1}"#,
     ),
     ("/explain", r#"{"a":"the quake hits","b":"an earthquake shakes","method":"blend"}"#),
     ("/-/reload", ""),

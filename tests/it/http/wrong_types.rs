@@ -24,7 +24,8 @@ async fn no_refusal_names_a_type_of_rust() {
         (
             "/rank",
             json!({"query": "a", "candidates": ["a"], "model": "", "method": "", "measure": "",
-                "oov": "", "truncate": true, "top_k": 1, "min_score": 0, "return_text": true}),
+                "oov": "", "truncate": true, "top_k": 1, "min_score": 0, "return_text": true,
+                "offset": 0, "exclude": [1], "boost_by": ""}),
         ),
         (
             "/embed",

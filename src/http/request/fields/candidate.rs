@@ -1,4 +1,4 @@
-//! What is ranked: texts, with or without a name of their own.
+//! What is ranked: texts, with or without a name of their own and what a caller hangs on them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,10 +10,16 @@ use serde::de::Error;
 use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
+use serde_json::Number;
+use utoipa::PartialSchema;
 use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
 
+use crate::http::request::fields::CallersData;
+use crate::http::request::fields::CallersScores;
+use crate::http::request::fields::Score;
 use crate::http::request::fields::Text;
-use crate::http::request::fields::number::OUT_OF_RANGE;
 use crate::http::request::fields::number::misfit;
 use crate::http::request::fields::number::whole;
 
@@ -23,18 +29,65 @@ use crate::http::request::fields::number::whole;
 pub(crate) enum Candidate<'b> {
     /// A text.
     Text(Text<'b>),
-    /// A text and its name.
+    /// A text and what came with it.
     Named(NamedCandidate<'b>),
 }
 
-/// A text and its name.
-#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+/// A text and what came with it.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NamedCandidate<'b> {
+    id: Option<CandidateId<'b>>,
+    text: Text<'b>,
+    /// Few candidates have any of it, so it takes no room in those that do not.
+    more: Option<Box<More<'b>>>,
+}
+
+/// What a candidate may have beside its name and its text.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct More<'b> {
+    boost: Option<f32>,
+    data: Option<CallersData<'b>>,
+    scores: Option<CallersScores<'b>>,
+}
+
+/// A text and what comes with it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CandidateFields<'b> {
     #[serde(borrow)]
     id: Option<CandidateId<'b>>,
     #[serde(borrow)]
     text: Text<'b>,
+    /// Added to the score, or multiplied by it where `boost_by` says so, then from 0.
+    boost: Option<Score>,
+    #[serde(borrow)]
+    data: Option<CallersData<'b>>,
+    #[serde(borrow)]
+    scores: Option<CallersScores<'b>>,
+}
+
+impl PartialSchema for NamedCandidate<'_> {
+    fn schema() -> RefOr<Schema> {
+        CandidateFields::schema()
+    }
+}
+
+impl ToSchema for NamedCandidate<'_> {
+    fn name() -> Cow<'static, str> {
+        "NamedCandidate".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        CandidateFields::schemas(schemas);
+    }
+}
+
+impl<'b> From<CandidateFields<'b>> for NamedCandidate<'b> {
+    fn from(fields: CandidateFields<'b>) -> Self {
+        let CandidateFields { id, text, boost, data, scores } = fields;
+        let more = More { boost: boost.map(|Score(boost)| boost as f32), data, scores };
+        Self { id, text, more: (more != More::default()).then(|| Box::new(more)) }
+    }
 }
 
 impl<'b> Candidate<'b> {
@@ -44,6 +97,28 @@ impl<'b> Candidate<'b> {
             Self::Text(_) => None,
             Self::Named(named) => named.id.as_ref(),
         }
+    }
+
+    fn more(&self) -> Option<&More<'b>> {
+        match self {
+            Self::Text(_) => None,
+            Self::Named(named) => named.more.as_deref(),
+        }
+    }
+
+    /// What its score is changed by.
+    pub(crate) fn boost(&self) -> Option<f32> {
+        self.more()?.boost
+    }
+
+    /// What comes back with it.
+    pub(crate) fn data(&self) -> Option<&CallersData<'b>> {
+        self.more()?.data.as_ref()
+    }
+
+    /// Scores that the caller has already.
+    pub(crate) fn scores(&self) -> Option<&CallersScores<'b>> {
+        self.more()?.scores.as_ref()
     }
 }
 
@@ -63,7 +138,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Candidate<'b> {
             type Value = Candidate<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an object with `id` and `text`")
+                f.write_str("a string or an object with `text`")
             }
 
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
@@ -75,7 +150,8 @@ impl<'de: 'b, 'b> Deserialize<'de> for Candidate<'b> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Deserialize::deserialize(MapAccessDeserializer::new(map)).map(Candidate::Named)
+                let fields = CandidateFields::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Candidate::Named(fields.into()))
             }
         }
         from.deserialize_any(Either)
@@ -83,14 +159,20 @@ impl<'de: 'b, 'b> Deserialize<'de> for Candidate<'b> {
 }
 
 /// A candidate's own name, which is given back as it came.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum CandidateId<'b> {
     /// A string.
     Text(Cow<'b, str>),
     /// A whole number.
-    Number(i64),
+    Number(#[schema(inline)] WholeNumber),
 }
+
+/// A whole number of 64 bits, with or without a sign.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = i64)]
+pub(crate) struct WholeNumber(Number);
 
 impl<'de: 'b, 'b> Deserialize<'de> for CandidateId<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -111,16 +193,16 @@ impl<'de: 'b, 'b> Deserialize<'de> for CandidateId<'b> {
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(CandidateId::Number(number))
+                Ok(CandidateId::Number(WholeNumber(number.into())))
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-                let number = i64::try_from(number);
-                number.map(CandidateId::Number).map_err(|_| E::custom(OUT_OF_RANGE))
+                Ok(CandidateId::Number(WholeNumber(number.into())))
             }
 
             fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-                whole(number).map(CandidateId::Number).ok_or_else(|| misfit(number, &self))
+                let whole = whole(number).ok_or_else(|| misfit(number, &self))?;
+                self.visit_i64(whole)
             }
         }
         from.deserialize_any(Either)

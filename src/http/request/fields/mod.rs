@@ -5,16 +5,19 @@
 //! described.
 
 mod candidate;
+mod data;
 mod list;
 mod measure;
 mod method;
 mod number;
 mod pair;
+mod scores;
 mod text;
 mod texts;
 
 pub(crate) use candidate::Candidate;
 pub(crate) use candidate::CandidateId;
+pub(crate) use data::CallersData;
 pub(crate) use list::List;
 pub(crate) use list::ListVisitor;
 pub(crate) use measure::MeasureName;
@@ -24,10 +27,12 @@ pub(crate) use method::RankMethod;
 pub(crate) use method::VectorMethod;
 pub(crate) use number::Count;
 pub(crate) use number::OUT_OF_RANGE;
+pub(crate) use number::Offset;
 pub(crate) use number::Score;
 pub(crate) use number::WholeVisitor;
 pub(crate) use pair::Pair;
 pub(crate) use pair::PairVisitor;
+pub(crate) use scores::CallersScores;
 pub(crate) use text::ModelName;
 pub(crate) use text::NonEmptyText;
 pub(crate) use text::Text;

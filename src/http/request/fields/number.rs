@@ -68,6 +68,18 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
+/// How many of the first results are passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToSchema)]
+#[schema(value_type = u32, minimum = 0, maximum = 100000)]
+pub(crate) struct Offset(pub usize);
+
+impl<'de> Deserialize<'de> for Offset {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let expected = "a whole number from 0 to 100000";
+        from.deserialize_any(WholeVisitor { least: 0, most: MOST_KEPT, expected }).map(Self)
+    }
+}
+
 /// Reads a whole number between bounds.
 #[derive(Clone, Copy)]
 pub(crate) struct WholeVisitor {

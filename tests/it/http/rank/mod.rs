@@ -1,11 +1,27 @@
 //! `POST /rank`: candidates with their names and texts given back.
 
+mod candidates;
+
 use cognate::engine::{Engine, Query, RankOptions};
 use cognate::methods::Method;
 use serde_json::{Value, json};
 
 use crate::support;
 use crate::support::app::TestApp;
+
+/// What stands in a field of each result.
+fn each(answer: &Value, field: &str) -> Vec<Value> {
+    let results = answer["results"].as_array().unwrap();
+    results.iter().map(|result| result[field].clone()).collect()
+}
+
+/// A question with more fields.
+fn with(body: &Value, more: Value) -> Value {
+    let mut body = body.clone();
+    let fields = more.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(fields);
+    body
+}
 
 #[tokio::test]
 async fn ranking_is_the_engines_with_names_and_texts_given_back() {

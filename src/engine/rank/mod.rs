@@ -1,0 +1,92 @@
+//! Ranking: candidates by how alike they are to one text.
+
+mod best;
+mod boost;
+mod session;
+
+pub use boost::BoostBy;
+pub use boost::Boosts;
+pub use session::RankSession;
+
+use crate::engine::Engine;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::RankOptions;
+use crate::engine::Ranking;
+use crate::engine::scorable;
+use crate::engine::workspace::Workspace;
+use crate::methods::Scorer;
+
+/// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in
+/// the cache.
+const BLOCK: usize = 32;
+
+impl Engine {
+    /// Candidates by how alike they are to a text, best first, equal scores by index; candidates
+    /// that cannot be scored come last.
+    pub fn rank<T: AsRef<str>>(
+        &self,
+        text: &str,
+        candidates: &[T],
+        query: &Query,
+    ) -> Result<Ranking, QueryError> {
+        self.rank_best(text, candidates, &RankOptions::all(*query))
+    }
+
+    /// The best of what [`Engine::rank`] answers: the same results, cut at the least score and at
+    /// the number wanted.
+    pub fn rank_best<T: AsRef<str>>(
+        &self,
+        text: &str,
+        candidates: &[T],
+        options: &RankOptions,
+    ) -> Result<Ranking, QueryError> {
+        self.rank_session(text, options, |session| session.rank(candidates))?
+    }
+
+    /// Prepares a text for ranking any number of lists of candidates, such as the parts of a long
+    /// one where [`Engine::ranks_in_parts`]. What was learnt of the text for one list serves the next,
+    /// and changes no bit of a score.
+    pub fn rank_session<R>(
+        &self,
+        text: &str,
+        options: &RankOptions,
+        run: impl FnOnce(&mut RankSession<'_, '_>) -> R,
+    ) -> Result<R, QueryError> {
+        let query = &options.query;
+        let info = query.method.info();
+        let scorer = self.scorer(query.method)?;
+        let measure = self.measure(scorer, info, query)?;
+        let mut workspace = Workspace::of(&self.model);
+        let mut one = workspace.phrase();
+        let query_truncated = self.read(&mut one, text, query, Place::Query)?;
+        let query_known = scorable(&one, info);
+        if !query_known {
+            query.accepts_unknown(Place::Query)?;
+        }
+        let query_share = query.coverage.then(|| one.known_share());
+        let against = query_known.then(|| scorer.against(measure, &one, workspace.scratch()));
+        // A list-level scorer must see all candidates at once.
+        let block = match scorer {
+            Scorer::RankList(_) => usize::MAX,
+            Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
+        };
+        let mut session = RankSession {
+            engine: self,
+            options,
+            info,
+            measure,
+            query_truncated,
+            query_share,
+            block,
+            against,
+            phrases: Vec::new(),
+            workspace: &mut workspace,
+        };
+        let ran = run(&mut session);
+        session.end();
+        workspace.take_back([one]);
+        Ok(ran)
+    }
+}

@@ -1,0 +1,59 @@
+//! `POST /rank`: candidates by how alike they are to a query.
+
+mod contenders;
+mod plan;
+mod ranking;
+mod request;
+mod response;
+
+pub use request::RankRequest;
+pub(crate) use response::RankResponse;
+pub(crate) use response::RankedCandidate;
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+
+use crate::http::api::pipeline;
+use crate::http::api::stream;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::body;
+
+refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported, Code::NotCalibrated]);
+
+/// Candidates by how alike they are to a query, best first.
+///
+/// A body of `application/x-ndjson` ranks any number of candidates in constant memory: the first line is
+/// the question without candidates, then one candidate a line (a string or `{"id"?,"text"}`). The
+/// answer has one `{"index","id"?,"score","text"?}` a line, best first, at most `top_k` (without it the
+/// server's `max_candidates`), and then a line with model, method and counts. Methods that score a
+/// candidate by all others, such as `rm3`, are refused.
+#[utoipa::path(
+    post,
+    path = "/rank",
+    tag = "compare",
+    request_body(content(
+        (RankRequest<'_> = "application/json"),
+        (String = "application/x-ndjson"),
+    )),
+    responses(
+        (status = 200, description = "Candidates, best first", content(
+            (RankResponse<'_> = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
+        RankRefusals,
+    ),
+)]
+pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    if body::is_lines(request.headers()) {
+        return stream::rank::answer(app, request).await;
+    }
+    pipeline::answer::<RankRequest<'_>>(app, (), request).await
+}
