@@ -1,4 +1,5 @@
-//! The bytes below an input: a file or a block of memory, unpacked on the way if they are packed.
+//! The bytes below an input: a file, a block of memory or a stream, unpacked on the way if they are
+//! packed.
 //!
 //! Whether they are packed is read from their first bytes, not from the file's name: browsers
 //! unpack a download and keep its `.gz`. What the unpacked bytes mean is not known here.
@@ -39,6 +40,38 @@ pub(super) struct Stored {
 enum Storage {
     File(File),
     Memory(Cursor<Vec<u8>>),
+    Stream(Replayed),
+}
+
+/// A stream that can begin again once, after its first bytes were looked at.
+struct Replayed {
+    source: Box<dyn Read + Send>,
+    first: Vec<u8>,
+    /// How many of the first bytes were given out again; nothing before the stream began again.
+    again: Option<usize>,
+}
+
+impl std::fmt::Debug for Replayed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replayed").finish_non_exhaustive()
+    }
+}
+
+impl Read for Replayed {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let Some(again) = &mut self.again else {
+            let read = self.source.read(out)?;
+            self.first.extend_from_slice(out.get(..read).unwrap_or_default());
+            return Ok(read);
+        };
+        let mut kept = self.first.get(*again..).unwrap_or_default();
+        if kept.is_empty() {
+            return self.source.read(out);
+        }
+        let read = kept.read(out)?;
+        *again += read;
+        Ok(read)
+    }
 }
 
 impl Stored {
@@ -48,6 +81,10 @@ impl Stored {
 
     pub(super) fn memory(bytes: Vec<u8>) -> Self {
         Self::at(Storage::Memory(Cursor::new(bytes)))
+    }
+
+    pub(super) fn stream(source: Box<dyn Read + Send>) -> Self {
+        Self::at(Storage::Stream(Replayed { source, first: Vec::new(), again: None }))
     }
 
     fn at(place: Storage) -> Self {
@@ -61,6 +98,10 @@ impl Stored {
         match &mut self.place {
             Storage::File(file) => file.rewind(),
             Storage::Memory(bytes) => bytes.rewind(),
+            Storage::Stream(stream) => {
+                stream.again = Some(0);
+                Ok(())
+            }
         }
     }
 }
@@ -70,6 +111,7 @@ impl Read for Stored {
         let read = match &mut self.place {
             Storage::File(file) => file.read(out)?,
             Storage::Memory(bytes) => bytes.read(out)?,
+            Storage::Stream(stream) => stream.read(out)?,
         };
         self.taken = self.taken.saturating_add(read as u64);
         self.hasher.update(out.get(..read).unwrap_or_default());

@@ -30,7 +30,8 @@ const LINE_BYTES: usize = 16 << 20;
 pub struct Input {
     path: PathBuf,
     source: Unpacked,
-    total: u64,
+    /// Bytes as they are stored; nothing for a stream, whose size nobody knows.
+    total: Option<u64>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -56,7 +57,7 @@ impl Input {
             return Err(ReadError::Unsupported { path: path.to_owned(), problem });
         }
         let source = Unpacked::new(Stored::file(file)).map_err(io)?;
-        Ok(Self::new(path.to_owned(), source, metadata.len()))
+        Ok(Self::new(path.to_owned(), source, Some(metadata.len())))
     }
 
     /// Reads bytes as if they stood in the file `name`, which only messages show.
@@ -64,12 +65,29 @@ impl Input {
         let path = name.into();
         let total = bytes.len() as u64;
         match Unpacked::new(Stored::memory(bytes)) {
-            Ok(source) => Ok(Self::new(path, source, total)),
+            Ok(source) => Ok(Self::new(path, source, Some(total))),
             Err(source) => Err(ReadError::Io { path, source }),
         }
     }
 
-    fn new(path: PathBuf, source: Unpacked, total: u64) -> Self {
+    /// Reads a stream, which messages call `name`, as far as it goes.
+    pub fn from_stream(
+        name: impl Into<PathBuf>,
+        stream: Box<dyn Read + Send>,
+    ) -> Result<Self, ReadError> {
+        let path = name.into();
+        match Unpacked::new(Stored::stream(stream)) {
+            Ok(source) => Ok(Self::new(path, source, None)),
+            Err(source) => Err(ReadError::Io { path, source }),
+        }
+    }
+
+    /// Reads what the process is given.
+    pub fn standard_input() -> Result<Self, ReadError> {
+        Self::from_stream("standard input", Box::new(std::io::stdin()))
+    }
+
+    fn new(path: PathBuf, source: Unpacked, total: Option<u64>) -> Self {
         Self {
             path,
             source,
@@ -93,13 +111,19 @@ impl Input {
         self.source.packing()
     }
 
-    /// Bytes of the file used up so far, counted as it is stored, and its size.
+    /// Bytes of the file used up so far, counted as it is stored, and its size, which for a stream is
+    /// what was used up.
     pub(crate) fn progress(&self) -> (u64, u64) {
         let consumed = match self.packing() {
             None => self.position,
             Some(_) => self.source.consumed(),
         };
-        (consumed, self.total)
+        (consumed, self.total.unwrap_or(consumed))
+    }
+
+    /// Whether a whole line lies in memory, so that reading it waits for nobody.
+    pub(crate) fn has_line(&self) -> bool {
+        self.buffer[self.start..self.end].contains(&b'\n')
     }
 
     /// Unpacked bytes handed over so far.
@@ -112,10 +136,11 @@ impl Input {
         self.lines
     }
 
-    /// Bytes still to come. `None` for a packed file, whose unpacked size nobody can vouch for.
+    /// Bytes still to come. `None` for a stream and for a packed file, whose unpacked size nobody can
+    /// vouch for.
     pub(crate) fn bytes_left(&self) -> Option<u64> {
         match self.packing() {
-            None => Some(self.total.saturating_sub(self.position)),
+            None => self.total.map(|total| total.saturating_sub(self.position)),
             Some(_) => None,
         }
     }
@@ -310,8 +335,9 @@ impl Input {
                 self.start = 0;
             } else {
                 // A small file needs no large buffer; one byte more lets its end be seen.
-                let whole = usize::try_from(self.total.saturating_add(1)).unwrap_or(usize::MAX);
-                let first = if self.packing().is_some() { CHUNK_BYTES } else { whole };
+                let whole = self.total.filter(|_| self.packing().is_none());
+                let whole = whole.and_then(|total| usize::try_from(total.saturating_add(1)).ok());
+                let first = whole.unwrap_or(CHUNK_BYTES);
                 let grown = first.min(CHUNK_BYTES).max(self.buffer.len().saturating_mul(2));
                 self.buffer.resize(grown, 0);
             }

@@ -2,13 +2,15 @@
 //! terminal.
 //!
 //! What the bytes mean is known where they are asked for: vectors and counts in `pack`, gold scores
-//! in `eval`. Labelled pairs and queries with their candidates are read here, because `train` and
-//! `eval` both ask for them.
+//! in `eval`. Labelled pairs, queries with their candidates, records with named fields and points in
+//! time are read here, because several modules ask for them.
 
 mod compression;
 pub mod input;
+pub mod instant;
 pub mod pairs;
 pub mod progress;
+pub mod records;
 pub mod rows;
 pub mod topics;
 

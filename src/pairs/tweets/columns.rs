@@ -16,8 +16,8 @@ use crate::files::Place;
 use crate::files::ReadError;
 use crate::files::input::Input;
 use crate::files::input::shown;
+use crate::files::instant;
 use crate::files::progress::Progress;
-use crate::pairs::tweets::instant;
 
 /// Longest row; an object of Twitter's with all its fields is some thousand bytes.
 const ROW_BYTES: usize = 1 << 20;

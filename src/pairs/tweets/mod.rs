@@ -8,7 +8,6 @@
 //! tweet without a hashtag is in no pair, because nobody knows what it is about.
 
 pub(super) mod columns;
-mod instant;
 mod pairing;
 mod store;
 

@@ -7,7 +7,7 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 
 /// What is read, for messages.
-pub(super) const FORMS: &str = "RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
+pub const FORMS: &str = "RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
                                 1970, or `Wed Oct 10 20:19:24 +0000 2018`";
 
 /// Numbers from here on are milliseconds: as seconds they would lie beyond the year 5000, as
@@ -24,7 +24,7 @@ const TWITTER: StaticFormatDescription = format_description!(
 );
 
 /// Milliseconds since 1970 began; where no zone is said, it is UTC.
-pub(super) fn milliseconds(text: &str) -> Option<i64> {
+pub fn milliseconds(text: &str) -> Option<i64> {
     let text = text.trim();
     number(text).or_else(|| {
         let instant = OffsetDateTime::parse(text, &Rfc3339)
@@ -32,6 +32,17 @@ pub(super) fn milliseconds(text: &str) -> Option<i64> {
             .or_else(|_| OffsetDateTime::parse(text, TWITTER));
         i64::try_from(instant.ok()?.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
     })
+}
+
+/// When Twitter's numbers begin, in milliseconds since 1970.
+const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
+
+/// Milliseconds since 1970 began as the number of a tweet has them in its upper bits. Numbers given
+/// before November 2010 were counted one by one and say nothing: nothing for those.
+pub fn of_snowflake(id: &str) -> Option<i64> {
+    let number: i64 = id.trim().parse().ok().filter(|&number: &i64| number > 0)?;
+    // What was counted one by one stayed below this number.
+    (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKES_FROM))
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -73,6 +84,20 @@ mod tests {
         assert_eq!(milliseconds("1969-12-31T23:59:59.5Z"), Some(-500));
         assert_eq!(milliseconds("99999999999"), Some(99_999_999_999_000));
         assert_eq!(milliseconds("100000000000"), Some(100_000_000_000));
+    }
+
+    #[test]
+    fn a_tweet_says_when_it_was_written() {
+        // Both as Twitter's own documents show them, where times end at the second.
+        for (id, time) in [
+            ("1228393702244134912", "2020-02-14T19:00:55Z"),
+            ("210462857140252672", "Wed Jun 06 20:07:10 +0000 2012"),
+        ] {
+            assert_eq!(of_snowflake(id).map(|time| time / 1000 * 1000), milliseconds(time));
+        }
+        for odd in ["", "20", "-1228393702244134912", "12a", "99999999999999999999"] {
+            assert_eq!(of_snowflake(odd), None, "{odd}");
+        }
     }
 
     #[test]
