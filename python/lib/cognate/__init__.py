@@ -1,0 +1,53 @@
+"""How alike very short texts are (tweets, headlines, titles, queries), in microseconds on a CPU.
+
+The model is inside this package: no download, no key, no accelerator.
+
+>>> import cognate
+>>> model = cognate.Model()
+>>> round(model.similarity("Quake hits L.A.!!", "Earthquake shakes Los Angeles"), 4)
+0.6558
+>>> model.cpdist(["a quake", "a cat"], ["an earthquake", "football"]).round(2)
+array([0.75, 0.06], dtype=float32)
+
+`Model` answers everything: pairs (`similarity`, `cpdist`), many against many (`cdist`), one against
+many (`rank`, `extract`), vectors (`embed`), and why (`explain`). `cognate.pandas`, `cognate.sklearn`
+and `cognate.spark` put it where those libraries look for it; none of them is imported unless you do.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version as _version
+
+from cognate._explanation import Explanation
+from cognate._model import Extracted, Model, Ranked, TopK, open
+from cognate._native import ArrowArray
+from cognate.errors import (
+    CognateError,
+    FingerprintError,
+    MethodError,
+    ModelError,
+    ModelNotFoundError,
+    NotCalibratedError,
+    ScoreError,
+    TextError,
+)
+
+__version__ = _version("cognate-text")
+
+__all__ = [
+    "ArrowArray",
+    "CognateError",
+    "Explanation",
+    "Extracted",
+    "FingerprintError",
+    "MethodError",
+    "Model",
+    "ModelError",
+    "ModelNotFoundError",
+    "NotCalibratedError",
+    "Ranked",
+    "ScoreError",
+    "TextError",
+    "TopK",
+    "open",
+]

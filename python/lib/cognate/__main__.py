@@ -1,0 +1,95 @@
+"""`python -m cognate`: one question, answered on the command line as the program `cognate` does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+import cognate
+from cognate import CognateError, Model
+
+
+def number(score: float) -> str:
+    """A score in the fewest digits that stand for it."""
+    return np.format_float_positional(np.float32(score), trim="-")
+
+
+def line(text: str) -> str:
+    """A text on a line of its own, without characters that steer terminals."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def texts(given: list[str]) -> list[str]:
+    """The texts given, or the lines of standard input for `-` alone."""
+    return given if given != ["-"] else [text.rstrip("\n") for text in sys.stdin]
+
+
+def arguments() -> argparse.ArgumentParser:
+    """What can be asked."""
+    parser = argparse.ArgumentParser(prog="python -m cognate", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"cognate-text {cognate.__version__}")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--model", metavar="FILE", help="model file [default: the one inside the package]")
+    asked = argparse.ArgumentParser(add_help=False, parents=[common])
+    asked.add_argument("--method", default="auto", metavar="NAME", help="see `methods` [default: auto]")
+    asked.add_argument("--truncate", action="store_true", help="cut texts with too many tokens")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, about in (("similarity", "the score of one pair"), ("explain", "why a pair scores as it does")):
+        command = commands.add_parser(name, parents=[asked], help=about)
+        command.add_argument("a")
+        command.add_argument("b")
+    command = commands.add_parser("rank", parents=[asked], help="candidates by how alike they are")
+    command.add_argument("query")
+    command.add_argument("candidates", nargs="+", help="`-` alone reads standard input, one a line")
+    command.add_argument("--top-k", type=int, metavar="N")
+    command = commands.add_parser("embed", parents=[asked], help="the vectors of texts")
+    command.add_argument("texts", nargs="+", help="`-` alone reads standard input, one a line")
+    commands.add_parser("methods", parents=[common], help="what can be asked of the model")
+    return parser
+
+
+def answer(given: argparse.Namespace) -> str:
+    """What is printed."""
+    model = Model(given.model)
+    if given.command == "methods":
+        known = [f"{about['name']:<20} {about['unavailable'] or about['summary']}" for about in model.methods()]
+        return "\n".join([repr(model), f"auto is {model.auto}", *known])
+    asked = {"method": given.method, "truncate": given.truncate}
+    if given.command == "similarity":
+        try:
+            return number(model.similarity(given.a, given.b, unscored="error", **asked))
+        except cognate.TextError as error:
+            return f"0 (not scored: {error})"
+    if given.command == "explain":
+        why = model.explain(given.a, given.b, **asked)
+        rows = [why.sentence]
+        for name, side in (("A", why.a), ("B", why.b)):
+            rows += ["", name]
+            for word in side.words:
+                share = "" if word.share is None else f"{word.share:.4f}"
+                rows.append(f"  {share:>8}  {line(word.token):<20} {word.found}")
+            rows += [f"  {'':>8}  {line(token):<20} no vector" for token, _ in side.unknown]
+        return "\n".join(rows)
+    if given.command == "rank":
+        found = model.rank(given.query, texts(given.candidates), top_k=given.top_k, **asked)
+        scores = ("-" if one.score is None else number(one.score) for one in found)
+        return "\n".join(f"{score:<12} {line(one.text)}" for score, one in zip(scores, found))
+    vectors = model.embed(texts(given.texts), **asked)
+    return "\n".join(" ".join(number(value) for value in row) if row.any() else "-" for row in vectors)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Answers one question."""
+    try:
+        print(answer(arguments().parse_args(given)))
+    except (CognateError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,497 @@
+"""The model, and everything that can be asked of it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cognate import _native
+from cognate._explanation import Explanation
+from cognate.errors import FingerprintError, ModelNotFoundError
+
+
+class ArrowStream(Protocol):
+    """A column of any library that speaks Arrow: pyarrow, Polars, pandas, DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowColumn(Protocol):
+    """An array of any library that speaks Arrow."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+
+#: A column of texts. `None`, NaN, `pandas.NA` and nulls are missing texts.
+Texts: TypeAlias = Iterable[Any] | ArrowStream | ArrowColumn
+Measure: TypeAlias = Literal["cosine", "euclidean"]
+#: What becomes of a text that is there and cannot be scored.
+Unscored: TypeAlias = Literal["zero", "missing", "error"]
+#: What stands in the place of the vector of a text that has none.
+Unknown: TypeAlias = Literal["null", "zero", "hash", "error"]
+#: A least score, or the model's own threshold.
+Cutoff: TypeAlias = float | Literal["calibrated"]
+
+_DEFAULT = pathlib.Path(__file__).with_name("default.safetensors")
+
+
+class TopK(NamedTuple):
+    """The best choices of every query: a row a query, best first."""
+
+    #: Places among the choices; -1 where a query has fewer than were asked for.
+    indexes: NDArray[np.int64]
+    #: Their scores.
+    scores: NDArray[np.float32]
+
+
+class Ranked(NamedTuple):
+    """A candidate in the order of scores."""
+
+    #: The candidate.
+    text: str
+    #: Its score; nothing for a candidate that has none.
+    score: float | None
+    #: Its place among the candidates.
+    place: int
+
+
+class Extracted(NamedTuple):
+    """A choice, as RapidFuzz's `process.extract` gives it."""
+
+    choice: str
+    score: float
+    #: The choice's place, or its key where choices have keys.
+    key: Any
+
+
+class Model:
+    """A model file, opened; without a path the one inside this package.
+
+    Many threads may use a model at once. Large questions take `threads` threads of their own (all
+    cores unless said otherwise) and let other threads of Python run. A model that is pickled is
+    opened again by its path where it arrives, and refused there if it is another one.
+
+    >>> model = Model()
+    >>> model.fingerprint
+    '804ec2147cbd9e94'
+
+    How questions are asked, everywhere the same:
+
+    - `method` is one of `methods()`, by any of its names, or `auto` for the model's choice;
+    - `measure` is what vectors are compared by, `cosine` or `euclidean`; the method's own if left out;
+    - `unscored` says what becomes of a text that is empty, too long or has no known word: it scores
+      0 (`zero`), is taken for a missing text (`missing`), or raises `TextError` (`error`);
+    - `truncate` cuts texts with too many tokens instead;
+    - a **missing** text (`None`, NaN, `pandas.NA`, null) has no score: null in Arrow, `fill` in NumPy.
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, threads: int | None = None
+    ) -> None:
+        file = _DEFAULT if path is None else pathlib.Path(path)
+        # The package's own file is mapped: all processes of a machine share its memory.
+        self._native = _native.Model(os.fspath(file), path is None, threads)
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that change with every byte of the model."""
+        return self._native.fingerprint
+
+    @property
+    def path(self) -> pathlib.Path:
+        """The file."""
+        return pathlib.Path(self._native.path)
+
+    @property
+    def threads(self) -> int:
+        """Most threads that a question takes."""
+        return self._native.threads
+
+    @property
+    def dims(self) -> int:
+        """Dimensions of the word vectors."""
+        return self._native.dims
+
+    @property
+    def words(self) -> int:
+        """Words in the vocabulary."""
+        return self._native.words
+
+    @property
+    def auto(self) -> str:
+        """The method that `auto` stands for where scores are wanted."""
+        return self._native.auto
+
+    @property
+    def auto_embedding(self) -> str:
+        """The method that `auto` stands for where vectors are wanted."""
+        return self._native.auto_embedding
+
+    def methods(self) -> list[dict[str, Any]]:
+        """What there is to be known of every method.
+
+        >>> ranker = [method["name"] for method in Model().methods() if method["kind"] == "ranker"]
+        >>> "bm25" in ranker
+        True
+        """
+        return self._native.methods()
+
+    def threshold(self, *, method: str = "auto", measure: Measure | None = None) -> float:
+        """The least score from which texts count as related, as the model was calibrated.
+
+        >>> 0.3 < Model().threshold() < 0.7
+        True
+        """
+        return self._native.threshold((method, measure, "zero", False))
+
+    def similarity(
+        self,
+        a: str,
+        b: str,
+        *,
+        method: str = "auto",
+        measure: Measure | None = None,
+        unscored: Unscored = "zero",
+        truncate: bool = False,
+        fill: float = 0.0,
+    ) -> float:
+        """How alike two texts are.
+
+        >>> model = Model()
+        >>> round(model.similarity("a quake", "an earthquake", method="dynamax"), 3)
+        0.692
+        >>> model.similarity("a quake", "", unscored="missing", fill=-1.0)
+        -1.0
+        """
+        score = self._native.similarity(a, b, (method, measure, unscored, truncate))
+        return fill if score is None else score
+
+    @overload
+    def cpdist(
+        self,
+        a: Texts,
+        b: Texts,
+        *,
+        method: str = ...,
+        measure: Measure | None = ...,
+        unscored: Unscored = ...,
+        truncate: bool = ...,
+        fill: float = ...,
+        output: Literal["numpy"] = ...,
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def cpdist(
+        self,
+        a: Texts,
+        b: Texts,
+        *,
+        method: str = ...,
+        measure: Measure | None = ...,
+        unscored: Unscored = ...,
+        truncate: bool = ...,
+        fill: float = ...,
+        output: Literal["arrow"],
+    ) -> _native.ArrowArray: ...
+
+    def cpdist(
+        self,
+        a: Texts,
+        b: Texts,
+        *,
+        method: str = "auto",
+        measure: Measure | None = None,
+        unscored: Unscored = "zero",
+        truncate: bool = False,
+        fill: float = 0.0,
+        output: Literal["numpy", "arrow"] = "numpy",
+    ) -> NDArray[np.float32] | _native.ArrowArray:
+        """The scores of two columns, row by row.
+
+        A row of which a text is missing has no score: `fill` in NumPy, null with `output="arrow"`,
+        which gives what `pyarrow.array` and `polars.Series` take over without a copy.
+
+        >>> model = Model()
+        >>> model.cpdist(["a quake", None], ["an earthquake", "a cat"], fill=-1).round(2)
+        array([ 0.75, -1.  ], dtype=float32)
+        >>> model.cpdist(["a quake", None], ["an earthquake", "a cat"], output="arrow").null_count
+        1
+        """
+        asked = (method, measure, unscored, truncate)
+        if output == "arrow":
+            return self._native.cpdist_arrow(a, b, asked)
+        _expect("output", output, "numpy")
+        return self._native.cpdist(a, b, asked, fill)
+
+    @overload
+    def cdist(
+        self,
+        queries: Texts,
+        choices: Texts,
+        *,
+        top_k: None = ...,
+        method: str = ...,
+        measure: Measure | None = ...,
+        unscored: Unscored = ...,
+        truncate: bool = ...,
+        fill: float = ...,
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def cdist(
+        self,
+        queries: Texts,
+        choices: Texts,
+        *,
+        top_k: int,
+        score_cutoff: Cutoff | None = ...,
+        method: str = ...,
+        measure: Measure | None = ...,
+        unscored: Unscored = ...,
+        truncate: bool = ...,
+        fill: float = ...,
+    ) -> TopK: ...
+
+    def cdist(
+        self,
+        queries: Texts,
+        choices: Texts,
+        *,
+        top_k: int | None = None,
+        score_cutoff: Cutoff | None = None,
+        method: str = "auto",
+        measure: Measure | None = None,
+        unscored: Unscored = "zero",
+        truncate: bool = False,
+        fill: float = 0.0,
+    ) -> NDArray[np.float32] | TopK:
+        """The scores of every query with every choice, or the best choices of every query.
+
+        >>> model = Model()
+        >>> choices = ["an earthquake", "football", "a cat"]
+        >>> model.cdist(["a quake", "kitten"], choices).round(2)
+        array([[ 0.75, -0.  ,  0.01],
+               [ 0.07,  0.14,  0.78]], dtype=float32)
+        >>> model.cdist(["a quake", "kitten"], choices, top_k=1).indexes
+        array([[0],
+               [2]])
+        """
+        asked = (method, measure, unscored, truncate)
+        if top_k is None:
+            if score_cutoff is not None:
+                raise ValueError("score_cutoff: a whole matrix has no cutoff; give top_k, too")
+            return self._native.cdist(queries, choices, asked, fill)
+        if top_k < 1:
+            raise ValueError(f"top_k: expected at least 1, got {top_k}")
+        best = self._native.cdist_best(queries, choices, top_k, score_cutoff, asked, fill)
+        return TopK(*best)
+
+    def rank(
+        self,
+        query: str,
+        candidates: Texts,
+        *,
+        top_k: int | None = None,
+        min_score: Cutoff | None = None,
+        method: str = "auto",
+        measure: Measure | None = None,
+        unscored: Unscored = "zero",
+        truncate: bool = False,
+    ) -> list[Ranked]:
+        """Candidates by how alike they are to the query, best first, equal scores by place.
+
+        Candidates that cannot be scored or are missing come last and have no score; `min_score`
+        leaves them out. Rankers such as `bm25` are asked here, too.
+
+        >>> model = Model()
+        >>> for found in model.rank("earthquake", ["a cat", "quake hits city", "a tremor"], top_k=2):
+        ...     print(found.place, found.text)
+        1 quake hits city
+        2 a tremor
+        """
+        texts = _list(candidates)
+        if top_k is not None and top_k < 1:
+            raise ValueError(f"top_k: expected at least 1, got {top_k}")
+        asked = (method, measure, unscored, truncate)
+        found = self._native.rank(query, texts, top_k, min_score, asked)
+        return [Ranked(texts[index], score, index) for index, score in found]
+
+    def extract(
+        self,
+        query: str,
+        choices: Texts | Mapping[Any, str | None],
+        *,
+        limit: int | None = 5,
+        score_cutoff: Cutoff | None = None,
+        method: str = "auto",
+        measure: Measure | None = None,
+        unscored: Unscored = "zero",
+        truncate: bool = False,
+    ) -> list[Extracted]:
+        """The best choices with their scores and places, or their keys: RapidFuzz's
+        `process.extract`, by meaning. Choices without a score are left out.
+
+        >>> model = Model()
+        >>> choices = {"x1": "a cat", "x2": "quake hits city", "x3": "a tremor was felt"}
+        >>> found = model.extract("earthquake", choices, score_cutoff="calibrated")
+        >>> [(choice, key) for choice, _, key in found]
+        [('quake hits city', 'x2')]
+        """
+        items = getattr(choices, "items", None)
+        if callable(items):
+            keys, texts = [], []
+            for key, text in items():
+                keys.append(key)
+                texts.append(text)
+        else:
+            keys, texts = [], _list(choices)
+        if limit is not None and limit < 1:
+            raise ValueError(f"limit: expected at least 1, got {limit}")
+        asked = (method, measure, unscored, truncate)
+        found = self._native.rank(query, texts, limit, score_cutoff, asked)
+        return [
+            Extracted(texts[index], score, keys[index] if keys else index)
+            for index, score in found
+            if score is not None
+        ]
+
+    @overload
+    def embed(
+        self,
+        texts: Texts,
+        *,
+        method: str = ...,
+        unknown: Unknown = ...,
+        truncate: bool = ...,
+        output: Literal["numpy"] = ...,
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def embed(
+        self,
+        texts: Texts,
+        *,
+        method: str = ...,
+        unknown: Unknown = ...,
+        truncate: bool = ...,
+        output: Literal["arrow"],
+    ) -> _native.ArrowArray: ...
+
+    def embed(
+        self,
+        texts: Texts,
+        *,
+        method: str = "auto",
+        unknown: Unknown = "null",
+        truncate: bool = False,
+        output: Literal["numpy", "arrow"] = "numpy",
+    ) -> NDArray[np.float32] | _native.ArrowArray:
+        """The vectors of texts, a row a text.
+
+        A missing text has no vector: a row of zeros in NumPy, null in Arrow. `unknown` says what a
+        text has that is there and has none: the same (`null`), zeros (`zero`), a vector of length 1
+        made from the text itself (`hash`), or an exception (`error`).
+
+        >>> model = Model()
+        >>> vectors = model.embed(["a quake", "an earthquake", None])
+        >>> vectors.shape, vectors.dtype, bool(vectors[2].any())
+        ((3, 256), dtype('float32'), False)
+        """
+        asked = (method, None, "zero", truncate)
+        if output == "arrow":
+            return self._native.embed_arrow(texts, asked, unknown)
+        _expect("output", output, "numpy")
+        return self._native.embed(texts, asked, unknown)
+
+    def embedding_dims(self, *, method: str = "auto") -> int:
+        """Dimensions of a method's vectors.
+
+        >>> Model().embedding_dims()
+        256
+        """
+        return self._native.embedding_dims((method, None, "zero", False))
+
+    def explain(
+        self,
+        a: str,
+        b: str,
+        *,
+        method: str = "auto",
+        measure: Measure | None = None,
+        truncate: bool = False,
+    ) -> Explanation:
+        """Why two texts scored as they did. Notebooks show it in colours.
+
+        >>> print(Model().explain("Quake hits L.A.!!", "Earthquake shakes Los Angeles").sentence)
+        coverage-blend scores 0.66; most comes from "quake" (0.19), "earthquake" (0.17), "la" (0.11). \
+The closest words are "la" and "los", at a cosine of 0.72.
+        """
+        return Explanation.of(self._native.explain(a, b, (method, measure, "zero", truncate)), a, b)
+
+    def damaged(self) -> bool:
+        """Whether somebody wrote into the file in place since it was opened, so that scores may be
+        wrong. Files that are renamed into place, as `cognate` and pip do, are never damaged."""
+        return self._native.damaged()
+
+    def __repr__(self) -> str:
+        name = "" if self.path == _DEFAULT else f"{str(self.path)!r}, "
+        return f"<cognate.Model {name}{self.words} words of {self.dims} dimensions, {self.fingerprint}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        path = None if self.path == _DEFAULT else os.path.abspath(self.path)
+        return (shared, (path, self.fingerprint))
+
+
+def open(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
+    """Opens a model file, such as `cognate pack` makes.
+
+    >>> open("no such file")
+    Traceback (most recent call last):
+    ...
+    cognate.errors.ModelNotFoundError: no such file: cannot open: No such file or directory (os error 2)
+    """
+    return Model(path, threads=threads)
+
+
+@functools.lru_cache(maxsize=8)
+def shared(path: str | None = None, fingerprint: str | None = None, threads: int | None = None) -> Model:
+    """The model that this process has of a file, opened once. Says so if it is not the one that was
+    meant: another version of this package holds another model.
+    """
+    try:
+        model = Model(path, threads=threads)
+    except ModelNotFoundError as error:
+        if fingerprint is None:
+            raise
+        raise ModelNotFoundError(
+            f"{error}; a model that is sent to another process must lie at the same path there"
+        ) from None
+    if fingerprint is not None and model.fingerprint != fingerprint:
+        raise FingerprintError(
+            f"{model.path}: this is model {model.fingerprint}, and {fingerprint} was asked for; "
+            "install the same version of cognate-text, or put the same file there, on every machine"
+        )
+    return model
+
+
+def _list(texts: Any) -> list[Any]:
+    """A column as a list, of which one can take the texts that were found."""
+    if isinstance(texts, (str, bytes, dict)):
+        raise TypeError(f"candidates: expected a column of texts, got {type(texts).__name__}")
+    for name in ("to_pylist", "tolist", "to_list"):
+        if hasattr(texts, name):
+            return list(getattr(texts, name)())
+    return list(texts)
+
+
+def _expect(name: str, got: str, expected: str) -> None:
+    if got != expected:
+        raise ValueError(f"{name}: expected {expected} or arrow, got {got!r}")

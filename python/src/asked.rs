@@ -1,0 +1,68 @@
+//! How a question is asked: method, measure, and what becomes of texts that cannot be scored.
+
+use cognate::Engine;
+use cognate::Measure;
+use cognate::Query;
+use pyo3::prelude::*;
+
+use crate::error::Problem;
+
+/// What becomes of a text that is there and cannot be scored: one that is empty, too long, or
+/// without a known word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unscored {
+    /// It scores 0, as the command line and the service have it.
+    Zero,
+    /// It is taken for a missing text.
+    Missing,
+    /// It is an error.
+    Error,
+}
+
+/// A question's settings as Python passes them, in this order.
+#[derive(Debug, FromPyObject)]
+pub(crate) struct Asked(String, Option<String>, String, bool);
+
+/// A question's settings, resolved for a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    pub query: Query,
+    pub unscored: Unscored,
+}
+
+impl Asked {
+    /// What it comes to for a model; `auto` is the model's choice for scores.
+    pub(crate) fn of(&self, engine: &Engine) -> Result<Question, Problem> {
+        let Self(method, measure, unscored, truncate) = self;
+        let unscored = match unscored.as_str() {
+            "zero" => Unscored::Zero,
+            "missing" => Unscored::Missing,
+            "error" => Unscored::Error,
+            other => return Err(Problem::setting("unscored", "zero, missing or error", other)),
+        };
+        let measure = match measure.as_deref() {
+            None => None,
+            Some(name) => match Measure::ALL.into_iter().find(|known| known.name() == name) {
+                Some(measure) => Some(measure),
+                None => return Err(Problem::setting("measure", "cosine or euclidean", name)),
+            },
+        };
+        let query = Query {
+            measure,
+            refuse_unscored: unscored == Unscored::Error,
+            truncate: *truncate,
+            ..Query::new(engine.method(method)?)
+        };
+        engine.check(&query)?;
+        Ok(Question { query, unscored })
+    }
+
+    /// The same for vectors: there `auto` is the model's choice among the methods that have them.
+    pub(crate) fn of_vectors(&self, engine: &Engine) -> Result<Question, Problem> {
+        let mut question = self.of(engine)?;
+        if self.0.trim().eq_ignore_ascii_case("auto") {
+            question.query.method = engine.auto_embedding();
+        }
+        Ok(question)
+    }
+}

@@ -1,0 +1,94 @@
+//! What goes wrong, as the exceptions of `cognate.errors`.
+
+use cognate::engine::Place;
+use cognate::engine::QueryError;
+use cognate::model::ModelError;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A question that has no answer.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The engine says so.
+    Query(QueryError),
+    /// A setting has no such value.
+    Setting(String),
+    /// The model has no threshold for a method.
+    NotCalibrated(String),
+    /// Python says so: the user pressed Ctrl-C, or a column cannot be read.
+    Python(PyErr),
+}
+
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        Self::Query(error)
+    }
+}
+
+impl From<PyErr> for Problem {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl Problem {
+    /// A setting that has another value than it can have.
+    pub(crate) fn setting(name: &str, expected: &str, got: &str) -> Self {
+        let got: String = got.chars().take(80).collect();
+        Self::Setting(format!("{name}: expected {expected}, got {got:?}"))
+    }
+
+    /// The exception; `named` says how the argument at a place is called in Python.
+    pub(crate) fn raise(
+        self,
+        py: Python<'_>,
+        named: impl Fn(Place) -> (&'static str, Option<usize>),
+    ) -> PyErr {
+        match self {
+            Self::Python(error) => error,
+            Self::Setting(message) => PyValueError::new_err(message),
+            Self::NotCalibrated(message) => exception(py, "NotCalibratedError", (message,)),
+            Self::Query(error) => match error.place() {
+                Some(place) => {
+                    let (argument, index) = named(place);
+                    let name = index.map_or(argument.to_owned(), |at| format!("{argument}[{at}]"));
+                    let message = error.to_string().replacen(&place.to_string(), &name, 1);
+                    exception(py, "TextError", (message, argument, index))
+                }
+                None => {
+                    let class = match error {
+                        QueryError::NonFinite { .. } => "ScoreError",
+                        _ => "MethodError",
+                    };
+                    exception(py, class, (error.to_string(),))
+                }
+            },
+        }
+    }
+}
+
+/// A model file that cannot be used.
+pub(crate) fn of_model(py: Python<'_>, error: &ModelError) -> PyErr {
+    let missing = matches!(
+        error,
+        ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound
+    );
+    let class = if missing { "ModelNotFoundError" } else { "ModelError" };
+    exception(py, class, (error.to_string(),))
+}
+
+/// An exception of the package, by the name of its class.
+fn exception<'py>(
+    py: Python<'py>,
+    class: &str,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyErr {
+    let made = py
+        .import("cognate.errors")
+        .and_then(|module| module.getattr(class))
+        .and_then(|class| class.call1(arguments));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}

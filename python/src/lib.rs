@@ -1,0 +1,27 @@
+//! `cognate._native`: cognate's library as Python sees it, for NumPy and Arrow.
+//!
+//! Python's own side (`lib/cognate`) checks what users write and gives answers their shape; this
+//! side turns columns into texts, asks the engine with the interpreter let go, and turns numbers
+//! into arrays. It knows neither pandas nor any other library by name, and computes no score.
+
+mod answer;
+mod asked;
+mod column;
+mod embed;
+mod error;
+mod explain;
+mod methods;
+mod model;
+mod pairs;
+mod rank;
+mod work;
+
+/// The part of the package `cognate` that is compiled.
+// Everything shared between threads is immutable or behind a lock, so no interpreter lock is needed.
+#[pyo3::pymodule(name = "_native", gil_used = false)]
+mod native {
+    #[pymodule_export]
+    use crate::answer::ArrowArray;
+    #[pymodule_export]
+    use crate::model::NativeModel;
+}

@@ -1,0 +1,375 @@
+//! A model as Python holds it: the engine, and how many threads large questions take.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+use cognate::Engine;
+use cognate::engine::Place;
+use cognate::engine::RankOptions;
+use cognate::model::OpenOptions;
+use cognate::model::Storage;
+use numpy::PyArray1;
+use numpy::PyArray2;
+use numpy::PyArrayMethods;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::answer::ArrowArray;
+use crate::asked::Asked;
+use crate::asked::Question;
+use crate::asked::Unscored;
+use crate::column::Column;
+use crate::embed;
+use crate::embed::Stand;
+use crate::error;
+use crate::error::Problem;
+use crate::explain::Explained;
+use crate::methods;
+use crate::methods::MethodInfo;
+use crate::pairs;
+use crate::rank;
+use crate::rank::Candidates;
+
+/// An opened model.
+#[pyclass(frozen, name = "Model", module = "cognate._native")]
+pub(crate) struct NativeModel {
+    engine: Engine,
+    threads: usize,
+}
+
+/// Places and scores, a row a query.
+type BestOfEach<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
+
+/// The least score that is wanted, as Python has it.
+#[derive(FromPyObject)]
+pub(crate) enum Cutoff {
+    Number(f64),
+    Word(String),
+}
+
+fn of_pair(place: Place) -> (&'static str, Option<usize>) {
+    match place {
+        Place::Pair(_, 0) => ("a", None),
+        _ => ("b", None),
+    }
+}
+
+fn of_rows(place: Place) -> (&'static str, Option<usize>) {
+    match place {
+        Place::Pair(row, 0) => ("a", Some(row)),
+        Place::Pair(row, _) => ("b", Some(row)),
+        Place::Text(row) => ("texts", Some(row)),
+        Place::Candidate(row) => ("candidates", Some(row)),
+        Place::Query => ("query", None),
+    }
+}
+
+fn of_matrix(place: Place) -> (&'static str, Option<usize>) {
+    match place {
+        Place::Candidate(row) => ("choices", Some(row)),
+        Place::Text(row) => ("queries", Some(row)),
+        other => of_rows(other),
+    }
+}
+
+impl NativeModel {
+    fn workers(&self) -> (&Engine, usize) {
+        (&self.engine, self.threads)
+    }
+
+    fn question(&self, asked: &Asked) -> Result<Question, Problem> {
+        asked.of(&self.engine)
+    }
+
+    /// The measure that a question is answered by.
+    fn measure(&self, question: &Question) -> cognate::Measure {
+        let method = question.query.method;
+        question.query.measure.unwrap_or_else(|| self.engine.default_measure(method))
+    }
+
+    /// What is asked of candidates, with the least score of either kind.
+    fn options(
+        &self,
+        question: &Question,
+        top_k: Option<usize>,
+        cutoff: Option<Cutoff>,
+    ) -> Result<RankOptions, Problem> {
+        let min_score = match cutoff {
+            None => None,
+            Some(Cutoff::Number(number)) if number.is_nan() => {
+                return Err(Problem::setting("score_cutoff", "a number", "nan"));
+            }
+            // Scores have single precision; so a score reaches the number that it is printed as.
+            Some(Cutoff::Number(number)) => Some(number as f32),
+            Some(Cutoff::Word(word)) if word == "calibrated" => Some(self.calibrated(question)?),
+            Some(Cutoff::Word(word)) => {
+                return Err(Problem::setting("score_cutoff", "a number or \"calibrated\"", &word));
+            }
+        };
+        let mut options = RankOptions::all(question.query);
+        (options.top_k, options.min_score) = (top_k, min_score);
+        Ok(options)
+    }
+
+    /// The least score that counts as related by the model's own threshold.
+    fn calibrated(&self, question: &Question) -> Result<f32, Problem> {
+        let (method, measure) = (question.query.method, self.measure(question));
+        let Some(known) = self.engine.calibration(method, measure) else {
+            return Err(Problem::NotCalibrated(format!(
+                "the model has no threshold for {} by {}; `cognate eval calibrate` finds one",
+                method.name(),
+                measure.name()
+            )));
+        };
+        let exact = known.threshold.threshold;
+        let nearest = exact as f32;
+        Ok(if f64::from(nearest) < exact { nearest.next_up() } else { nearest })
+    }
+
+    fn pair_rows(
+        &self,
+        py: Python<'_>,
+        (a, b): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
+        asked: &Asked,
+        fill: f32,
+    ) -> PyResult<pairs::Scored> {
+        let (a, b) = (Column::of(a, "a")?, Column::of(b, "b")?);
+        let (a, b) = (a.texts()?, b.texts()?);
+        if a.len() != b.len() {
+            let (one, other) = (a.len(), b.len());
+            let message =
+                format!("a has {one} texts and b has {other}; pairs need as many of both");
+            return Err(PyValueError::new_err(message));
+        }
+        let answer = || {
+            let question = self.question(asked)?;
+            pairs::check(&self.engine, &question)?;
+            pairs::rows(py, self.workers(), (&a, &b), &question, fill)
+        };
+        answer().map_err(|problem| problem.raise(py, of_rows))
+    }
+
+    fn vector_rows(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        asked: &Asked,
+        unknown: &str,
+    ) -> PyResult<embed::Embedded> {
+        let column = Column::of(texts, "texts")?;
+        let texts = column.texts()?;
+        let answer = || {
+            let stand = Stand::named(unknown)?;
+            let question = asked.of_vectors(&self.engine)?;
+            embed::rows(py, self.workers(), &texts, &question, stand)
+        };
+        answer().map_err(|problem| problem.raise(py, of_rows))
+    }
+}
+
+#[pymethods]
+impl NativeModel {
+    /// Opens a model file; `mapped` shares its memory with other processes whatever its size.
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf, mapped: bool, threads: Option<usize>) -> PyResult<Self> {
+        let storage = if mapped { Storage::Map } else { Storage::Auto };
+        let options = OpenOptions { storage, ..OpenOptions::default() };
+        let opened = py.detach(|| Engine::open(&path, &options));
+        let engine = opened.map_err(|error| error::of_model(py, &error))?;
+        let threads = match threads {
+            Some(0) => return Err(PyValueError::new_err("threads: expected at least 1, got 0")),
+            Some(threads) => threads,
+            None => available_parallelism().map_or(1, NonZeroUsize::get),
+        };
+        Ok(Self { engine, threads })
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> &str {
+        self.engine.model().fingerprint()
+    }
+
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.engine.model().path().to_owned()
+    }
+
+    #[getter]
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    #[getter]
+    fn dims(&self) -> usize {
+        self.engine.model().vectors().dims()
+    }
+
+    #[getter]
+    fn words(&self) -> usize {
+        self.engine.model().vocabulary().len()
+    }
+
+    #[getter]
+    fn auto(&self) -> &'static str {
+        self.engine.auto().name()
+    }
+
+    #[getter]
+    fn auto_embedding(&self) -> &'static str {
+        self.engine.auto_embedding().name()
+    }
+
+    fn methods(&self) -> Vec<MethodInfo> {
+        methods::all(&self.engine)
+    }
+
+    fn embedding_dims(&self, py: Python<'_>, asked: Asked) -> PyResult<usize> {
+        let dims = || {
+            let question = asked.of_vectors(&self.engine)?;
+            Ok(self.engine.embedding_dims(question.query.method)?)
+        };
+        dims().map_err(|problem: Problem| problem.raise(py, of_rows))
+    }
+
+    fn threshold(&self, py: Python<'_>, asked: Asked) -> PyResult<f32> {
+        let found = self.question(&asked).and_then(|question| self.calibrated(&question));
+        found.map_err(|problem| problem.raise(py, of_rows))
+    }
+
+    fn similarity(&self, py: Python<'_>, a: &str, b: &str, asked: Asked) -> PyResult<Option<f32>> {
+        let scored = self
+            .question(&asked)
+            .and_then(|question| pairs::one(py, &self.engine, (a, b), &question));
+        scored.map_err(|problem| problem.raise(py, of_pair))
+    }
+
+    fn cpdist<'py>(
+        &self,
+        py: Python<'py>,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        asked: Asked,
+        fill: f32,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        Ok(PyArray1::from_vec(py, self.pair_rows(py, (a, b), &asked, fill)?.scores))
+    }
+
+    fn cpdist_arrow(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        asked: Asked,
+    ) -> PyResult<ArrowArray> {
+        let scored = self.pair_rows(py, (a, b), &asked, 0.0)?;
+        Ok(ArrowArray::numbers(scored.scores, scored.valid))
+    }
+
+    fn embed<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+        asked: Asked,
+        unknown: &str,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let embedded = self.vector_rows(py, texts, &asked, unknown)?;
+        let shape = [embedded.valid.len(), embedded.dims];
+        PyArray1::from_vec(py, embedded.numbers).reshape(shape)
+    }
+
+    fn embed_arrow(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        asked: Asked,
+        unknown: &str,
+    ) -> PyResult<ArrowArray> {
+        let embedded = self.vector_rows(py, texts, &asked, unknown)?;
+        ArrowArray::vectors(embedded.numbers, embedded.dims, embedded.valid)
+    }
+
+    fn cdist<'py>(
+        &self,
+        py: Python<'py>,
+        queries: &Bound<'py, PyAny>,
+        choices: &Bound<'py, PyAny>,
+        asked: Asked,
+        fill: f32,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (queries, choices) = (Column::of(queries, "queries")?, Column::of(choices, "choices")?);
+        let (queries, choices) = (queries.texts()?, choices.texts()?);
+        let shape = [queries.len(), choices.len()];
+        let answer = || {
+            let question = self.question(&asked)?;
+            let options = self.options(&question, None, None)?;
+            let fill = (fill, question.unscored == Unscored::Missing);
+            let candidates = Candidates::of(&choices);
+            rank::matrix(py, self.workers(), &queries, &candidates, &options, fill)
+        };
+        let scores = answer().map_err(|problem| problem.raise(py, of_matrix))?;
+        PyArray1::from_vec(py, scores).reshape(shape)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
+    fn cdist_best<'py>(
+        &self,
+        py: Python<'py>,
+        queries: &Bound<'py, PyAny>,
+        choices: &Bound<'py, PyAny>,
+        top_k: usize,
+        score_cutoff: Option<Cutoff>,
+        asked: Asked,
+        fill: f32,
+    ) -> PyResult<BestOfEach<'py>> {
+        let (queries, choices) = (Column::of(queries, "queries")?, Column::of(choices, "choices")?);
+        let (queries, choices) = (queries.texts()?, choices.texts()?);
+        let answer = || {
+            let question = self.question(&asked)?;
+            let options = self.options(&question, Some(top_k), score_cutoff)?;
+            let candidates = Candidates::of(&choices);
+            rank::best(py, self.workers(), &queries, &candidates, &options, fill)
+        };
+        let best = answer().map_err(|problem| problem.raise(py, of_matrix))?;
+        let shape = [queries.len(), best.width];
+        Ok((
+            PyArray1::from_vec(py, best.indexes).reshape(shape)?,
+            PyArray1::from_vec(py, best.scores).reshape(shape)?,
+        ))
+    }
+
+    fn rank(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        candidates: &Bound<'_, PyAny>,
+        top_k: Option<usize>,
+        min_score: Option<Cutoff>,
+        asked: Asked,
+    ) -> PyResult<Vec<(usize, Option<f32>)>> {
+        let column = Column::of(candidates, "candidates")?;
+        let texts = column.texts()?;
+        let answer = || {
+            let question = self.question(&asked)?;
+            let options = self.options(&question, top_k, min_score)?;
+            rank::one(py, self.workers(), query, &Candidates::of(&texts), &options)
+        };
+        answer().map_err(|problem| problem.raise(py, of_rows))
+    }
+
+    fn explain(&self, py: Python<'_>, a: &str, b: &str, asked: Asked) -> PyResult<Explained> {
+        let explained = || {
+            let question = self.question(&asked)?;
+            let names = (question.query.method.name(), self.measure(&question).name());
+            let explained = py.detach(|| self.engine.explain(a, b, &question.query));
+            Ok::<_, Problem>(Explained::of(explained?, (a, b), names))
+        };
+        explained().map_err(|problem| problem.raise(py, of_pair))
+    }
+
+    /// Whether somebody wrote to the mapped file, so that scores may be wrong.
+    fn damaged(&self) -> bool {
+        self.engine.model().look_again();
+        self.engine.model().damaged()
+    }
+}

@@ -1,0 +1,169 @@
+//! One text against many, or many against many.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use cognate::Engine;
+use cognate::engine::Parts;
+use cognate::engine::Place;
+use cognate::engine::QueryError;
+use cognate::engine::RankOptions;
+use cognate::engine::Ranking;
+use pyo3::prelude::*;
+
+use crate::error::Problem;
+use crate::work;
+
+/// Candidates that a thread takes at once: a few milliseconds' work, so that what a method prepares
+/// of the query is spread over many.
+const PER_PART: usize = 4096;
+
+/// The best candidates of every query: `width` a query, those that are not there marked.
+pub(crate) struct Best {
+    pub indexes: Vec<i64>,
+    pub scores: Vec<f32>,
+    pub width: usize,
+}
+
+/// What stands for a candidate where a query has fewer than were asked for.
+const NOBODY: i64 = -1;
+
+/// Candidates that are not missing, and where they stood.
+pub(crate) struct Candidates<'t> {
+    texts: Vec<&'t str>,
+    places: Vec<usize>,
+    all: usize,
+}
+
+impl<'t> Candidates<'t> {
+    pub(crate) fn of(column: &[Option<&'t str>]) -> Self {
+        let present = column.iter().enumerate().filter_map(|(at, text)| Some((at, (*text)?)));
+        let (places, texts) = present.unzip();
+        Self { texts, places, all: column.len() }
+    }
+
+    /// Where the candidate with this index among those present stood.
+    fn place(&self, index: usize) -> usize {
+        self.places.get(index).copied().unwrap_or(index)
+    }
+
+    fn missing(&self) -> impl Iterator<Item = usize> {
+        let mut present = self.places.iter().copied().peekable();
+        (0..self.all).filter(move |at| present.next_if_eq(at).is_none())
+    }
+
+    /// The same error, with its place among all candidates.
+    fn restore(&self, error: QueryError) -> QueryError {
+        match error.place() {
+            Some(Place::Candidate(at)) => error.moved(self.place(at) - at),
+            _ => error,
+        }
+    }
+}
+
+/// Candidates for one query, best first; those without a score come last, unless a least score is
+/// asked for.
+pub(crate) fn one(
+    py: Python<'_>,
+    (engine, threads): (&Engine, usize),
+    query: &str,
+    candidates: &Candidates<'_>,
+    options: &RankOptions,
+) -> Result<Vec<(usize, Option<f32>)>, Problem> {
+    let in_parts = engine.ranks_in_parts(options.query.method);
+    let per_part = if in_parts { PER_PART } else { candidates.texts.len().max(1) };
+    let mut parts: Vec<(usize, &[&str])> = candidates.texts.chunks(per_part).enumerate().collect();
+    if parts.is_empty() {
+        // A query that cannot be asked is refused whatever there is to rank.
+        parts.push((0, &[]));
+    }
+    let (count, ranked) = (parts.len(), Mutex::new(Vec::new()));
+    work::each(py, threads, count, parts.into_iter(), |(number, texts)| {
+        let first = number * per_part;
+        let part = engine.rank_best(query, texts, options);
+        let part = part.map_err(|error| candidates.restore(error.moved(first)))?;
+        ranked.lock().unwrap_or_else(PoisonError::into_inner).push((first, part));
+        Ok(())
+    })?;
+    let mut ranked = ranked.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ranked.sort_unstable_by_key(|(first, _)| *first);
+    let mut all = Ranking::default();
+    for (first, part) in ranked {
+        all.append(part, first);
+    }
+    all.order(options);
+    let listed = all.listed(options).map(|(index, score)| (candidates.place(index), score));
+    let missing = candidates.missing().filter(|_| options.min_score.is_none());
+    let most = options.top_k.unwrap_or(usize::MAX);
+    Ok(listed.chain(missing.map(|at| (at, None))).take(most).collect())
+}
+
+/// The score of every query with every candidate, a row a query; `fill` where there is none.
+pub(crate) fn matrix(
+    py: Python<'_>,
+    (engine, threads): (&Engine, usize),
+    queries: &[Option<&str>],
+    candidates: &Candidates<'_>,
+    options: &RankOptions,
+    fill: (f32, bool),
+) -> Result<Vec<f32>, Problem> {
+    let (fill, also_unscored) = fill;
+    let mut scores = vec![fill; queries.len() * candidates.all];
+    let rows = scores.chunks_mut(candidates.all.max(1));
+    let parts = queries.iter().zip(rows).enumerate();
+    work::each(py, threads, queries.len(), parts, |(number, (query, row))| {
+        let Some(query) = query else { return Ok(()) };
+        let ranked = engine.rank_best(query, &candidates.texts, options);
+        let ranked = ranked.map_err(|error| in_query(candidates.restore(error), number))?;
+        let scored = ranked.results.iter().map(|result| (result.index, result.score));
+        let unscored = ranked.unscored.iter().filter(|_| !also_unscored).map(|&index| (index, 0.0));
+        for (index, score) in scored.chain(unscored) {
+            if let Some(place) = row.get_mut(candidates.place(index)) {
+                *place = score;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(scores)
+}
+
+/// The best candidates of every query; `fill` and [`NOBODY`] where there are too few.
+pub(crate) fn best(
+    py: Python<'_>,
+    (engine, threads): (&Engine, usize),
+    queries: &[Option<&str>],
+    candidates: &Candidates<'_>,
+    options: &RankOptions,
+    fill: f32,
+) -> Result<Best, Problem> {
+    let width = options.top_k.unwrap_or(candidates.all).min(candidates.all);
+    let mut indexes = vec![NOBODY; queries.len() * width];
+    let mut scores = vec![fill; queries.len() * width];
+    let rows = indexes.chunks_mut(width.max(1)).zip(scores.chunks_mut(width.max(1)));
+    let parts = queries.iter().zip(rows).enumerate();
+    work::each(py, threads, queries.len(), parts, |(number, (query, (indexes, scores)))| {
+        let Some(query) = query else { return Ok(()) };
+        let ranked = engine.rank_best(query, &candidates.texts, options);
+        let ranked = ranked.map_err(|error| in_query(candidates.restore(error), number))?;
+        let places = indexes.iter_mut().zip(scores);
+        for ((index, score), result) in places.zip(&ranked.results) {
+            *index = i64::try_from(candidates.place(result.index)).unwrap_or(NOBODY);
+            *score = result.score;
+        }
+        Ok(())
+    })?;
+    Ok(Best { indexes, scores, width })
+}
+
+/// An error of the query says which of them it was: its place is then that of a text of a list.
+fn in_query(mut error: QueryError, number: usize) -> QueryError {
+    if let QueryError::EmptyText { place }
+    | QueryError::TextTooLong { place, .. }
+    | QueryError::TooManyTokens { place, .. }
+    | QueryError::AllUnknown { place } = &mut error
+        && *place == Place::Query
+    {
+        *place = Place::Text(number);
+    }
+    error
+}

@@ -1,0 +1,63 @@
+"""The package itself: its version, its types, its examples."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.metadata
+import os
+import pathlib
+import pkgutil
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+import cognate
+
+MODULES = [name for _, name, _ in pkgutil.iter_modules(cognate.__path__) if name not in ("_native", "__main__")]
+
+
+def test_the_version_is_that_of_the_program() -> None:
+    told = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    assert told is not None
+    assert cognate.__version__ == importlib.metadata.version("cognate-text") == told[1]
+
+
+def test_what_was_installed_is_under_test() -> None:
+    assert pathlib.Path(cognate.__file__).parent.parent.name == "site-packages"
+
+
+@pytest.mark.parametrize("name", ["", *MODULES])
+def test_examples(name: str) -> None:
+    module = importlib.import_module(f"cognate.{name}".rstrip("."))
+    found = doctest.testmod(module)
+    assert found.failed == 0
+    if name in ("", "_model", "_explanation", "errors", "pandas", "sklearn"):
+        assert found.attempted > 0
+
+
+def test_types() -> None:
+    """mypy finds nothing to say of the package and its tests, at its strictest."""
+    folder = ROOT / "python"
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", os.devnull], cwd=folder, capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_stubs_name_what_is_there() -> None:
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "cognate._native", "--ignore-missing-stub"],
+        capture_output=True,
+        text=True,
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_licences_are_inside() -> None:
+    files = importlib.metadata.files("cognate-text") or []
+    names = {file.name for file in files}
+    assert {"LICENSE-MIT", "LICENSE-APACHE", "NOTICE", "py.typed", "default.safetensors"} <= names

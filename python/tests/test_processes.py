@@ -1,0 +1,84 @@
+"""Threads, forks and signals: what else happens in a process that asks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import cognate
+
+
+def fork_and_ask(results: multiprocessing.Queue[bytes]) -> None:
+    results.put(cognate._model.shared().cpdist(["a quake"] * 5000, ["a tremor"] * 5000).tobytes())
+
+
+def test_a_forked_process_answers(model: cognate.Model) -> None:
+    """Threads do not live on in a fork; a pool of them would be waited for in vain."""
+    expected = cognate._model.shared().cpdist(["a quake"] * 5000, ["a tremor"] * 5000).tobytes()
+    context = multiprocessing.get_context("fork")
+    results: multiprocessing.Queue[bytes] = context.Queue()
+    child = context.Process(target=fork_and_ask, args=(results,))
+    child.start()
+    assert results.get(timeout=60) == expected
+    child.join()
+
+
+def test_other_threads_run_meanwhile(model: cognate.Model) -> None:
+    """While a large question is at work, Python counts on."""
+    texts = ["Quake hits L.A. and more words for a longer text"] * 200_000
+    counted = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0)
+
+    counter = threading.Thread(target=count)
+    one = cognate.Model(threads=1)
+    counter.start()
+    before = counted
+    one.cpdist(texts, texts, method="wmd")
+    during = counted - before
+    done.set()
+    counter.join()
+    assert during > 1000
+
+
+def test_ctrl_c_ends_a_question() -> None:
+    code = """
+import cognate, sys
+texts = ["word " * 200] * 1_000_000
+model = cognate.Model()
+print("asking", flush=True)
+try:
+    model.cpdist(texts, texts, method="wmd", truncate=True)
+except KeyboardInterrupt:
+    sys.exit(33)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "asking\n"
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=60) == 33
+
+
+def test_the_packages_own_model_is_mapped(model: cognate.Model) -> None:
+    """Processes of a machine share its memory: it is the file itself that lies in each of them."""
+    lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
+    assert any(line.endswith(os.path.realpath(model.path)) for line in lines)
+
+
+def test_imports_nothing_heavy() -> None:
+    code = "import cognate, sys; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for heavy in ("pandas", "pyarrow", "polars", "sklearn", "pyspark"):
+        assert f"'{heavy}'" not in loaded.stdout

@@ -1,0 +1,166 @@
+"""How questions are asked, and what is refused by which exception."""
+
+from __future__ import annotations
+
+import copy
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+from conftest import ROOT, TEXTS
+
+import cognate
+
+
+def test_exceptions_by_kind(model: cognate.Model, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(cognate.MethodError, match="the nearest names are dynamax-jaccard"):
+        model.similarity("a", "b", method="dynamax-jacard")
+    with pytest.raises(cognate.MethodError, match="bm25 only ranks"):
+        model.cpdist([], [], method="bm25")
+    with pytest.raises(cognate.MethodError, match="has no vector of one"):
+        model.embed(["a"], method="wmd")
+    with pytest.raises(cognate.MethodError, match="cannot use euclidean"):
+        model.similarity("a", "b", method="wmd", measure="euclidean")
+    with pytest.raises(cognate.NotCalibratedError, match="no threshold for wmd by cosine"):
+        model.extract("a", ["b"], method="wmd", score_cutoff="calibrated")
+    with pytest.raises(cognate.ModelNotFoundError, match="No such file") as caught:
+        cognate.open(tmp_path / "none")
+    assert isinstance(caught.value, FileNotFoundError)
+    broken = tmp_path / "broken.safetensors"
+    broken.write_bytes(bytes(1000))
+    with pytest.raises(cognate.ModelError, match="not a cognate model"):
+        cognate.open(broken)
+    for kind in ("MethodError", "TextError", "NotCalibratedError"):
+        assert issubclass(getattr(cognate, kind), ValueError)
+        assert issubclass(getattr(cognate, kind), cognate.CognateError)
+
+
+def test_texts_that_cannot_be_scored(model: cognate.Model) -> None:
+    a, b = ["a quake", "!!!", " ", None], ["a tremor"] * 4
+    assert model.cpdist(a, b, fill=-1).tolist()[1:] == [0, 0, -1]
+    assert model.cpdist(a, b, fill=-1, unscored="missing").tolist()[1:] == [-1, -1, -1]
+    with pytest.raises(cognate.TextError, match=r"^a\[1\] has no known word$") as caught:
+        model.cpdist(a, b, unscored="error")
+    assert (caught.value.argument, caught.value.index) == ("a", 1)
+    with pytest.raises(cognate.TextError, match=r"^b\[2\] is empty$"):
+        model.cpdist([None, *b], [None, "x", *a[2:], None], unscored="error")
+    with pytest.raises(cognate.TextError, match="^b is empty$"):
+        model.similarity("x", "", unscored="error")
+    with pytest.raises(cognate.TextError, match=r"^texts\[1\] has no known word$"):
+        model.embed(["x", "!!!"], unknown="error")
+    with pytest.raises(cognate.TextError, match=r"^queries\[1\] is empty$"):
+        model.cdist(["x", ""], TEXTS)
+    with pytest.raises(cognate.TextError, match=r"^choices\[2\] is empty$"):
+        model.cdist(["x"], ["y", None, ""], unscored="error")
+    with pytest.raises(cognate.TextError, match="^query is empty$"):
+        model.rank("", TEXTS)
+    with pytest.raises(cognate.TextError, match="^query is empty$"):
+        model.rank("", [])
+    long = "word " * 600
+    with pytest.raises(cognate.TextError, match="a has 600 tokens; the limit is 512"):
+        model.similarity(long, "x", unscored="error")
+    assert model.similarity(long, "word", truncate=True) > 0.5
+
+
+def test_the_first_of_many_errors_is_told(model: cognate.Model) -> None:
+    texts = [f"text {number}" for number in range(20_000)]
+    for place in (19_999, 9_000, 4_321):
+        texts[place] = ""
+        with pytest.raises(cognate.TextError) as caught:
+            model.cpdist(texts, texts, unscored="error")
+        assert caught.value.index == place
+
+
+def test_vectors_of_texts_without_a_word(model: cognate.Model) -> None:
+    vectors = model.embed(["!!!", "?!", None, "a quake"], unknown="hash")
+    lengths = np.linalg.norm(vectors, axis=1)
+    assert np.allclose(lengths[:2], 1) and lengths[2] == 0
+    assert not np.array_equal(vectors[0], vectors[1])
+    assert not model.embed(["!!!"], unknown="zero").any()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("unscored", "none"), ("measure", "manhattan"), ("output", "list")],
+)
+def test_settings_that_do_not_exist(model: cognate.Model, name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: expected .*'?\"?{value}"):
+        model.cpdist(["x"], ["y"], **{name: value})  # type: ignore[call-overload]
+
+
+def test_numbers_out_of_range(model: cognate.Model) -> None:
+    with pytest.raises(ValueError, match="top_k: expected at least 1"):
+        model.rank("x", TEXTS, top_k=0)
+    with pytest.raises(ValueError, match="limit: expected at least 1"):
+        model.extract("x", TEXTS, limit=0)
+    with pytest.raises(ValueError, match="threads: expected at least 1"):
+        cognate.Model(threads=0)
+    with pytest.raises(ValueError, match="score_cutoff: expected a number"):
+        model.extract("x", TEXTS, score_cutoff=float("nan"))
+    with pytest.raises(ValueError, match="score_cutoff: expected a number or"):
+        model.extract("x", TEXTS, score_cutoff="best")  # type: ignore[arg-type]
+
+
+def test_cutoffs(model: cognate.Model) -> None:
+    scores = {one.place: one.score for one in model.rank(TEXTS[1], TEXTS)}
+    exact = scores[2]
+    assert exact is not None
+    found = model.extract(TEXTS[1], TEXTS, score_cutoff=exact, limit=None)
+    assert min(one.score for one in found) == exact
+    above = np.nextafter(np.float32(exact), np.float32(2))
+    assert len(model.extract(TEXTS[1], TEXTS, score_cutoff=float(above), limit=None)) == len(found) - 1
+    least = model.threshold()
+    for one in model.extract(TEXTS[1], TEXTS, score_cutoff="calibrated", limit=None):
+        assert one.score >= least
+    best = model.cdist(TEXTS, TEXTS, top_k=10, score_cutoff="calibrated")
+    assert (best.scores[best.indexes >= 0] >= least).all() and (best.indexes == -1).any()
+
+
+def test_choices_with_keys(model: cognate.Model) -> None:
+    import pandas as pd
+
+    series = pd.Series(TEXTS, index=[f"row {number}" for number in range(10)])
+    by_key = model.extract(TEXTS[0], series, limit=3)
+    by_place = model.extract(TEXTS[0], TEXTS, limit=3)
+    assert [one.key for one in by_key] == [f"row {one.key}" for one in by_place]
+    assert model.extract(TEXTS[0], dict(enumerate(TEXTS)), limit=3) == by_place
+    assert model.extract("x", {}) == []
+
+
+def test_models_travel_by_name(model: cognate.Model, tmp_path: pathlib.Path) -> None:
+    again = pickle.loads(pickle.dumps(model))
+    assert again.fingerprint == model.fingerprint
+    assert pickle.loads(pickle.dumps(model)) is again, "a process opens a model once"
+    copied = tmp_path / "mine.safetensors"
+    copied.write_bytes((ROOT / "models/default.safetensors").read_bytes())
+    mine = cognate.open(copied)
+    assert copy.copy(mine).path == copied
+    sent = pickle.dumps(mine)
+    copied.rename(tmp_path / "elsewhere.safetensors")
+    cognate._model.shared.cache_clear()
+    with pytest.raises(cognate.ModelNotFoundError, match="at the same path there"):
+        pickle.loads(sent)
+    with pytest.raises(cognate.FingerprintError, match="this is model 804ec2147cbd9e94, and 0000"):
+        cognate._model.shared(None, "0000000000000000")
+    for error in (cognate.TextError("a is empty", "a", 3), cognate.ModelNotFoundError("gone")):
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_shown(model: cognate.Model) -> None:
+    assert repr(model) == "<cognate.Model 32000 words of 256 dimensions, 804ec2147cbd9e94>"
+    page = model.explain("<b>Quake</b> & co", "a tremor")._repr_html_()
+    assert "&lt;" in page and "<b>Quake" not in page and "<script" not in page
+    assert "rgba(" in page and "<table>" in page and "quake" in page
+    assert "<table>" not in model.explain("!!!", "a tremor")._repr_html_()
+
+
+def test_a_file_written_in_place_is_noticed(tmp_path: pathlib.Path) -> None:
+    copied = tmp_path / "mine.safetensors"
+    copied.write_bytes((ROOT / "models/default.safetensors").read_bytes())
+    mapped = cognate._native.Model(str(copied), True, None)
+    assert not mapped.damaged()
+    with copied.open("r+b") as file:
+        file.seek(5_000_000)
+        file.write(b"spoilt")
+    assert mapped.damaged()
