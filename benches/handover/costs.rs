@@ -228,7 +228,7 @@ pub fn table(default: &Path, wanted: &[String]) -> Vec<serde_json::Value> {
         let able = served.iter().find(|served| served.engine.unavailable(method).is_none());
         let Some(served) = able else { continue };
         let query = Query { truncate: true, ..Query::new(method) };
-        let resolved = Resolved { model: (*served).clone(), query };
+        let resolved = Resolved { model: (*served).clone(), query, fused: None };
         let questions = Question::of(method).into_iter();
         for (question, kind) in
             questions.flat_map(|question| kinds.iter().map(move |kind| (question, kind)))

@@ -63,7 +63,7 @@ fn main() {
     );
     for method in [Method::AvgCos, Method::DynamaxJaccard, Method::Blend] {
         let query = Query::new(method);
-        let resolved = Resolved { model: served.clone(), query };
+        let resolved = Resolved { model: served.clone(), query, fused: None };
         for length in [1, 4, 16, 64, 256, 1024, 4000] {
             let bytes: usize = pairs[..length].iter().map(|(a, b)| a.len() + b.len()).sum();
             let multiplications: u64 =

@@ -81,8 +81,9 @@ struct Shared {
     /// ablations.
     #[arg(long)]
     set_auto: bool,
-    /// Model file to write with --set-auto [default: the measured model]
-    #[arg(short, long, value_name = "FILE", requires = "set_auto")]
+    /// Model file to write with --set-auto or --combine [default of --set-auto and --fused-name: the
+    /// measured model]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
@@ -133,6 +134,10 @@ pub(super) struct RankingArgs {
     /// Judgements of the files of --combine-on [default: their labels]
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "combine_on")]
     combine_qrels: Vec<PathBuf>,
+    /// Keep the combination in the model file as the method fused:NAME [default with -o:
+    /// combination]
+    #[arg(long, value_name = "NAME", requires = "combine", conflicts_with = "set_auto")]
+    fused_name: Option<String>,
     /// Ranks at which precision is taken
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "5,10,30",
           value_parser = count::<usize>(1, MOST_RANK))]
@@ -200,6 +205,14 @@ impl Shared {
         Bootstrap { resamples, seed: self.seed, ..Bootstrap::default() }
     }
 
+    /// Refuses a model file to write that nothing is written to.
+    fn check_output(&self, combines: bool) -> Result<(), Failure> {
+        if self.output.is_none() || self.set_auto || combines {
+            return Ok(());
+        }
+        Err(usage("-o names the model file that --set-auto or --combine writes; neither is given"))
+    }
+
     /// Refuses to write figures over what they are of.
     fn check<'p>(&'p self, more: impl IntoIterator<Item = &'p PathBuf>) -> Result<(), Failure> {
         let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
@@ -239,12 +252,17 @@ impl Shared {
             return Ok(());
         }
         let set = eval::set_auto(engine, report, self.output.as_deref()).map_err(refused)?;
-        if json_printed {
+        self.tell(&set.to_string())
+    }
+
+    /// Says what was written.
+    fn tell(&self, written: &str) -> Result<(), Failure> {
+        if self.json.as_deref().is_some_and(|path| path.as_os_str() == "-") {
             // Standard output holds one JSON document.
-            eprintln!("{set}");
+            eprintln!("{written}");
             return Ok(());
         }
-        print(&format!("\n{set}"))
+        print(&format!("\n{written}"))
     }
 }
 
@@ -265,6 +283,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
     let open = |path: &Path| Engine::open(path, &OpenOptions::default());
     match command {
         EvalCommand::Sts(args) => {
+            args.shared.check_output(false)?;
             args.shared.check([])?;
             let options = StsOptions {
                 files: args.shared.files.clone(),
@@ -276,6 +295,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             args.shared.publish(&engine, &eval::eval_sts(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Pairs(args) => {
+            args.shared.check_output(false)?;
             args.shared.check(&args.threshold_from)?;
             let options = PairsOptions {
                 files: args.shared.files.clone(),
@@ -286,26 +306,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             let engine = open(&args.shared.model)?;
             args.shared.publish(&engine, &eval::eval_pairs(&engine, &options).map_err(refused)?)
         }
-        EvalCommand::Ranking(args) => {
-            let more = [&args.qrels, &args.combine_on, &args.combine_qrels];
-            args.shared.check(more.into_iter().flatten())?;
-            let combine = CombineOptions {
-                names: args.combine,
-                files: args.combine_on,
-                qrels: args.combine_qrels,
-            };
-            let options = RankingOptions {
-                files: args.shared.files.clone(),
-                qrels: args.qrels,
-                columns: args.column,
-                at: args.at,
-                choice: args.shared.choice(),
-                combine: (!combine.names.is_empty()).then_some(combine),
-                bootstrap: args.shared.bootstrap(args.resamples),
-            };
-            let engine = open(&args.shared.model)?;
-            args.shared.publish(&engine, &eval::eval_ranking(&engine, &options).map_err(refused)?)
-        }
+        EvalCommand::Ranking(args) => ranking(args),
         EvalCommand::Calibrate(args) => {
             let options = CalibrateOptions {
                 file: args.file,
@@ -323,4 +324,33 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             print(&calibrated.to_string())
         }
     }
+}
+
+fn ranking(args: RankingArgs) -> Result<(), Failure> {
+    args.shared.check_output(!args.combine.is_empty())?;
+    let more = [&args.qrels, &args.combine_on, &args.combine_qrels];
+    args.shared.check(more.into_iter().flatten())?;
+    // With --set-auto the file is written for that alone.
+    let by_output = args.shared.output.is_some() && !args.shared.set_auto;
+    let name = args.fused_name.or_else(|| by_output.then(|| "combination".to_owned()));
+    name.as_deref().map_or(Ok(()), eval::check_name).map_err(refused)?;
+    let combine =
+        CombineOptions { names: args.combine, files: args.combine_on, qrels: args.combine_qrels };
+    let options = RankingOptions {
+        files: args.shared.files.clone(),
+        qrels: args.qrels,
+        columns: args.column,
+        at: args.at,
+        choice: args.shared.choice(),
+        combine: (!combine.names.is_empty()).then_some(combine),
+        bootstrap: args.shared.bootstrap(args.resamples),
+    };
+    let engine = Engine::open(&args.shared.model, &OpenOptions::default())?;
+    let report = eval::eval_ranking(&engine, &options).map_err(refused)?;
+    args.shared.publish(&engine, &report)?;
+    let combination = report.figures.combination.as_ref();
+    let Some((name, combination)) = name.as_deref().zip(combination) else { return Ok(()) };
+    let output = args.shared.output.as_deref();
+    let kept = eval::keep(&engine, combination, name, output).map_err(refused)?;
+    args.shared.tell(&kept.to_string())
 }

@@ -1,6 +1,7 @@
 //! What a caller asked that cannot be answered, and where in the question it stands.
 
 use crate::engine::answers::Reason;
+use crate::engine::fuse::FusedProblem;
 use crate::methods::Measure;
 use crate::methods::Unavailable;
 
@@ -56,6 +57,14 @@ pub enum QueryError {
     OnlyRanks {
         /// The method.
         method: &'static str,
+    },
+    /// A method fused of others cannot answer.
+    #[error("{name} {problem}")]
+    Fused {
+        /// Its name, as it was asked for.
+        name: String,
+        /// Why it cannot.
+        problem: FusedProblem,
     },
     /// The method has its own way of comparing.
     #[error("{method} is not a vector method and cannot use {}", measure.name())]
@@ -135,6 +144,7 @@ impl QueryError {
             | Self::MethodUnavailable { .. }
             | Self::CannotEmbed { .. }
             | Self::OnlyRanks { .. }
+            | Self::Fused { .. }
             | Self::MeasureNotSupported { .. }
             | Self::NonFinite { .. } => None,
         }

@@ -10,6 +10,7 @@ mod check;
 mod embed;
 mod error;
 mod explain;
+pub mod fuse;
 mod parts;
 mod probability;
 mod query;
@@ -49,6 +50,8 @@ pub use crate::methods::Measure;
 
 use std::path::Path;
 
+use crate::engine::fuse::FusedProblem;
+use crate::engine::fuse::Fusions;
 use crate::methods::Auto;
 use crate::methods::Info;
 use crate::methods::Method;
@@ -67,6 +70,7 @@ pub struct Engine {
     auto: Method,
     limits: TextLimits,
     calibrations: Calibrations,
+    fusions: Fusions,
 }
 
 impl Engine {
@@ -82,7 +86,8 @@ impl Engine {
         let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
         let auto = Auto::of(&model).method;
         let calibrations = Calibrations::read(&model)?;
-        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations })
+        let fusions = Fusions::read(&model)?;
+        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
     }
 
     /// The same engine under other limits for texts.
@@ -105,8 +110,13 @@ impl Engine {
         self.auto
     }
 
-    /// The method of that name, alias, or `auto`.
+    /// The method of that name, alias, or `auto`. A fused method is refused: it only ranks, and is
+    /// found by [`Engine::ranker`].
     pub fn method(&self, name: &str) -> Result<Method, QueryError> {
+        if let Some(fused) = self.fused(name) {
+            let name = fused?.name().to_string();
+            return Err(QueryError::Fused { name, problem: FusedProblem::OnlyRanks });
+        }
         if name.trim().eq_ignore_ascii_case("auto") {
             return Ok(self.auto);
         }

@@ -1,14 +1,14 @@
 //! Weights of scores that rank best on given queries: coordinate ascent on mean average precision
 //! (Metzler & Croft 2007, section 3.2).
 //!
-//! Scores are standardised within each query (mean 0, deviation 1 over its scored candidates), so
-//! that scales agree and a query counts as much as another. Weights are shares: none is negative,
-//! and they add up to 1, so a number that is high for what is *not* relevant cannot help. A
-//! candidate that a contender cannot score has the lowest score of the query there; one that none
-//! can score ranks last. Ascent may stop at a height that is not the highest, so it starts from
+//! Scores are standardised within each query, as `engine/fuse/combine.rs` has it, so that scales agree
+//! and a query counts as much as another. Weights are shares: none is negative, and they add up to 1,
+//! so a number that is high for what is *not* relevant cannot help. They are whole millionths, which
+//! a file or a request carries without loss. Ascent may stop at a height that is not the highest, so it starts from
 //! equal weights and from some drawn by the seed; scores and seed fix the outcome. Files and
 //! contenders are not known here.
 
+use crate::engine::fuse::standardised;
 use crate::eval::datasets::ranking::Judged;
 use crate::eval::datasets::ranking::Topic;
 use crate::eval::parallel;
@@ -41,12 +41,12 @@ impl TrainingQuery {
         let grades = judged.grades(topic)?;
         let mut order: Vec<usize> = (0..topic.documents.len()).collect();
         order.sort_unstable_by(|a, b| topic.documents[*b].cmp(&topic.documents[*a]));
-        let columns = standardised(scored);
-        let in_order = |column: &Vec<f64>| order.iter().map(|&at| column[at]).collect();
+        let columns = scored.iter().map(|scored| standardised(&scored.scores));
+        let in_order = |column: Vec<f64>| order.iter().map(|&at| column[at]).collect();
         let known = known(scored);
         let grade = |at: &usize| grades.get(&topic.documents[*at]).copied().unwrap_or(0);
         Some(Self {
-            columns: columns.iter().map(in_order).collect(),
+            columns: columns.map(in_order).collect(),
             scored: order.iter().map(|&at| known[at]).collect(),
             relevant: order.iter().map(|at| grade(at) > 0).collect(),
             total: grades.values().filter(|&&grade| grade > 0).count(),
@@ -89,22 +89,6 @@ fn known(scored: &[&Scored]) -> Vec<bool> {
     (0..candidates).map(any).collect()
 }
 
-/// Each contender's scores with mean 0 and deviation 1; scores that are all the same are 0.
-fn standardised(scored: &[&Scored]) -> Vec<Vec<f64>> {
-    let one = |scored: &&Scored| {
-        let finite = || scored.scores.iter().copied().filter(|score| score.is_finite());
-        let count = finite().count().max(1) as f64;
-        let mean = finite().sum::<f64>() / count;
-        let variance = finite().map(|score| (score - mean) * (score - mean)).sum::<f64>() / count;
-        let scale = if variance.is_finite() && variance > 0.0 { variance.sqrt() } else { 0.0 };
-        let standard = |score: f64| if scale > 0.0 { (score - mean) / scale } else { 0.0 };
-        let lowest = finite().map(standard).fold(0.0, f64::min);
-        let number = |score: &f64| if score.is_finite() { standard(*score) } else { lowest };
-        scored.scores.iter().map(number).collect()
-    };
-    scored.iter().map(one).collect()
-}
-
 /// Sums by these weights.
 fn sums<'a>(columns: &'a [Vec<f64>], weights: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
     let candidates = columns.first().map_or(0, Vec::len);
@@ -122,14 +106,16 @@ fn last_unless<'a>(
     known.iter().zip(sums).map(|(&known, sum)| if known { sum } else { f64::NEG_INFINITY })
 }
 
-/// The combined scores of one query's candidates.
-pub(super) fn combined(scored: &[&Scored], weights: &[f64]) -> Scored {
-    let (columns, known) = (standardised(scored), known(scored));
-    Scored {
-        scores: last_unless(&known, sums(&columns, weights)).collect(),
-        unscored: known.iter().filter(|&&known| !known).count(),
-        truncated: scored.iter().map(|scored| scored.truncated).max().unwrap_or(0),
+/// Weights of a height that was found, in whole millionths that add up to one.
+fn in_millionths(weights: &[f64]) -> Vec<f64> {
+    let mut rounded: Vec<i64> = weights.iter().map(|share| (share * 1e6).round() as i64).collect();
+    let missing = 1_000_000 - rounded.iter().sum::<i64>();
+    // The first of the largest bears what rounding left, a few millionths.
+    let largest = (0..rounded.len()).rev().max_by_key(|&at| rounded[at]);
+    if let Some(largest) = largest.and_then(|at| rounded.get_mut(at)) {
+        *largest += missing;
     }
+    rounded.into_iter().map(|share| share as f64 / 1e6).collect()
 }
 
 /// The weights of the highest mean average precision that was found, and that height.
@@ -144,7 +130,10 @@ pub(super) fn ascend(lessons: &[TrainingQuery], width: usize, seed: u64) -> (Vec
     let higher = |best: (Vec<f64>, f64), next: (Vec<f64>, f64)| {
         if next.1 > best.1 { next } else { best }
     };
-    found.into_iter().reduce(higher).unwrap_or_default()
+    let (weights, _) = found.into_iter().reduce(higher).unwrap_or_default();
+    let weights = in_millionths(&weights);
+    let height = Ascent::new(lessons, &weights).height;
+    (weights, height)
 }
 
 fn drawn(width: usize, random: &mut Random) -> Vec<f64> {
@@ -263,6 +252,8 @@ impl<'l> Ascent<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fuse::FuseBy;
+    use crate::engine::fuse::combine;
     use crate::stats::ranking::JudgedRanking;
     use proptest::prelude::*;
 
@@ -295,9 +286,10 @@ mod tests {
             let (topic, both) = (topic(&grades), [&columns[0], &columns[1]]);
             let Some(lesson) = TrainingQuery::new(&topic, &both, &labels()) else { return Ok(()) };
             let weights = [f64::from(share) / 4.0, 1.0 - f64::from(share) / 4.0];
-            let together = combined(&both, &weights);
-            prop_assert!(together.scores.iter().all(|score| !score.is_nan()));
-            let run = topic.documents.iter().cloned().zip(together.scores).collect();
+            let scores = both.map(|scored| &scored.scores);
+            let together = combine(FuseBy::Zscore, &scores, &weights);
+            prop_assert!(together.iter().all(|score| !score.is_nan()));
+            let run = topic.documents.iter().cloned().zip(together).collect();
             let judged = labels().grades(&topic).unwrap();
             let expected = JudgedRanking::of_run(run, &judged).unwrap().average_precision();
             let mut ascent = Ascent::new(std::slice::from_ref(&lesson), &[0.5, 0.5]);
@@ -331,19 +323,5 @@ mod tests {
         };
         assert!(map > alone(0).max(alone(2)) + 0.02, "{map}");
         assert_eq!(ascend(&lessons, 3, 1), (weights, map), "the same bits every time");
-    }
-
-    #[test]
-    fn scores_that_are_all_the_same_or_missing_decide_nothing() {
-        let columns = [scored(&[2.0, 2.0, 2.0]), scored(&[f64::NEG_INFINITY, 1.0, 3.0])];
-        let both: Vec<&Scored> = columns.iter().collect();
-        assert_eq!(combined(&both, &[1.0, 0.0]).scores, [0.0; 3]);
-        let standard = combined(&both, &[0.0, 1.0]);
-        assert_eq!((standard.scores, standard.unscored), (vec![-1.0, -1.0, 1.0], 0));
-        let none = combined(&both[1..], &[1.0]);
-        assert_eq!((none.scores[0], none.unscored), (f64::NEG_INFINITY, 1));
-        let odd = [scored(&[f64::MAX, -f64::MAX, 0.0])];
-        let odd = combined(&[&odd[0]], &[1.0]).scores;
-        assert!(odd.iter().all(|score| score.is_finite()), "{odd:?}");
     }
 }

@@ -1,12 +1,19 @@
 //! The linear combination of scores that ranks best on files kept for learning it, as one more
 //! contender. How weights are found is known to [`ascent`].
 
+use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::engine::Measure;
+use crate::engine::fuse::FuseBy;
+use crate::engine::fuse::Fusions;
+use crate::engine::fuse::combine;
+use crate::engine::fuse::stored::Learned;
+use crate::engine::fuse::stored::StoredFusion;
+use crate::engine::fuse::stored::StoredPart;
 use crate::eval::EvalError;
 use crate::eval::ascent;
 use crate::eval::ascent::TrainingQuery;
@@ -20,6 +27,9 @@ use crate::eval::datasets::ranking::Judged;
 use crate::eval::scoring;
 use crate::eval::scoring::Scored;
 use crate::methods::Kind;
+use crate::model::update::Update;
+use crate::model::writer::Draft;
+use crate::model::writer::Written;
 
 /// The name that its figures stand under.
 pub(super) const NAME: &str = "combination";
@@ -57,6 +67,9 @@ pub struct Weight {
     pub name: String,
     /// Its share.
     pub weight: f64,
+    /// The same as a model file holds it.
+    #[serde(skip)]
+    part: StoredPart,
 }
 
 impl CombineOptions {
@@ -71,6 +84,11 @@ impl CombineOptions {
         let mut places = Vec::new();
         for name in &self.names {
             let place = field.place_or_add(engine, name.trim(), measures, kinds)?;
+            let scores = field.contenders.get(place).map(|contender| &contender.scores);
+            if matches!(scores, Some(Scores::Fused(..))) {
+                let problem = format!("`{}` is fused already: name its parts", name.trim());
+                return Err(EvalError::Options(problem));
+            }
             if places.contains(&place) {
                 return Err(EvalError::Options(format!("`{}` is combined twice", name.trim())));
             }
@@ -119,7 +137,11 @@ impl CombineOptions {
         }
         let (weights, map) = ascent::ascend(&lessons, contenders.len(), seed);
         let named = contenders.iter().zip(weights);
-        let weight = |(of, weight): (&Contender, f64)| Weight { name: of.name.clone(), weight };
+        let weight = |(of, weight): (&Contender, f64)| Weight {
+            name: of.name.clone(),
+            weight,
+            part: part(of, weight),
+        };
         Ok(Combination {
             learned_on: sets.into_iter().map(|set| set.name).collect(),
             judgements: judged.name(),
@@ -128,6 +150,16 @@ impl CombineOptions {
             weights: named.map(weight).collect(),
         })
     }
+}
+
+/// A contender's part in a fusion, as a model file holds it.
+fn part(of: &Contender, weight: f64) -> StoredPart {
+    let (method, scores) = match of.scores {
+        Scores::Column(_) => (None, Some(of.name.clone())),
+        _ => (Some(of.method.clone().into_owned()), None),
+    };
+    let measure = of.measure.map(|measure| measure.name().to_owned());
+    StoredPart { method, measure, scores, weight }
 }
 
 /// Refuses to measure on a file that is learned on.
@@ -153,7 +185,13 @@ impl Combination {
         let topics = chosen.first().map_or(0, |first| first.len());
         let topic = |at: usize| {
             let of_topic: Vec<&Scored> = chosen.iter().filter_map(|of| of.get(at)).collect();
-            ascent::combined(&of_topic, &weights)
+            let columns: Vec<&Vec<f64>> = of_topic.iter().map(|of| &of.scores).collect();
+            let scores = combine(FuseBy::Zscore, &columns, &weights);
+            Scored {
+                unscored: scores.iter().filter(|score| !score.is_finite()).count(),
+                scores,
+                truncated: of_topic.iter().map(|of| of.truncated).max().unwrap_or(0),
+            }
         };
         let combined = (0..topics).map(topic).collect();
         scored.push(combined);
@@ -165,10 +203,70 @@ impl Combination {
         let terms: Vec<String> = self.weights.iter().map(term).collect();
         Contender {
             name: NAME.to_owned(),
-            method: NAME,
+            method: NAME.into(),
             measure: None,
             summary: format!("Standardised scores, weighted: {}.", terms.join(" + ")),
             scores: Scores::Combination,
         }
     }
+}
+
+/// A combination that became a method of a model file.
+#[derive(Debug, Clone, Serialize)]
+pub struct Kept {
+    /// The method's name.
+    pub method: String,
+    /// What it is.
+    pub summary: String,
+    /// The file.
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+impl std::fmt::Display for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { method, summary, written } = self;
+        writeln!(f, "{method} is kept: {summary}")?;
+        write!(f, "{}\n{written}", written.path.display())
+    }
+}
+
+/// Refuses a name that no fused method can have, before anything is measured.
+pub fn check_name(name: &str) -> Result<(), EvalError> {
+    let any = StoredPart { method: None, measure: None, scores: Some("x".to_owned()), weight: 1.0 };
+    let fusion = StoredFusion { by: FuseBy::Zscore, parts: vec![any], learned: None };
+    match Fusions::default().insert(name, fusion) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(EvalError::Options(error.to_string())),
+    }
+}
+
+/// Keeps a combination in the model file as the method `fused:NAME`: in `output`, or without one in
+/// the file that was measured.
+pub fn keep(
+    engine: &Engine,
+    combination: &Combination,
+    name: &str,
+    output: Option<&Path>,
+) -> Result<Kept, EvalError> {
+    let model = engine.model();
+    let update = Update::of(model, output.unwrap_or(model.path()))?;
+    // Others may have put theirs in meanwhile.
+    let mut fusions = Fusions::read(update.model())?;
+    let learned = Learned {
+        on: combination.learned_on.clone(),
+        queries: combination.queries as u64,
+        map: combination.map,
+    };
+    let stored = StoredFusion {
+        by: FuseBy::Zscore,
+        parts: combination.weights.iter().map(|of| of.part.clone()).collect(),
+        learned: Some(learned),
+    };
+    let kept = fusions.insert(name, stored);
+    let fused = kept.map_err(|error| EvalError::Options(error.to_string()))?;
+    let (method, summary) = (fused.name().to_string(), fused.summary());
+    let mut draft = Draft::of(update.model());
+    fusions.put(&mut draft);
+    Ok(Kept { method, summary, written: update.write(draft)? })
 }

@@ -1,10 +1,14 @@
 //! What is measured: methods under their measures, and columns of numbers that a file brings along.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::Measure;
 use crate::engine::Query;
+use crate::engine::fuse::FusedMethod;
+use crate::engine::fuse::Fusion;
+use crate::engine::fuse::Ranker;
 use crate::eval::EvalError;
 use crate::methods::Info;
 use crate::methods::Kind;
@@ -31,8 +35,8 @@ pub struct Choice {
 pub(super) struct Contender {
     /// The method's name, followed by the measure where it is not the method's own.
     pub(super) name: String,
-    /// The method's canonical name, or the column's.
-    pub(super) method: &'static str,
+    /// The method's canonical name, or `column`.
+    pub(super) method: Cow<'static, str>,
     /// What vectors of texts are compared by; none where a method has none, and for a column.
     pub(super) measure: Option<Measure>,
     /// What it does, in a sentence.
@@ -49,6 +53,8 @@ pub(super) enum Scores {
     Column(usize),
     /// A variant that is no method, by its own scorer.
     Ablation(Arc<Scorer>, &'static Info),
+    /// A fused method of the model, and for each run that it wants the place of the column that has it.
+    Fused(Arc<Fusion>, Vec<usize>),
     /// The scores of others, put together.
     Combination,
 }
@@ -60,7 +66,9 @@ pub(super) struct Field {
     /// The baseline's place.
     pub(super) baseline: usize,
     /// Methods that the model cannot serve, each with the reason.
-    pub(super) unavailable: Vec<(&'static str, String)>,
+    pub(super) unavailable: Vec<(Cow<'static, str>, String)>,
+    /// The columns asked for.
+    columns: Vec<String>,
 }
 
 /// Chooses the contenders of a task for methods of these kinds, columns first, and the baseline.
@@ -70,11 +78,11 @@ pub(super) fn choose(
     kinds: &[Kind],
     columns: &[String],
 ) -> Result<Field, EvalError> {
-    let mut field = Field::default();
+    let mut field = Field { columns: columns.to_vec(), ..Field::default() };
     for (place, column) in columns.iter().enumerate() {
         field.contenders.push(Contender {
             name: column.clone(),
-            method: "column",
+            method: "column".into(),
             measure: None,
             summary: "A column of the file.".to_owned(),
             scores: Scores::Column(place),
@@ -112,7 +120,9 @@ impl Field {
             match name.trim() {
                 "none" => {}
                 "all" => self.add_all(engine, measures, kinds),
-                name => self.add(engine, named(engine, name, kinds)?, measures),
+                name => {
+                    self.add_named(engine, name, measures, kinds)?;
+                }
             }
         }
         Ok(())
@@ -121,10 +131,63 @@ impl Field {
     fn add_all(&mut self, engine: &Engine, measures: &[Measure], kinds: &[Kind]) {
         for &method in Method::ALL.iter().filter(|method| kinds.contains(&method.info().kind)) {
             match engine.unavailable(method) {
-                Some(reason) => self.unavailable.push((method.name(), reason.to_string())),
+                Some(reason) => {
+                    self.unavailable.push((method.name().into(), reason.to_string()));
+                }
                 None => self.add(engine, method, measures),
             }
         }
+        if kinds.contains(&Kind::Ranker) {
+            for fused in engine.fusions().iter() {
+                if let Err(problem) = self.add_fused(engine, fused) {
+                    self.unavailable.push((fused.name().to_string().into(), problem));
+                }
+            }
+        }
+    }
+
+    /// Adds the method of that name, fused or not, and says by which name it is listed.
+    fn add_named(
+        &mut self,
+        engine: &Engine,
+        name: &str,
+        measures: &[Measure],
+        kinds: &[Kind],
+    ) -> Result<Cow<'static, str>, EvalError> {
+        let wrong = |problem| EvalError::Options(format!("method `{}`: {problem}", name.trim()));
+        match engine.ranker(name).map_err(|error| wrong(error.to_string()))? {
+            Ranker::Fused(fused) if kinds.contains(&Kind::Ranker) => {
+                self.add_fused(engine, fused).map_err(wrong)?;
+                Ok(fused.name().to_string().into())
+            }
+            Ranker::Fused(fused) => Err(only_ranks(fused.name())),
+            Ranker::Method(method) => {
+                usable(engine, method, kinds)?;
+                self.add(engine, method, measures);
+                Ok(method.name().into())
+            }
+        }
+    }
+
+    /// Adds a fused method once, if the model and the columns have what it needs.
+    fn add_fused(&mut self, engine: &Engine, fused: &FusedMethod) -> Result<(), String> {
+        let fusion = engine.fusion(fused).map_err(|error| error.to_string())?;
+        let place = |(_, run): (usize, &str)| {
+            let place = self.columns.iter().position(|column| column == run);
+            place.ok_or_else(|| format!("it needs the column `{run}`: name it with --column"))
+        };
+        let runs = fusion.runs().map(place).collect::<Result<Vec<_>, _>>()?;
+        let name = fused.name().to_string();
+        if self.contenders.iter().all(|known| known.name != name) {
+            self.contenders.push(Contender {
+                name: name.clone(),
+                method: name.into(),
+                measure: None,
+                summary: fused.summary(),
+                scores: Scores::Fused(fusion, runs),
+            });
+        }
+        Ok(())
     }
 
     /// Adds a method under each measure that it has, once.
@@ -139,7 +202,7 @@ impl Field {
             }
             let contender = Contender {
                 name,
-                method: method.name(),
+                method: method.name().into(),
                 measure: engine.embeds(method).then_some(measure),
                 summary: method.info().summary.to_owned(),
                 scores: Scores::Method(method, measure),
@@ -153,10 +216,12 @@ impl Field {
     fn add_ablations(&mut self, engine: &Engine) -> Result<(), EvalError> {
         for variant in ablation::all() {
             match (variant.load)(engine.model())? {
-                Err(reason) => self.unavailable.push((variant.name(), reason.to_string())),
+                Err(reason) => {
+                    self.unavailable.push((variant.name().into(), reason.to_string()));
+                }
                 Ok(scorer) => self.contenders.push(Contender {
                     name: variant.name().to_owned(),
-                    method: variant.name(),
+                    method: variant.name().into(),
                     measure: None,
                     summary: format!("Ablation: {}", variant.info.summary),
                     scores: Scores::Ablation(Arc::new(scorer), &variant.info),
@@ -178,12 +243,16 @@ impl Field {
         if let Some(place) = self.place(name) {
             return Ok(place);
         }
-        let method = named(engine, name, kinds)?;
         // By its canonical name it may be among them already; then nothing is added.
-        if self.place(method.name()).is_none() {
-            self.add(engine, method, measures);
-        }
-        Ok(self.place(method.name()).unwrap_or(0))
+        let known = engine.method(name).ok().filter(|method| self.place(method.name()).is_some());
+        let name = match known {
+            Some(method) => {
+                usable(engine, method, kinds)?;
+                method.name().into()
+            }
+            None => self.add_named(engine, name, measures, kinds)?,
+        };
+        Ok(self.place(&name).unwrap_or(0))
     }
 
     /// The place of the contender with that name, or the first of that method.
@@ -193,10 +262,8 @@ impl Field {
     }
 }
 
-fn named(engine: &Engine, name: &str, kinds: &[Kind]) -> Result<Method, EvalError> {
-    let method = engine
-        .method(name)
-        .map_err(|error| EvalError::Options(format!("method `{}`: {error}", name.trim())))?;
+/// Refuses a method that the model cannot serve, or that has no figures of the task.
+fn usable(engine: &Engine, method: Method, kinds: &[Kind]) -> Result<(), EvalError> {
     if let Some(reason) = engine.unavailable(method) {
         return Err(EvalError::Options(format!(
             "{} cannot be used with this model: {reason}",
@@ -204,12 +271,15 @@ fn named(engine: &Engine, name: &str, kinds: &[Kind]) -> Result<Method, EvalErro
         )));
     }
     if !kinds.contains(&method.info().kind) {
-        return Err(EvalError::Options(format!(
-            "{} only ranks candidates for a query; measure it with `cognate eval ranking`",
-            method.name()
-        )));
+        return Err(only_ranks(method.name()));
     }
-    Ok(method)
+    Ok(())
+}
+
+fn only_ranks(name: &str) -> EvalError {
+    EvalError::Options(format!(
+        "{name} only ranks candidates for a query; measure it with `cognate eval ranking`"
+    ))
 }
 
 /// The question that scores come from. Overlong texts are cut, and counted where they are.

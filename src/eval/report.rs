@@ -4,6 +4,8 @@
 //! something else. Correlations, precisions and areas are shares (0.586, not 58.6); chances and
 //! intervals are two-sided, 95 %. A figure that has no value for the data is `null`.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -61,7 +63,7 @@ pub struct MethodFacts {
     /// The name that its results stand under.
     pub name: String,
     /// The method's canonical name, `column`, or `combination`.
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     /// What vectors of texts were compared by; `null` where a method has none, and for a column.
     pub measure: Option<&'static str>,
     /// What it does.
@@ -72,7 +74,7 @@ pub struct MethodFacts {
 #[derive(Debug, Clone, Serialize)]
 pub struct LeftOut {
     /// Its name.
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     /// What the model lacks and which command adds it.
     pub reason: String,
 }
@@ -84,7 +86,7 @@ impl<F: Figures> Report<F> {
         let stem = model.path().file_stem().unwrap_or_default();
         let methods = field.contenders.iter().map(|contender| MethodFacts {
             name: contender.name.clone(),
-            method: contender.method,
+            method: contender.method.clone(),
             measure: contender.measure.map(|measure| measure.name()),
             summary: contender.summary.clone(),
         });
@@ -102,7 +104,7 @@ impl<F: Figures> Report<F> {
             unavailable: field
                 .unavailable
                 .iter()
-                .map(|(method, reason)| LeftOut { method, reason: reason.clone() })
+                .map(|(method, reason)| LeftOut { method: method.clone(), reason: reason.clone() })
                 .collect(),
             seed: draws.0,
             resamples: draws.1,

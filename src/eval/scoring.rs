@@ -7,6 +7,9 @@ use crate::engine::Engine;
 use crate::engine::Measure;
 use crate::engine::QueryError;
 use crate::engine::Scores as Answer;
+use crate::engine::fuse::FuseSession;
+use crate::engine::fuse::Fusion;
+use crate::engine::fuse::PartScores;
 use crate::eval::EvalError;
 use crate::eval::contenders::Contender;
 use crate::eval::contenders::Scores;
@@ -83,8 +86,8 @@ fn score_block(
             let question = query(engine.auto(), Measure::Cosine);
             engine.similarity_by(scorer, info, &texts, &question)?
         }
-        // Files of pairs have no columns to choose, and nothing is combined on them.
-        Scores::Column(_) | Scores::Combination => Answer::default(),
+        // Files of pairs have no columns to choose, and nothing is fused on them.
+        Scores::Column(_) | Scores::Fused(..) | Scores::Combination => Answer::default(),
     };
     let mut scored = Scored { scores: vec![0.0; pairs.len()], ..Scored::default() };
     for (at, score) in asked.iter().zip(&answer.scores) {
@@ -131,6 +134,7 @@ fn score_topic(
             let scores = topic.columns.get(*place).cloned().unwrap_or_default();
             return Ok(Scored { scores, ..Scored::default() });
         }
+        Scores::Fused(fusion, places) => return score_fused(engine, fusion, places, topic),
         // Ablations are not asked to rank, and combinations are made of scores that are there.
         Scores::Ablation(..) | Scores::Combination => return Ok(Scored::default()),
     };
@@ -152,4 +156,30 @@ fn score_topic(
     scored.unscored -= answer.results.len();
     scored.truncated = answer.truncated.len();
     Ok(scored)
+}
+
+/// The scores of a topic's candidates by a fused method, in double precision as it orders them by.
+fn score_fused(
+    engine: &Engine,
+    fusion: &Fusion,
+    places: &[usize],
+    topic: &Topic,
+) -> Result<Scored, QueryError> {
+    let columns = places.iter().map(|&place| topic.columns.get(place).cloned());
+    let runs: Vec<Vec<f64>> = columns.map(Option::unwrap_or_default).collect();
+    let parts = match is_blank(&topic.query) {
+        // Nothing can be read for it, but the columns are there.
+        true => PartScores::unread(fusion, topic.texts.len()),
+        false => {
+            let question = query(engine.auto(), Measure::Cosine);
+            let score = |session: &mut FuseSession<'_, '_>| session.score(&topic.texts);
+            engine.fuse_session(&topic.query, fusion, &question, score)??
+        }
+    };
+    let scores = parts.fused(fusion, &runs);
+    Ok(Scored {
+        unscored: scores.iter().filter(|score| !score.is_finite()).count(),
+        truncated: parts.truncated().len(),
+        scores,
+    })
 }

@@ -10,6 +10,7 @@ mod engine;
 mod eval;
 mod export;
 mod fit;
+mod fuse;
 mod fuzz_replay;
 mod fuzz_seeds;
 mod http;

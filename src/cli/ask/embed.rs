@@ -35,7 +35,7 @@ pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
     if args.asked.json {
         let vectors = std::mem::take(&mut embedded.vectors).into_iter();
         let vectors = vectors.map(|vector| vector.map(Vector::Numbers)).collect();
-        let resolved = Resolved { model: Arc::clone(&model), query };
+        let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
         let response = EmbedResponse::of(&embedded, vectors, &resolved);
         return print(&serde_json::to_string(&response)?);
     }

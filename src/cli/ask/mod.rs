@@ -19,12 +19,17 @@ use crate::cli::machine;
 use crate::cli::serve;
 use crate::cli::usage;
 use crate::engine::Engine;
+use crate::engine::Measure;
 use crate::engine::Query;
 use crate::engine::QueryError;
 use crate::engine::Reason;
+use crate::engine::fuse::FusedProblem;
+use crate::engine::fuse::Ranker;
 use crate::http::Models;
 use crate::http::Settings;
 use crate::http::registry::models::LoadedModel;
+use crate::http::request::query::Fused;
+use crate::http::request::query::Resolved;
 
 /// Most bytes of standard input: it is held in memory.
 const MOST_INPUT: u64 = 256 << 20;
@@ -61,6 +66,38 @@ impl Asked {
         let settings = Settings { model, strict: false, ..loaded.settings };
         let models = Models::open(&settings)?;
         models.choose(None).cloned().map_err(|error| usage(error.detail))
+    }
+
+    /// How candidates are ranked by this model: a method, or several that it fuses.
+    fn ranked_by(
+        &self,
+        model: &Arc<LoadedModel>,
+        measure: Option<Measure>,
+    ) -> Result<Resolved, Failure> {
+        let engine = &model.engine;
+        let model = Arc::clone(model);
+        let fused = match engine.ranker(&self.method).map_err(refused)? {
+            Ranker::Method(_) => {
+                let query = Query { measure, ..self.query(engine)? };
+                return Ok(Resolved { model, query, fused: None });
+            }
+            Ranker::Fused(fused) => fused,
+        };
+        let name = Arc::clone(fused.name());
+        let fusion = engine.fusion(fused).map_err(refused)?;
+        if measure.is_some() {
+            let (name, problem) = (name.to_string(), FusedProblem::Measured);
+            return Err(refused(QueryError::Fused { name, problem }));
+        }
+        if let Some((_, run)) = fusion.runs().next() {
+            return Err(usage(format!(
+                "{name} needs a number `{run}` of each candidate, which only a request to the \
+                 service can bring"
+            )));
+        }
+        let method = fusion.reading(engine.auto());
+        let query = Query { truncate: self.truncate, ..Query::new(method) };
+        Ok(Resolved { model, query, fused: Some(Fused { name, fusion }) })
     }
 
     /// How the question is asked of this model.

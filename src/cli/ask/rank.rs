@@ -1,7 +1,5 @@
 //! `cognate rank`: candidates by how alike they are to a text.
 
-use std::sync::Arc;
-
 use clap::Args;
 
 use crate::cli::Failure;
@@ -12,11 +10,10 @@ use crate::cli::ask::texts;
 use crate::cli::count;
 use crate::cli::print;
 use crate::engine::Measure;
-use crate::engine::Query;
 use crate::engine::RankOptions;
 use crate::http::api::rank::RankResponse;
 use crate::http::api::rank::RankedCandidate;
-use crate::http::request::query::Resolved;
+use crate::http::request::query::Fused;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {
@@ -44,9 +41,16 @@ fn line(score: Option<f32>, text: &str) -> String {
 pub(in crate::cli) fn run(args: RankArgs) -> Result<(), Failure> {
     let candidates = texts(args.candidates)?;
     let model = args.asked.open()?;
-    let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
-    let options = RankOptions { top_k: args.top_k, ..RankOptions::all(query) };
-    let ranking = model.engine.rank_best(&args.query, &candidates, &options).map_err(refused)?;
+    let resolved = args.asked.ranked_by(&model, args.measure)?;
+    let options = RankOptions { top_k: args.top_k, ..RankOptions::all(resolved.query) };
+    let ranking = match &resolved.fused {
+        None => model.engine.rank_best(&args.query, &candidates, &options),
+        Some(Fused { fusion, .. }) => {
+            let none: &[Vec<f64>] = &[];
+            model.engine.fuse(&args.query, &candidates, (fusion, none), &options)
+        }
+    };
+    let ranking = ranking.map_err(refused)?;
     let listed = ranking.listed(&options);
     let all = listed.filter_map(|(index, score)| Some((index, score, candidates.get(index)?)));
     if !args.asked.json {
@@ -54,6 +58,5 @@ pub(in crate::cli) fn run(args: RankArgs) -> Result<(), Failure> {
     }
     let results = all.map(|(index, score, text)| RankedCandidate::of(index, score, Some(text)));
     let results = results.collect();
-    let resolved = Resolved { model: Arc::clone(&model), query };
     print(&serde_json::to_string(&RankResponse::of(&ranking, results, &resolved))?)
 }

@@ -33,7 +33,7 @@ pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     let pairs = [(&args.a, &args.b)];
     let scored = model.engine.similarity(&pairs, &query).map_err(pair_refused)?;
     if args.asked.json {
-        let resolved = Resolved { model: Arc::clone(&model), query };
+        let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
         return print(&serde_json::to_string(&SimilarityResponse::of(&scored, &resolved))?);
     }
     match (scored.scores.as_slice(), scored.reasons.as_slice()) {

@@ -244,7 +244,7 @@ fn methods<F>(page: &mut Page, report: &Report<F>) {
         page.put(format!("<dt>{name}<small>{measure}</small></dt><dd>{summary}</dd>"));
     }
     for left_out in &report.unavailable {
-        let (name, reason) = (escaped(left_out.method), escaped(&left_out.reason));
+        let (name, reason) = (escaped(&left_out.method), escaped(&left_out.reason));
         page.put(format!("<dt>{name}<small> · not measured</small></dt><dd>{reason}</dd>"));
     }
     page.put("</dl>");

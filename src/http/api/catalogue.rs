@@ -1,5 +1,6 @@
 //! `GET /methods` and `GET /models`: what this server can do.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Json;
@@ -13,13 +14,18 @@ use utoipa::ToSchema;
 
 use crate::engine::Engine;
 use crate::engine::Measure;
+use crate::engine::fuse::FusedMethod;
+use crate::engine::fuse::Fusion;
+use crate::engine::fuse::stored::StoredPart;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::ModelName;
+use crate::methods::Kind;
 use crate::methods::Method;
+use crate::methods::Reads;
 use crate::model::Frequency;
 
 /// Which model is meant.
@@ -41,20 +47,20 @@ pub(crate) struct MethodList {
     fingerprint: String,
     /// What `auto` stands for.
     auto: &'static str,
-    /// Every method, whether or not this model can serve it.
+    /// Every method, whether or not this model can serve it; last those that the model fuses.
     methods: Vec<MethodEntry>,
 }
 
 /// One method.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MethodEntry {
-    /// Its name.
-    name: &'static str,
+    /// Its name; `fused:` and a name for one that the model fuses of others.
+    name: Cow<'static, str>,
     /// `similarity` scores pairs and ranks; `ranker` only ranks.
     #[schema(value_type = String)]
     kind: crate::methods::Kind,
     /// What it does.
-    summary: &'static str,
+    summary: Cow<'static, str>,
     /// Where it comes from.
     paper: &'static str,
     /// Between which numbers its scores lie; `null` on a side where they have no bound, as those of
@@ -76,6 +82,28 @@ pub(crate) struct MethodEntry {
     /// What else is to be known of it with this model.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
+    /// How a fused method fuses, `rrf` or `zscore`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    /// What a fused method fuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<PartEntry>>,
+}
+
+/// A part of a fused method.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PartEntry {
+    /// A method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    /// What its vectors are compared by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measure: Option<String>,
+    /// Where there is no method: the name under which each candidate must bring a number of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<String>,
+    /// What it weighs beside the others.
+    weight: f64,
 }
 
 /// Every model.
@@ -138,9 +166,9 @@ impl MethodEntry {
         let note = "the lengths of this model's vectors already carry how frequent a word is, \
                     so that weighting by frequency counts it twice; `auto` never picks it";
         Self {
-            name: info.name,
+            name: info.name.into(),
             kind: info.kind,
-            summary: info.summary,
+            summary: info.summary.into(),
             paper: info.paper,
             range: (bound(info.range.0), bound(info.range.1)),
             embeds: info.embeds,
@@ -149,6 +177,40 @@ impl MethodEntry {
             available: reason.is_none(),
             reason,
             note: (carried && info.weights_frequency).then_some(note),
+            by: None,
+            parts: None,
+        }
+    }
+
+    fn of_fused(fused: &FusedMethod, engine: &Engine) -> Self {
+        let stored = fused.stored();
+        let fusion = engine.fusion(fused);
+        let part = |part: &StoredPart| PartEntry {
+            method: part.method.clone(),
+            measure: part.measure.clone(),
+            scores: part.scores.clone(),
+            weight: part.weight,
+        };
+        // A candidate is scored where any part scores it; runs and tokens ask less than words.
+        let words = |fusion: &Arc<Fusion>| {
+            let words = |method: Method| method.info().reads == Reads::Words;
+            fusion.methods().all(|(_, method, _)| words(method)) && fusion.runs().next().is_none()
+        };
+        let needs_words = fusion.as_ref().is_ok_and(words);
+        Self {
+            name: fused.name().to_string().into(),
+            kind: Kind::Ranker,
+            summary: fused.summary().into(),
+            paper: stored.by.paper(),
+            range: (bound(stored.by.range().0), bound(stored.by.range().1)),
+            embeds: false,
+            measure: Measure::default().name(),
+            reads: if needs_words { Reads::Words } else { Reads::Tokens },
+            available: fusion.is_ok(),
+            reason: fusion.err().map(|error| error.to_string()),
+            note: None,
+            by: Some(stored.by.name()),
+            parts: Some(stored.parts.iter().map(part).collect()),
         }
     }
 }
@@ -213,11 +275,14 @@ pub(crate) async fn methods(
     })?;
     let models = app.models();
     let loaded = models.choose(of.model.as_deref())?;
+    let engine = &loaded.engine;
+    let methods = Method::ALL.iter().map(|&each| MethodEntry::of(each, engine));
+    let fused = engine.fusions().iter().map(|each| MethodEntry::of_fused(each, engine));
     Ok(Json(MethodList {
         model: loaded.name.to_string(),
-        fingerprint: loaded.engine.model().fingerprint().to_owned(),
-        auto: loaded.engine.auto().name(),
-        methods: Method::ALL.iter().map(|&each| MethodEntry::of(each, &loaded.engine)).collect(),
+        fingerprint: engine.model().fingerprint().to_owned(),
+        auto: engine.auto().name(),
+        methods: methods.chain(fused).collect(),
     }))
 }
 

@@ -271,12 +271,21 @@ pub(crate) fn resolve(
     selection: &Selection<'_>,
     models: &Models,
 ) -> Result<(Resolved, usize), ApiError> {
-    let mut resolved = selection.resolve(models)?;
+    let mut resolved = selection.resolve(models).map_err(of_no_vector)?;
     if selection.method.is_none_or(|name| name.trim().eq_ignore_ascii_case("auto")) {
         resolved.query.method = resolved.model.engine.auto_embedding();
     }
     let dims = resolved.model.engine.embedding_dims(resolved.query.method)?;
     Ok((resolved, dims))
+}
+
+/// What only ranks has no vector; that is what it is refused for here.
+fn of_no_vector(mut error: ApiError) -> ApiError {
+    if error.code == Code::MethodOnlyRanks {
+        error.code = Code::MethodCannotEmbed;
+        error.faults.iter_mut().for_each(|fault| fault.code = Code::MethodCannotEmbed);
+    }
+    error
 }
 
 impl Question for EmbedRequest<'_> {

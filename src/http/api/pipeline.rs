@@ -136,7 +136,7 @@ impl Plan {
                 }
                 _ => "not even one could".to_owned(),
             };
-            let method = resolved.query.method.name();
+            let method = resolved.method_name();
             let detail = format!(
                 "{method} over {items} items of this length cannot be done in {deadline_ms} ms; {batch}"
             );
@@ -172,8 +172,8 @@ impl Plan {
 
     /// Notes what is asked.
     fn note(&self, facts: &Facts) {
-        let (model, query) = (&self.resolved.model, &self.resolved.query);
-        facts.asks(&model.name, query.method.name(), Some(self.items));
+        let resolved = &self.resolved;
+        facts.asks(&resolved.model.name, resolved.listed_method(), Some(self.items));
     }
 
     /// How many items make one part of the answer.
@@ -273,7 +273,7 @@ fn write(
 
 fn respond(app: &App, answered: Answered) -> Response {
     let Answered { json, counts, plan, dialect, took } = answered;
-    app.metrics.computed(plan.resolved.query.method);
+    plan.resolved.methods().for_each(|method| app.metrics.computed(method));
     app.metrics.spoke(dialect);
     app.metrics.read(counts);
     let mut response = Response::new(Body::from(json));

@@ -37,6 +37,13 @@ impl Scale {
     /// method.
     pub(super) fn of(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self, ApiError> {
         let engine = &resolved.model.engine;
+        if let Some(fused) = &resolved.fused {
+            let (low, high) = fused.fusion.by().range();
+            return match wish {
+                None | Some(Relevance::Score) => Ok(Self::Range(low, high)),
+                Some(Relevance::Probability) => Err(not_calibrated()),
+            };
+        }
         let (method, measure) = (resolved.query.method, resolved.measure());
         let (low, high) = method.info().range;
         let known = engine.calibration(method, measure).and_then(Probability::of);
@@ -45,11 +52,7 @@ impl Scale {
                 Ok(Self::Probability(known, [low, high]))
             }
             (None | Some(Relevance::Score), _) => Ok(Self::Range(low, high)),
-            (Some(Relevance::Probability), None) => {
-                let detail = "the model has no calibration for this method and measure; \
-                              `cognate eval calibrate` makes one";
-                Err(ApiError::at(Code::NotCalibrated, "/relevance", detail))
-            }
+            (Some(Relevance::Probability), None) => Err(not_calibrated()),
         }
     }
 
@@ -64,6 +67,12 @@ impl Scale {
             Self::Range(low, high) => place(score, *low, *high).unwrap_or(f64::from(score)),
         }
     }
+}
+
+fn not_calibrated() -> ApiError {
+    let detail = "the model has no calibration for this method and measure; \
+                  `cognate eval calibrate` makes one";
+    ApiError::at(Code::NotCalibrated, "/relevance", detail)
 }
 
 /// Where a score lies between the ends of its range, if it has an upper one. Scores without a lower

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use crate::engine::Place;
 use crate::engine::QueryError;
+use crate::engine::fuse::FusedProblem;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 
@@ -64,6 +65,12 @@ impl From<QueryError> for ApiError {
             QueryError::MethodUnavailable { .. } => (Code::MethodUnavailable, "/method"),
             QueryError::CannotEmbed { .. } => (Code::MethodCannotEmbed, "/method"),
             QueryError::OnlyRanks { .. } => (Code::MethodOnlyRanks, "/method"),
+            QueryError::Fused { problem, .. } => match problem {
+                FusedProblem::Unknown(_) => (Code::UnknownMethod, "/method"),
+                FusedProblem::OnlyRanks => (Code::MethodOnlyRanks, "/method"),
+                FusedProblem::Measured => (Code::MeasureNotSupported, "/measure"),
+                FusedProblem::Unavailable(_) => (Code::MethodUnavailable, "/method"),
+            },
             QueryError::MeasureNotSupported { .. } => (Code::MeasureNotSupported, "/measure"),
             // The others have a place and are faults of a text.
             _ => return Self::new(Code::NonFiniteScore, "a score is not a finite number"),

@@ -1,6 +1,7 @@
 //! What becomes known of a request on its way in: who asks, what, and how much. The log and the
 //! counters are told when it is answered.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
@@ -22,7 +23,7 @@ pub(crate) struct Asked {
     /// The model's name.
     pub model: Arc<str>,
     /// The scoring method, `auto` resolved.
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     /// Texts, pairs or candidates; not known of a stream.
     pub items: Option<usize>,
 }
@@ -44,7 +45,7 @@ impl Facts {
     }
 
     /// Notes what is asked.
-    pub(crate) fn asks(&self, model: &Arc<str>, method: &'static str, items: Option<usize>) {
+    pub(crate) fn asks(&self, model: &Arc<str>, method: Cow<'static, str>, items: Option<usize>) {
         let _ = self.asked.set(Asked { model: Arc::clone(model), method, items });
     }
 

@@ -97,7 +97,7 @@ macro_rules! line {
             route = $line.route,
             method = %$line.verb,
             model = $line.facts.asked().map(|asked| &*asked.model),
-            scoring_method = $line.facts.asked().map(|asked| asked.method),
+            scoring_method = $line.facts.asked().map(|asked| &*asked.method),
             items = $line.facts.asked().and_then(|asked| asked.items),
             body_bytes = $line.facts.body_bytes(),
             status = $status.map(|status| status.as_u16()),

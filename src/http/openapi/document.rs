@@ -1,6 +1,8 @@
 //! The document of the surface: made from the handlers themselves, completed with what holds for
 //! every route, and committed under `openapi/`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use serde_json::json;
 use utoipa::OpenApi as _;
@@ -122,6 +124,13 @@ fn narrow(document: &mut Value, models: &Models) {
     let explained = schemas.get_mut("ExplainMethod").and_then(|names| names.pointer_mut("/enum"));
     if let Some(methods) = explained.and_then(Value::as_array_mut) {
         methods.retain(|name| !name.as_str().is_some_and(unexplained));
+    }
+    let ranks = schemas.get_mut("RankMethod").and_then(|names| names.pointer_mut("/enum"));
+    if let Some(methods) = ranks.and_then(Value::as_array_mut) {
+        // Of several models a request may choose any.
+        let fused = engines().flat_map(|engine| engine.fusions().iter());
+        let names: BTreeSet<&str> = fused.map(|fused| &**fused.name()).collect();
+        methods.extend(names.into_iter().map(Value::from));
     }
     for schema in schemas.values_mut() {
         if let Some(methods) = schema.pointer_mut("/enum").and_then(Value::as_array_mut) {

@@ -1,6 +1,7 @@
 //! What every question has in common: which model, which method, which measure, and what to do
 //! with texts that are unknown or too long.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -11,6 +12,9 @@ use crate::engine::Measure;
 use crate::engine::Place;
 use crate::engine::Query;
 use crate::engine::QueryError;
+use crate::engine::fuse::FusedProblem;
+use crate::engine::fuse::Fusion;
+use crate::engine::fuse::Ranker;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::error::MOST_ITEMS;
@@ -43,7 +47,7 @@ pub(crate) enum OovPolicy {
 }
 
 /// The settings that every question may have.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Selection<'r> {
     /// The model's name.
     pub model: Option<&'r str>,
@@ -63,8 +67,27 @@ pub(crate) struct Selection<'r> {
 pub struct Resolved {
     /// The model, held until the answer is there.
     pub model: Arc<LoadedModel>,
-    /// Method, measure, and what to do with unknown and overlong texts.
+    /// Method, measure, and what to do with unknown and overlong texts. Of a fusion the method is the
+    /// one that texts are read for.
     pub query: Query,
+    /// Several rankings made one, instead of the method's.
+    pub fused: Option<Fused>,
+}
+
+/// Several rankings that are made one.
+#[derive(Clone)]
+pub struct Fused {
+    /// What answers call it.
+    pub name: Arc<str>,
+    /// The rankings.
+    pub fusion: Arc<Fusion>,
+}
+
+impl Fused {
+    /// A fusion that a request names part by part.
+    pub(crate) fn of_request(fusion: Fusion) -> Self {
+        Self { name: "fuse".into(), fusion: Arc::new(fusion) }
+    }
 }
 
 impl<'r> Selection<'r> {
@@ -92,11 +115,66 @@ impl<'r> Selection<'r> {
             truncate: self.truncate.unwrap_or(false),
             coverage: self.coverage.unwrap_or(false),
         };
-        Ok(Resolved { model: Arc::clone(model), query })
+        Ok(Resolved { model: Arc::clone(model), query, fused: None })
+    }
+
+    /// Finds the model and what ranks: a method, or several that the model fuses.
+    pub fn resolve_ranking(&self, models: &Models) -> Result<Resolved, ApiError> {
+        // No name of a method has a colon.
+        let Some(name) = self.method.filter(|name| name.contains(':')) else {
+            return self.resolve(models);
+        };
+        let resolved = Self { method: None, ..*self }.resolve(models)?;
+        let engine = &resolved.model.engine;
+        let fused = match engine.ranker(name)? {
+            Ranker::Method(_) => return self.resolve(models),
+            Ranker::Fused(fused) => {
+                Fused { name: Arc::clone(fused.name()), fusion: engine.fusion(fused)? }
+            }
+        };
+        resolved.by(fused)
     }
 }
 
 impl Resolved {
+    /// The same question by several rankings made one.
+    pub(crate) fn by(self, fused: Fused) -> Result<Self, ApiError> {
+        if self.query.measure.is_some() {
+            let (name, problem) = (fused.name.to_string(), FusedProblem::Measured);
+            return Err(QueryError::Fused { name, problem }.into());
+        }
+        let method = fused.fusion.reading(self.query.method);
+        Ok(Self { query: Query { method, ..self.query }, fused: Some(fused), ..self })
+    }
+
+    /// What answers call the method.
+    pub(crate) fn method_name(&self) -> &str {
+        let method = self.query.method.name();
+        self.fused.as_ref().map_or(method, |fused| &*fused.name)
+    }
+
+    /// The same for a list that outlives the question.
+    pub(crate) fn listed_method(&self) -> Cow<'static, str> {
+        match &self.fused {
+            None => self.query.method.name().into(),
+            Some(fused) => fused.name.to_string().into(),
+        }
+    }
+
+    /// The methods that compute the answer.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = Method> {
+        let fused = self.fused.iter().flat_map(|fused| fused.fusion.methods());
+        let alone = self.fused.is_none().then_some(self.query.method);
+        alone.into_iter().chain(fused.map(|(_, method, _)| method))
+    }
+
+    /// Refuses what only a method of its own can do.
+    fn check_no_fusion(&self) -> Result<(), ApiError> {
+        let Some(fused) = &self.fused else { return Ok(()) };
+        let (name, problem) = (fused.name.to_string(), FusedProblem::OnlyRanks);
+        Err(QueryError::Fused { name, problem }.into())
+    }
+
     /// The measure that scores are computed by.
     pub(crate) fn measure(&self) -> Measure {
         let own = || self.model.engine.default_measure(self.query.method);
@@ -114,6 +192,7 @@ impl Resolved {
 
     /// Refuses a method whose scores of pairs cannot be explained.
     pub(crate) fn check_explains(&self) -> Result<(), ApiError> {
+        self.check_no_fusion()?;
         Ok(self.model.engine.check_explain(&self.query)?)
     }
 
@@ -134,10 +213,26 @@ impl Resolved {
     pub fn multiplications_of_ranking<'t>(
         &self,
         query: &str,
+        candidates: impl Iterator<Item = &'t str> + Clone,
+        only_best: bool,
+    ) -> [u64; 2] {
+        // Every candidate's score with every part is needed, whatever is wanted of them.
+        let only_best = only_best && self.fused.is_none();
+        self.methods().fold([0_u64; 2], |sums, method| {
+            let [least, most] = self.of_ranking(method, query, candidates.clone(), only_best);
+            [sums[0].saturating_add(least), sums[1].saturating_add(most)]
+        })
+    }
+
+    /// The same by one method.
+    fn of_ranking<'t>(
+        &self,
+        method: Method,
+        query: &str,
         candidates: impl Iterator<Item = &'t str>,
         only_best: bool,
     ) -> [u64; 2] {
-        let cost = &self.query.method.info().cost;
+        let cost = &method.info().cost;
         let (n, dims) = (self.words(query), self.dims());
         let bound = cost.bound.filter(|_| only_best).unwrap_or(cost.candidate);
         candidates.fold([0_u64; 2], |sums, candidate| {

@@ -119,7 +119,12 @@ impl Threshold {
             Self::Number(Score(number)) => Ok(Cutoff { number, least: f64::from(number as f32) }),
             Self::Calibrated => {
                 let engine = &resolved.model.engine;
-                let known = engine.calibration(resolved.query.method, resolved.measure());
+                // Scores of a fusion are no one method's.
+                let known = resolved
+                    .fused
+                    .is_none()
+                    .then(|| engine.calibration(resolved.query.method, resolved.measure()));
+                let known = known.flatten();
                 let known = known.ok_or_else(|| {
                     let detail = "the model has no threshold for this method and measure; \
                                   `cognate eval calibrate` finds one";

@@ -35,7 +35,7 @@ fn two_threads() -> TestApp {
 
 fn resolved(method: Method) -> Resolved {
     let shelf = Models::of("default", Engine::new(default_model()).unwrap());
-    Resolved { model: shelf.choose(None).unwrap().clone(), query: Query::new(method) }
+    Resolved { model: shelf.choose(None).unwrap().clone(), query: Query::new(method), fused: None }
 }
 
 /// A text of so many different words.
@@ -96,7 +96,7 @@ async fn only_what_is_certain_is_too_much() {
     let [all, same] = resolved.multiplications_of_ranking(&words(0, 512), texts(), false);
     assert_eq!((all, same), (most, most));
     let bytes = texts().map(str::len).sum();
-    let again = || Resolved { model: resolved.model.clone(), query: resolved.query };
+    let again = || Resolved { model: resolved.model.clone(), query: resolved.query, fused: None };
     assert!(Plan::at_least(again(), 700, bytes, [least, most], &app.app).is_ok());
     assert!(Plan::at_least(again(), 700, bytes, [most, most], &app.app).is_err());
 }

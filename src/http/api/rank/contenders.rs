@@ -10,6 +10,8 @@ use crate::engine::Place;
 use crate::engine::QueryError;
 use crate::engine::RankSession;
 use crate::engine::Ranking;
+use crate::engine::fuse::FuseSession;
+use crate::engine::fuse::PartScores;
 use crate::http::error::ApiError;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
@@ -74,7 +76,7 @@ impl<'r, 'b> Contenders<'r, 'b> {
     }
 
     /// The place among all candidates of one of those that are ranked.
-    fn place(&self, index: usize) -> usize {
+    pub(super) fn place(&self, index: usize) -> usize {
         let kept = self.kept.as_ref().and_then(|kept| kept.places.get(index));
         kept.copied().unwrap_or(index)
     }
@@ -91,6 +93,23 @@ impl<'r, 'b> Contenders<'r, 'b> {
             None => session.rank_boosted(self.all.get(part).unwrap_or_default(), &boosts),
             Some(kept) => session.rank_boosted(kept.list.get(part).unwrap_or_default(), &boosts),
         }
+    }
+
+    /// Scores some of them by every method of a fusion.
+    pub(super) fn score(
+        &self,
+        part: Range<usize>,
+        session: &mut FuseSession<'_, '_>,
+    ) -> Result<PartScores, QueryError> {
+        match &self.kept {
+            None => session.score(self.all.get(part).unwrap_or_default()),
+            Some(kept) => session.score(kept.list.get(part).unwrap_or_default()),
+        }
+    }
+
+    /// What their scores are changed by.
+    pub(super) fn boosts(&self) -> Boosts<'_> {
+        Boosts { by: self.by, of: &self.boosts }
     }
 
     /// Gives the candidates of a ranking the places they have in the request.

@@ -1,6 +1,7 @@
 //! `POST /rank`: candidates by how alike they are to a query.
 
 mod contenders;
+mod fuse;
 mod plan;
 mod ranking;
 mod request;

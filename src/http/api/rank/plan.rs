@@ -19,6 +19,7 @@ use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
 use crate::http::request::fields::MeasureName;
 use crate::http::request::json;
+use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
@@ -36,13 +37,15 @@ const DATA_BYTES: usize = 8;
 
 impl RankRequest<'_> {
     /// Refuses what candidates bring that cannot be used.
-    fn check_extras(&self, app: &App) -> Result<(), ApiError> {
+    fn check_extras(&self, resolved: &Resolved, app: &App) -> Result<(), ApiError> {
         let (excluded, limit) =
             (self.exclude.as_ref().map_or(0, |list| list.length), app.settings.max_candidates);
         if excluded > limit {
             let most = ("max_candidates", limit);
             pipeline::check_length("/exclude", "ids to exclude", excluded, most)?;
         }
+        let mut runs = resolved.fused.iter().flat_map(|fused| fused.fusion.runs());
+        let uses_scores = runs.next().is_some();
         let multiplied = self.boost_by == Some(BoostRule::Multiply);
         for (index, candidate) in self.candidates.items.iter().enumerate() {
             if multiplied && candidate.boost().is_some_and(|boost| boost < 0.0) {
@@ -54,7 +57,7 @@ impl RankRequest<'_> {
                     detail,
                 ));
             }
-            if candidate.scores().is_some() {
+            if candidate.scores().is_some() && !uses_scores {
                 let detail = "nothing in the question uses `scores`";
                 return Err(ApiError::at(
                     Code::InvalidField,
@@ -114,8 +117,8 @@ impl Question for RankRequest<'_> {
             coverage: self.coverage,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let resolved = selection.resolve(models)?;
-        self.check_extras(app)?;
+        let resolved = self.fused(selection.resolve_ranking(models)?)?;
+        self.check_extras(&resolved, app)?;
         resolved.model.engine.check(&resolved.query)?;
         self.least(&resolved)?;
         let query = self.query.as_ref();

@@ -26,7 +26,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// The texts that are read, with their places.
-    fn places<'r>(
+    pub(super) fn places<'r>(
         &'r self,
         contenders: &Contenders<'r, 'b>,
     ) -> impl Iterator<Item = (Place, &'r str)> + Clone {
@@ -34,7 +34,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// Faults of a candidate that is an object stand at its text.
-    fn locate(&self, mut error: ApiError) -> ApiError {
+    pub(super) fn locate(&self, mut error: ApiError) -> ApiError {
         for fault in &mut error.faults {
             let index = fault.pointer.strip_prefix("/candidates/");
             let index = index.and_then(|index| index.parse::<usize>().ok());
@@ -53,7 +53,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// What is wanted of the ranking.
-    fn options(&self, resolved: &Resolved) -> Result<RankOptions, ApiError> {
+    pub(super) fn options(&self, resolved: &Resolved) -> Result<RankOptions, ApiError> {
         let offset = self.offset.map_or(0, |Offset(passed)| passed);
         let top_k = self.top_k.map(|Count(most)| most.saturating_add(offset));
         Ok(RankOptions { query: resolved.query, top_k, min_score: self.least(resolved)? })
@@ -67,6 +67,9 @@ impl<'b> RankRequest<'b> {
         work: &JobContext,
     ) -> Result<(Ranking, RankOptions, Counts), ApiError> {
         let resolved = &plan.resolved;
+        if let Some(fused) = &resolved.fused {
+            return self.fused_ranking(&fused.fusion, plan, app, work);
+        }
         let (engine, contenders) = (&resolved.model.engine, self.contenders());
         let places = self.places(&contenders);
         let total = resolved.check_total(places.clone(), &app.settings);

@@ -8,6 +8,8 @@ use crate::http::request::fields;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
+use crate::http::request::fields::FusePart;
+use crate::http::request::fields::FuseRule;
 use crate::http::request::fields::List;
 use crate::http::request::fields::MeasureName;
 use crate::http::request::fields::ModelName;
@@ -54,6 +56,13 @@ pub struct RankRequest<'b> {
     pub(crate) exclude: Option<List<CandidateId<'b>>>,
     /// What a candidate's `boost` does to its score.
     pub(crate) boost_by: Option<BoostRule>,
+    /// Several rankings made one, instead of `method`: by methods, and by numbers that the candidates
+    /// bring under `scores`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<FusePart<'b>>>, min_items = 1, max_items = 16)]
+    pub(crate) fuse: Option<List<FusePart<'b>>>,
+    /// How the parts of `fuse` become one.
+    pub(crate) fuse_by: Option<FuseRule>,
 }
 
 /// What a boost does to a score.
@@ -94,6 +103,8 @@ impl<'b> RankRequest<'b> {
             offset: None,
             exclude: None,
             boost_by: None,
+            fuse: None,
+            fuse_by: None,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct RankResponse<'r> {
     /// The model's name.
     model: &'r str,
     /// The method, `auto` resolved.
-    method: &'static str,
+    method: &'r str,
     /// The measure.
     measure: &'static str,
     /// Sixteen hexadecimal digits that change with the model.
@@ -72,7 +72,7 @@ impl<'r> RankResponse<'r> {
     ) -> Self {
         Self {
             model: &resolved.model.name,
-            method: resolved.query.method.name(),
+            method: resolved.method_name(),
             measure: ranking.measure.name(),
             fingerprint: resolved.model.engine.model().fingerprint(),
             results,

@@ -150,7 +150,7 @@ impl Opening {
     fn answer<Q: Question>(self, question: Q, place: Place, body: Body, lines: Lines) -> Response {
         let Self { app, permit, bucket, delivery, facts } = self;
         let resolved = question.resolved();
-        facts.asks(&resolved.model.name, resolved.query.method.name(), None);
+        facts.asks(&resolved.model.name, resolved.listed_method(), None);
         let patience = Duration::from_secs(app.settings.write_timeout_s);
         let (writer, reader) = app.spools.open(&app.unsent, patience);
         let (naming, named) = Naming::new();

@@ -51,7 +51,9 @@ method_names! {
     #[doc = "A method whose score of two texts can be explained: any but those that score whole lists. \
              `auto` is the model's choice; case and `_` for `-` do not matter."]
     ExplainMethod: |_| true;
-    #[doc = "Any method. `auto` is the model's choice; case and `_` for `-` do not matter."]
+    #[doc = "Any method. `auto` is the model's choice; case and `_` for `-` do not matter. Methods that a \
+             model fuses of others, `fused:NAME`, are named by `/methods` and by the document of a server \
+             with such a model."]
     RankMethod: |_| true;
 }
 

@@ -6,6 +6,7 @@
 
 mod candidate;
 mod data;
+mod fuse;
 mod list;
 mod measure;
 mod method;
@@ -18,6 +19,8 @@ mod texts;
 pub(crate) use candidate::Candidate;
 pub(crate) use candidate::CandidateId;
 pub(crate) use data::CallersData;
+pub(crate) use fuse::FusePart;
+pub(crate) use fuse::FuseRule;
 pub(crate) use list::List;
 pub(crate) use list::ListVisitor;
 pub(crate) use measure::MeasureName;

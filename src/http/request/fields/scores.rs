@@ -24,6 +24,13 @@ const NAME_BYTES: usize = 64;
 #[schema(value_type = BTreeMap<String, Score>)]
 pub(crate) struct CallersScores<'b>(BTreeMap<Cow<'b, str>, Score>);
 
+impl CallersScores<'_> {
+    /// The one of that name.
+    pub(crate) fn of(&self, name: &str) -> Option<f64> {
+        self.0.get(name).map(|Score(score)| *score)
+    }
+}
+
 impl<'de: 'b, 'b> Deserialize<'de> for CallersScores<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct ByName;

@@ -1,6 +1,7 @@
 //! `POST /rank`: candidates with their names and texts given back.
 
 mod candidates;
+mod fuse;
 
 use cognate::engine::{Engine, Query, RankOptions};
 use cognate::methods::Method;

@@ -144,15 +144,15 @@ impl Candidates {
             truncate: asked.truncate,
             ..Selection::named(asked.model.as_ref(), asked.method.as_ref())
         };
-        let resolved = selection.resolve(&app.models())?;
+        let resolved = selection.resolve_ranking(&app.models())?;
         let engine = &resolved.model.engine;
         engine.check(&resolved.query)?;
         let method = resolved.query.method;
-        if !engine.ranks_in_parts(method) {
+        if resolved.fused.is_some() || !engine.ranks_in_parts(method) {
             let detail = format!(
                 "{} scores each candidate by all others, which a stream does not keep: send them as \
                  JSON, or choose another method",
-                method.name()
+                resolved.method_name()
             );
             return Err(ApiError::at(Code::InvalidField, "/method", detail));
         }

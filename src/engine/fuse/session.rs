@@ -1,0 +1,267 @@
+//! A text at work against which every method of a fusion scores: candidates are read once, whatever
+//! the number of methods.
+
+use crate::engine::Boosts;
+use crate::engine::Engine;
+use crate::engine::Item;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::RankOptions;
+use crate::engine::Ranking;
+use crate::engine::finite;
+use crate::engine::fuse::Fusion;
+use crate::engine::fuse::PartScores;
+use crate::engine::scorable;
+use crate::engine::workspace::Workspace;
+use crate::methods::Against;
+use crate::methods::Info;
+use crate::methods::Reads;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::model::Phrase;
+
+/// Candidates looked up and scored at once, as in a ranking by one method.
+const BLOCK: usize = 32;
+
+impl Engine {
+    /// Candidates by several rankings of them made one, best first, equal scores by index. `runs`
+    /// are the caller's numbers in the order in which the fusion names them. Of the question's
+    /// settings its method and measure play no part.
+    pub fn fuse<T: AsRef<str>, R: AsRef<[f64]>>(
+        &self,
+        text: &str,
+        candidates: &[T],
+        (fusion, runs): (&Fusion, &[R]),
+        options: &RankOptions,
+    ) -> Result<Ranking, QueryError> {
+        let scores =
+            self.fuse_session(text, fusion, &options.query, |session| session.score(candidates))??;
+        let fused = scores.fused(fusion, runs);
+        Ok(scores.ranking(&fused, options, &Boosts::default()))
+    }
+
+    /// Prepares a text for the methods of a fusion, to score any number of lists of candidates, such
+    /// as the parts of a long one where [`Engine::fuses_in_parts`].
+    pub fn fuse_session<R>(
+        &self,
+        text: &str,
+        fusion: &Fusion,
+        query: &Query,
+        run: impl FnOnce(&mut FuseSession<'_, '_>) -> R,
+    ) -> Result<R, QueryError> {
+        let mut workspace = Workspace::of(&self.model);
+        let mut one = workspace.phrase();
+        let reading = Query { method: fusion.reading(query.method), ..*query };
+        let query_truncated = self.read(&mut one, text, &reading, Place::Query)?;
+        let mut scorings = Vec::new();
+        for (_, method, measure) in fusion.methods() {
+            let info = method.info();
+            let scorer = self.scorer(method)?;
+            let measure = self.measure(scorer, info, &Query { method, measure, ..*query })?;
+            // Each has memory of its own: all are prepared at once.
+            let mut scratch = Scratch::default();
+            let known = scorable(&one, info);
+            if !known {
+                query.accepts_unknown(Place::Query)?;
+            }
+            let against = known.then(|| scorer.against(measure, &one, &mut scratch));
+            let whole = matches!(scorer, Scorer::RankList(_));
+            scorings.push(Scoring { info, whole, against, scratch });
+        }
+        let mut session = FuseSession {
+            engine: self,
+            query: reading,
+            query_truncated,
+            query_share: query.coverage.then(|| one.known_share()),
+            scorings,
+            free: Vec::new(),
+            workspace: &mut workspace,
+        };
+        let ran = run(&mut session);
+        session.end();
+        workspace.take_back([one]);
+        Ok(ran)
+    }
+}
+
+/// See [`Engine::fuse_session`].
+pub struct FuseSession<'s, 'e> {
+    engine: &'e Engine,
+    /// How texts are read.
+    query: Query,
+    query_truncated: bool,
+    /// The share of listed words of the text, if that is wanted.
+    query_share: Option<f32>,
+    /// One a method, in the order of the fusion.
+    scorings: Vec<Scoring<'s>>,
+    /// Used again for every block.
+    free: Vec<Phrase<'e>>,
+    workspace: &'s mut Workspace<'e>,
+}
+
+/// A method at work.
+struct Scoring<'s> {
+    info: &'static Info,
+    /// Whether it must see all candidates at once.
+    whole: bool,
+    /// Nothing for a text that has nothing to be scored by.
+    against: Option<Box<dyn Against + 's>>,
+    scratch: Scratch,
+}
+
+/// Candidates that were read.
+#[derive(Default)]
+struct Group<'e> {
+    phrases: Vec<Phrase<'e>>,
+    indexes: Vec<usize>,
+}
+
+/// Candidates with a known word, and those with tokens alone: a method that needs words must see no
+/// others.
+#[derive(Default)]
+struct Read<'e> {
+    worded: Group<'e>,
+    bare: Group<'e>,
+}
+
+impl<'e> FuseSession<'_, 'e> {
+    /// Scores a list of candidates by every method of the fusion.
+    pub fn score<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<PartScores, QueryError> {
+        let mut answer = PartScores {
+            candidates: candidates.len(),
+            columns: vec![vec![f64::NEG_INFINITY; candidates.len()]; self.scorings.len()],
+            query_truncated: self.query_truncated,
+            query_known: self.query_share,
+            ..PartScores::default()
+        };
+        if self.scorings.is_empty() {
+            // The caller's numbers alone: no text has to be read.
+            return Ok(answer);
+        }
+        let mut kept = Read::default();
+        let keeps = self.scorings.iter().any(|scoring| scoring.whole);
+        for (number, chunk) in candidates.chunks(BLOCK).enumerate() {
+            let read = self.read_block(chunk, number * BLOCK, &mut answer)?;
+            for (scoring, column) in self.scorings.iter_mut().zip(&mut answer.columns) {
+                if !scoring.whole {
+                    let Read { worded, bare } = &read;
+                    scoring.score(&worded.phrases, &worded.indexes, column)?;
+                    if scoring.info.reads == Reads::Tokens {
+                        scoring.score(&bare.phrases, &bare.indexes, column)?;
+                    }
+                }
+            }
+            if keeps {
+                self.keep(read, &mut kept);
+            } else {
+                self.free.extend(read.worded.phrases);
+                self.free.extend(read.bare.phrases);
+            }
+        }
+        let Read { worded: mut all, bare } = kept;
+        let worded = all.indexes.len();
+        all.phrases.extend(bare.phrases);
+        all.indexes.extend(bare.indexes);
+        let scorings = self.scorings.iter_mut().zip(&mut answer.columns);
+        for (scoring, column) in scorings.filter(|(scoring, _)| scoring.whole) {
+            let seen = match scoring.info.reads {
+                Reads::Words => worded,
+                Reads::Tokens => all.indexes.len(),
+            };
+            let phrases = all.phrases.get(..seen).unwrap_or_default();
+            scoring.score(phrases, &all.indexes, column)?;
+        }
+        Ok(answer)
+    }
+
+    /// Hands memory back to the workspace.
+    fn end(self) {
+        self.workspace.take_back(self.free);
+    }
+
+    /// Looks up a block of candidates, of which the first has the index `first`.
+    fn read_block<T: AsRef<str>>(
+        &mut self,
+        block: &[T],
+        first: usize,
+        answer: &mut PartScores,
+    ) -> Result<Read<'e>, QueryError> {
+        let query = self.query;
+        let needs_words = self.scorings.iter().any(|scoring| scoring.info.reads == Reads::Words);
+        let mut read = Read::default();
+        for (place, candidate) in block.iter().enumerate() {
+            let index = first + place;
+            let place = Place::Candidate(index);
+            let mut phrase = self.free.pop().unwrap_or_else(|| self.workspace.phrase());
+            let item = self.engine.read_item(&mut phrase, candidate.as_ref(), &query, place)?;
+            if item.is_cut() {
+                answer.truncated.push(index);
+            }
+            answer.counts.saw(&phrase);
+            if query.coverage {
+                answer.known.push(phrase.known_share());
+            }
+            if let Item::Left(reason) = item {
+                answer.left.push((index, reason));
+                self.free.push(phrase);
+                continue;
+            }
+            let group = match (phrase.words().is_empty(), phrase.tokens().is_empty()) {
+                (false, _) => &mut read.worded,
+                (true, tokenless) => {
+                    if needs_words || tokenless {
+                        query.accepts_unknown(place)?;
+                    }
+                    if tokenless {
+                        self.free.push(phrase);
+                        continue;
+                    }
+                    &mut read.bare
+                }
+            };
+            group.phrases.push(phrase);
+            group.indexes.push(index);
+        }
+        Ok(read)
+    }
+
+    /// Keeps a block for the methods that must see all candidates at once.
+    fn keep(&self, mut read: Read<'e>, kept: &mut Read<'e>) {
+        let whole = || self.scorings.iter().filter(|scoring| scoring.whole);
+        if whole().all(|scoring| scoring.info.reads == Reads::Tokens) {
+            // So that a long list does not hold a vector for each word that is not listed.
+            let Read { worded, bare } = &mut read;
+            let phrases = worded.phrases.iter_mut().chain(&mut bare.phrases);
+            phrases.for_each(Phrase::keep_tokens_alone);
+        }
+        let groups = [(&mut kept.worded, read.worded), (&mut kept.bare, read.bare)];
+        for (all, more) in groups {
+            all.phrases.extend(more.phrases);
+            all.indexes.extend(more.indexes);
+        }
+    }
+}
+
+impl Scoring<'_> {
+    /// Scores these candidates, whose indexes stand in the same order.
+    fn score(
+        &mut self,
+        phrases: &[Phrase<'_>],
+        indexes: &[usize],
+        column: &mut [f64],
+    ) -> Result<(), QueryError> {
+        let Some(against) = self.against.as_mut().filter(|_| !phrases.is_empty()) else {
+            return Ok(());
+        };
+        let mut scores = vec![0.0; phrases.len()];
+        against.score(phrases, &mut scores, &mut self.scratch);
+        for (&index, &score) in indexes.iter().zip(&scores) {
+            let score = f64::from(finite(score, self.info)?);
+            if let Some(place) = column.get_mut(index) {
+                *place = score;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Rankings that become one, as a request names them. Whether they can is found out later, where the
+//! model is known.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::de::Error;
+use serde::de::Unexpected;
+use serde::de::Visitor;
+use utoipa::ToSchema;
+
+use crate::engine::fuse::FuseBy;
+use crate::http::request::fields::MeasureName;
+use crate::http::request::fields::RankMethod;
+use crate::http::request::fields::Score;
+
+/// Longest name of scores, in bytes, as candidates may have it.
+const NAME_BYTES: usize = 64;
+
+/// One of the rankings that become one: by a method, or by numbers that the candidates bring.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FusePart<'b> {
+    /// A method. A part has either a method or `scores`.
+    #[serde(borrow)]
+    pub(crate) method: Option<RankMethod<'b>>,
+    /// What the method's vectors are compared by.
+    pub(crate) measure: Option<MeasureName>,
+    /// The name of numbers that every candidate has under its own `scores`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
+    pub(crate) scores: Option<RunName<'b>>,
+    /// What it weighs beside the others, from 0; by default 1. Only the proportions of weights count.
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1e6)]
+    pub(crate) weight: Option<Score>,
+}
+
+/// How several rankings become one: by reciprocal ranks, or by scores standardised within the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FuseRule {
+    /// `Σ share / (60 + rank)`; a candidate that a part does not score gets nothing from it.
+    #[default]
+    Rrf,
+    /// `Σ share · (score − mean) / deviation`; a candidate that a part does not score has the lowest
+    /// value there.
+    Zscore,
+}
+
+impl From<FuseRule> for FuseBy {
+    fn from(rule: FuseRule) -> Self {
+        match rule {
+            FuseRule::Rrf => Self::Rrf,
+            FuseRule::Zscore => Self::Zscore,
+        }
+    }
+}
+
+/// The name of numbers that candidates bring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunName<'b>(pub(crate) Cow<'b, str>);
+
+impl<'de: 'b, 'b> Deserialize<'de> for RunName<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl<'de> Visitor<'de> for Name {
+            type Value = RunName<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a name of 1 to {NAME_BYTES} bytes")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Self::Value, E> {
+                check(name, &self)?;
+                Ok(RunName(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+                check(name, &self)?;
+                Ok(RunName(Cow::Owned(name.to_owned())))
+            }
+        }
+        fn check<E: Error>(name: &str, expected: &Name) -> Result<(), E> {
+            match (1..=NAME_BYTES).contains(&name.len()) {
+                true => Ok(()),
+                false => Err(E::invalid_value(Unexpected::Other("another string"), expected)),
+            }
+        }
+        from.deserialize_str(Name)
+    }
+}
