@@ -6,9 +6,9 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
 //! | [`random`] | seeded generators whose draws never change |
-//! | [`kernels`] | products of rows, principal axes, optimal transport: numbers, no words, no files |
+//! | [`kernels`] | products of rows, principal axes, optimal transport, kinds of bytes: numbers, no words, no files |
+//! | [`text`] | `&str` to tokens: Unicode, case, splitting, the same for packing, training, serving |
 //! | [`files`] | files of others read from front to back: unpacked, counted, with a bar |
 //! | [`page`] | one HTML page without scripts, and the frame of a plot |
 //! | [`stats`] | the measures of evaluation and their significance tests |

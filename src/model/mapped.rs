@@ -15,9 +15,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
+#[cfg(target_os = "linux")]
+use memmap2::Advice;
 use memmap2::Mmap;
-use rustix::fs::MemfdFlags;
-use rustix::fs::SealFlags;
+use memmap2::MmapMut;
 
 use crate::model::error::ModelError;
 use crate::model::origin::Origin;
@@ -33,7 +34,7 @@ compile_error!(
 pub enum Storage {
     /// Mapped: shared between processes, loaded as touched, at the mercy of other writers.
     Map,
-    /// Copied once into sealed memory: nothing outside can change it any more.
+    /// Copied once into memory of this process alone: nothing outside can change it any more.
     Copy,
     /// Copied up to [`AUTO_COPY_BYTES`], mapped above.
     #[default]
@@ -191,35 +192,19 @@ fn kind(found: &std::fs::Metadata) -> &'static str {
     }
 }
 
-/// Copies the file into memory that the kernel will let nobody change, or into our own where there
-/// is no such thing.
+/// Copies the file into memory of this process alone, which is then only read. Large pages, where
+/// the system has them for who asks: words and rows lie all over the file, and with small pages
+/// finding their addresses would take as long as fetching them.
 fn copied(file: &File, size: u64) -> std::io::Result<Bytes> {
-    match sealed(file, size) {
-        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
-            let mut bytes = Vec::new();
-            file.take(size).read_to_end(&mut bytes)?;
-            Ok(Mapping::from_bytes(&bytes).bytes)
-        }
-        other => other,
-    }
-}
-
-fn sealed(file: &File, size: u64) -> std::io::Result<Bytes> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let memory = match rustix::fs::memfd_create("cognate-model", flags) {
-        Ok(memory) => File::from(memory),
-        Err(rustix::io::Errno::NOSYS) => return Err(std::io::ErrorKind::Unsupported.into()),
-        Err(error) => return Err(error.into()),
-    };
-    // Past the noted size nothing is read, so a file that grows meanwhile cannot fill the memory.
-    let copied = std::io::copy(&mut file.take(size), &mut &memory)?;
-    if copied != size {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
-    }
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&memory, seals)?;
-    // SAFETY: the memory file is sealed: nobody, this process included, can shrink or write it.
-    Ok(Bytes::Mapped { known: None, map: unsafe { Mmap::map(&memory) }? })
+    // `Storage` and the limit on files decide what is copied; what does not fit is refused here.
+    let length = usize::try_from(size).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+    let mut memory = MmapMut::map_anon(length)?;
+    // A kernel without large pages says so, and that is no fault.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(Advice::HugePage);
+    let mut file = file;
+    file.read_exact(&mut memory)?;
+    Ok(Bytes::Mapped { known: None, map: memory.make_read_only()? })
 }
 
 /// The bytes seen as numbers; `None` unless length and address fit.

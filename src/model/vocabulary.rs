@@ -1,11 +1,13 @@
 //! Word to id, id to word, and what the corpus says of a word: counts and idf.
 //!
 //! A look-up costs one hash and, as a rule, one cache line of the index, then one comparison of
-//! bytes. The index is an open-addressing table built when the model is packed and never changed,
+//! bytes. Whoever looks up several words takes these steps for all of them in turn, so that the
+//! memory of one is on its way while the others are looked at. The index is an open-addressing table built when the model is packed and never changed,
 //! so its worst probe sequence is known and no client can make it longer.
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::kernels::simd;
 use crate::model::limits::Limits;
 
 /// Number of a word: its row in `vectors`.
@@ -21,11 +23,23 @@ pub fn hash(word: &[u8]) -> u64 {
     xxh3_64(word)
 }
 
-/// Slot and tag of a word in an index of `2^bits` slots: the high bits say where, the low 32 are
-/// kept beside the id so that a mismatch is seen without looking at the word.
+/// Bytes that are compared at once.
+const WIDE: usize = 16;
+/// For each length up to `WIDE`, the bytes of a number that belong to a word of that length.
+const MASKS: [u128; WIDE + 1] = {
+    let mut masks = [u128::MAX; WIDE + 1];
+    let mut length = 0;
+    while length < WIDE {
+        masks[length] = (1 << (8 * length)) - 1;
+        length += 1;
+    }
+    masks
+};
+
+/// Slot and tag of a word of this hash in an index of `2^bits` slots: the high bits say where, the
+/// low 32 are kept beside the id so that a mismatch is seen without looking at the word.
 #[inline]
-fn place(word: &[u8], bits: u32) -> (usize, u32) {
-    let hash = hash(word);
+fn place(hash: u64, bits: u32) -> (usize, u32) {
     let slot = if bits == 0 { 0 } else { hash >> (u64::BITS - bits) };
     (slot as usize, hash as u32)
 }
@@ -97,19 +111,54 @@ impl<'m> Vocabulary<'m> {
     /// The id of a word given as bytes.
     #[inline]
     pub fn lookup_bytes(&self, word: &[u8]) -> Option<WordId> {
-        let (mut slot, tag) = place(word, self.bits);
-        let mask = self.index.len().wrapping_sub(1);
-        for _ in 0..=self.max_probe {
-            let &[found, id] = self.index.get(slot & mask)?;
-            if id == EMPTY {
-                return None;
-            }
-            if found == tag && self.word_bytes(id) == Some(word) {
-                return Some(id);
-            }
-            slot = slot.wrapping_add(1);
+        self.candidates(hash(word)).find(|&id| self.word_bytes(id) == Some(word))
+    }
+
+    /// Asks for the slot of a word of this hash, which will be read soon.
+    #[inline]
+    pub(crate) fn prefetch_slot(&self, hash: u64) {
+        let (slot, _) = place(hash, self.bits);
+        simd::prefetch(self.index.get(slot..=slot).unwrap_or_default());
+    }
+
+    /// Asks for the place where a word's bytes begin and end, which will be read soon.
+    #[inline]
+    pub(crate) fn prefetch_ends(&self, id: WordId) {
+        let id = id as usize;
+        simd::prefetch(self.offsets.get(id..=id).unwrap_or_default());
+    }
+
+    /// The ids that a word of this hash may have: as a rule one, if it is listed.
+    #[inline]
+    pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = WordId> + use<'m> {
+        let (index, (slot, tag)) = (self.index, place(hash, self.bits));
+        let mask = index.len().wrapping_sub(1);
+        let probed = (0..=self.max_probe as usize).map_while(move |distance| {
+            let &[found, id] = index.get(slot.wrapping_add(distance) & mask)?;
+            (id != EMPTY).then_some((found, id))
+        });
+        probed.filter(move |&(found, _)| found == tag).map(|(_, id)| id)
+    }
+
+    /// Whether this is the id of the word in a range of `text`. Quickest where sixteen bytes can be
+    /// read from its beginning on.
+    #[inline]
+    pub(crate) fn is_word(&self, id: WordId, text: &[u8], [start, end]: [usize; 2]) -> bool {
+        let ends = self.offsets.get(id as usize).zip(self.offsets.get(id as usize + 1));
+        let Some((&from, &to)) = ends else { return false };
+        let (from, to) = (from as usize, to as usize);
+        if to.wrapping_sub(from) != end.wrapping_sub(start) {
+            return false;
         }
-        None
+        let listed = self.bytes.get(from..).and_then(|rest| rest.first_chunk::<WIDE>());
+        let looked_up = text.get(start..).and_then(|rest| rest.first_chunk::<WIDE>());
+        match (listed, looked_up, MASKS.get(end - start)) {
+            (Some(listed), Some(looked_up), Some(mask)) => {
+                let differs = u128::from_le_bytes(*listed) ^ u128::from_le_bytes(*looked_up);
+                differs & mask == 0
+            }
+            _ => self.bytes.get(from..to) == text.get(start..end),
+        }
     }
 
     /// The bytes of a word.
@@ -195,7 +244,7 @@ fn fill(bytes: &[u8], offsets: &[u64], slots: usize) -> (Vec<[u32; 2]>, u32) {
     let mut max_probe = 0;
     for (id, ends) in offsets.windows(2).enumerate() {
         let word = bytes.get(ends[0] as usize..ends[1] as usize).unwrap_or_default();
-        let (home, tag) = place(word, bits);
+        let (home, tag) = place(hash(word), bits);
         let mut distance = 0;
         while let Some(slot) = index.get_mut((home + distance) & (slots - 1)) {
             if slot[1] == EMPTY {
@@ -233,5 +282,25 @@ mod tests {
             assert_eq!(vocabulary.lookup(&format!("{word}x")), None);
         }
         assert_eq!(vocabulary.lookup(""), None);
+    }
+
+    #[test]
+    fn words_of_every_length_are_told_apart_wherever_they_stand() {
+        let words: Vec<String> = (1..40).map(|length| "x".repeat(length)).collect();
+        let tables = VocabularyTables::build(words.iter().map(String::as_str));
+        let vocabulary = tables.view();
+        for (id, word) in (0..).zip(&words) {
+            for behind in ["", " ", "yyyyyyyyyyyyyyyyyyyyyyyy"] {
+                let text = format!("ab{word}{behind}");
+                let place = [2, 2 + word.len()];
+                let found = vocabulary.candidates(hash(word.as_bytes()));
+                let found: Vec<_> =
+                    found.filter(|&id| vocabulary.is_word(id, text.as_bytes(), place)).collect();
+                assert_eq!(found, [id], "{text}");
+                let other = format!("ab{}y{behind}", &word[1..]);
+                assert!(!vocabulary.is_word(id, other.as_bytes(), place), "{other}");
+                assert!(!vocabulary.is_word(id + 1, text.as_bytes(), place), "{text}");
+            }
+        }
     }
 }

@@ -15,6 +15,7 @@ use super::normalisation::Emoji;
 use super::normalisation::Entities;
 use super::normalisation::Normalisation;
 use super::position::position;
+use crate::kernels::simd::Kinds;
 use unicode_normalization::IsNormalized;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
@@ -22,7 +23,6 @@ use unicode_normalization::char::decompose_canonical;
 use unicode_normalization::char::decompose_compatible;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::is_nfc_quick;
-use wide::u8x16;
 
 /// Further marks on one letter are dropped; no orthography needs as many.
 const MARKS_PER_BASE: usize = 8;
@@ -54,33 +54,32 @@ pub(super) struct Clean {
     marks: usize,
 }
 
-/// Bytes that are looked at together.
-const CHUNK: usize = 16;
+/// What makes bytes unclean as the rules see them, beside that they are no ASCII.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unclean {
+    ampersands: bool,
+    controls: bool,
+}
 
-/// Whether text is clean as it is: plain ASCII without entities or controls.
-pub(super) fn is_clean(rules: &Normalisation, input: &str) -> bool {
-    let ampersand = if rules.entities == Entities::Decode { b'&' } else { 0xFF };
-    let control = if rules.controls == Controls::Remove { b' ' } else { 0 };
-    let unclean = |bytes: [u8; CHUNK]| {
-        let bytes = u8x16::new(bytes);
-        let beyond = bytes.max(u8x16::splat(0x7F)).simd_eq(bytes);
-        let below = bytes.max(u8x16::splat(control)).simd_ne(bytes);
-        beyond | below | bytes.simd_eq(u8x16::splat(ampersand))
-    };
-    let (chunks, rest) = input.as_bytes().as_chunks::<CHUNK>();
-    let mut found = u8x16::ZERO;
-    for chunk in chunks {
-        found |= unclean(*chunk);
+impl Unclean {
+    /// Nothing but what is no ASCII.
+    #[cfg(test)]
+    pub(super) const NONE: Self = Self { ampersands: false, controls: false };
+
+    pub(super) fn by(rules: &Normalisation) -> Self {
+        Self {
+            ampersands: rules.entities == Entities::Decode,
+            controls: rules.controls == Controls::Remove,
+        }
     }
-    if let Some(last) = input.as_bytes().last_chunk::<CHUNK>() {
-        // Bytes that are looked at twice are as clean as before.
-        found |= unclean(*last);
-    } else {
-        let mut last = [b' '; CHUNK];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        found |= unclean(last);
+
+    /// Whether there is one of these kinds.
+    #[inline]
+    pub(super) fn is_in(self, kinds: &Kinds) -> bool {
+        let ampersands = if self.ampersands { kinds.ampersands } else { 0 };
+        let controls = if self.controls { kinds.controls } else { 0 };
+        kinds.wide | ampersands | controls != 0
     }
-    found.to_bitmask() == 0
 }
 
 impl Clean {

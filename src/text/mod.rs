@@ -54,6 +54,11 @@ pub use tokens::Token;
 pub use tokens::Tokens;
 pub(crate) use web::SHORTENERS;
 
+use crate::kernels::simd::BLOCK;
+use crate::kernels::simd::kinds;
+use window::Plain;
+use window::Window;
+
 /// Text beyond this many bytes is not read. Callers bound texts far below it; it only makes sure
 /// that every position, also of the longest output, fits into 32 bits.
 const INPUT_BYTES: usize = 1 << 28;
@@ -71,19 +76,28 @@ const INPUT_BYTES: usize = 1 << 28;
 /// assert_eq!(tokens.texts().collect::<Vec<_>>(), ["don't", "miss", "new", "york", "2020"]);
 /// ```
 pub fn tokenise(rules: &Normalisation, input: &str, tokens: &mut Tokens) {
-    tokens.clear();
     let mut end = input.len().min(INPUT_BYTES);
     while !input.is_char_boundary(end) {
         end -= 1;
     }
     let input = &input[..end];
-    if clean::is_clean(rules, input) {
-        scan::Scanner::new(rules, input, &[], tokens).run();
+    let plain = Plain::of(rules);
+    let (first, mut clean) = Window::new(&plain, input.as_bytes(), 0);
+    let mut rest = input.as_bytes();
+    while clean && let Some((_, behind)) = rest.split_at_checked(BLOCK) {
+        clean = !plain.unclean.is_in(&kinds(behind));
+        rest = behind;
+    }
+    if clean {
+        tokens.begin(input);
+        scan::Scanner::new(rules, input, &[], tokens, plain).run(first);
     } else {
         // The clean text is read while tokens are written, so it leaves `tokens` for that time.
         let mut clean = std::mem::take(&mut tokens.clean);
         clean.fill(rules, input);
-        scan::Scanner::new(rules, clean.text(), clean.origin(), tokens).run();
+        tokens.begin(clean.text());
+        let (first, _) = Window::new(&plain, clean.text().as_bytes(), 0);
+        scan::Scanner::new(rules, clean.text(), clean.origin(), tokens, plain).run(first);
         tokens.clean = clean;
     }
 }

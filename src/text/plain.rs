@@ -17,14 +17,10 @@ impl Scanner<'_> {
         }
         while at < self.bytes.len() {
             let Some(mut words) = window.words(at) else {
-                *window = Window::new(self.plain, self.bytes, at);
+                *window = self.window(at);
                 continue;
             };
-            for (start, end, digits) in words.by_ref() {
-                let place = position(at + start)..position(at + end);
-                let kind = if digits { Kind::Number } else { Kind::Word };
-                self.tokens.push_range(place.clone(), place, kind);
-            }
+            self.tokens.extend(&mut words, position(at));
             let stopped = at + words.stopped();
             // What stopped it is a byte to be decided about, a word longer than the window, or the
             // window's end, behind which the text may go on as plainly.
@@ -32,7 +28,7 @@ impl Scanner<'_> {
                 return stopped;
             }
             at = stopped;
-            *window = Window::new(self.plain, self.bytes, at);
+            *window = self.window(at);
         }
         at
     }
@@ -41,7 +37,7 @@ impl Scanner<'_> {
     /// something that no word goes on with. Gives back its end.
     pub(super) fn letters(&mut self, at: usize, window: &mut Window) -> Option<usize> {
         let run = window.letters(at).or_else(|| {
-            *window = Window::new(self.plain, self.bytes, at);
+            *window = self.window(at);
             window.letters(at)
         })?;
         let end = at + run;

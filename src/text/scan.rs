@@ -46,7 +46,7 @@ pub(super) struct Scanner<'a> {
     /// Whether some rule writes tags.
     pub(super) tags: bool,
     /// What the rules say of single bytes.
-    pub(super) plain: Plain,
+    plain: Plain,
 }
 
 impl<'a> Scanner<'a> {
@@ -55,19 +55,19 @@ impl<'a> Scanner<'a> {
         text: &'a str,
         origin: &'a [Origin],
         tokens: &'a mut Tokens,
+        plain: Plain,
     ) -> Self {
-        let (tags, plain) = (rules.writes_tags(), Plain::of(rules));
+        let tags = rules.writes_tags();
         Self { rules, text, bytes: text.as_bytes(), origin, cursor: 0, tokens, tags, plain }
     }
 
-    /// Cuts the whole text.
-    pub(super) fn run(&mut self) {
+    /// Cuts the whole text, which the arena begins with; `first` is the window at its beginning.
+    pub(super) fn run(&mut self, first: Window) {
         // Most tokens are words of ASCII letters, whose text is then already in its place.
-        self.tokens.arena.push_str(self.text);
         if self.rules.case == Case::Lower {
-            self.tokens.arena.make_ascii_lowercase();
+            self.tokens.lower(self.text.len());
         }
-        let mut window = Window::new(self.plain, self.bytes, 0);
+        let mut window = first;
         let mut at = 0;
         loop {
             at = self.plain_words(at, &mut window);
@@ -85,6 +85,12 @@ impl<'a> Scanner<'a> {
                 Byte::Wide => self.wide(at),
             };
         }
+        self.tokens.end(self.text.len());
+    }
+
+    /// The window that begins at `start`.
+    pub(super) fn window(&self, start: usize) -> Window {
+        Window::new(&self.plain, self.bytes, start).0
     }
 
     /// A word from `at` on, or the address or the initials that it turns out to begin.

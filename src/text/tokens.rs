@@ -3,7 +3,14 @@
 
 use super::clean::Clean;
 use super::position::position;
+use super::window::Words;
+use crate::kernels::simd::BLOCK;
 use std::ops::Range;
+
+/// Spaces behind a text in the arena, so that it can be gone over by whole blocks, and some bytes
+/// can be read from the beginning of every token.
+const PADDING: &str = "                                                                ";
+const _: () = assert!(PADDING.len() == BLOCK);
 
 /// What a token was in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +68,29 @@ impl Tokens {
         self.tokens.clear();
     }
 
+    /// Forgets the tokens and begins the arena with a text, padded so that blocks of it can be read.
+    pub(super) fn begin(&mut self, text: &str) {
+        self.clear();
+        self.arena.reserve(text.len() + 2 * BLOCK);
+        self.arena.push_str(text);
+        self.arena.push_str(PADDING);
+    }
+
+    /// Makes the padded text of `length` bytes that the arena begins with lower case.
+    pub(super) fn lower(&mut self, length: usize) {
+        // By whole blocks, which leave nothing to be done byte by byte.
+        if let Some(text) = self.arena.get_mut(..length.next_multiple_of(BLOCK)) {
+            text.make_ascii_lowercase();
+        }
+    }
+
+    /// Pads what was written behind a text of `length` bytes.
+    pub(super) fn end(&mut self, length: usize) {
+        if self.arena.len() > length + BLOCK {
+            self.arena.push_str(PADDING);
+        }
+    }
+
     /// How many tokens there are.
     pub fn len(&self) -> usize {
         self.tokens.len()
@@ -90,12 +120,11 @@ impl Tokens {
         self.tokens.iter().map(|token| self.text_of(token))
     }
 
-    /// The texts of the tokens in order, as bytes.
-    pub fn bytes(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        let arena = self.arena.as_bytes();
-        self.tokens
-            .iter()
-            .map(move |token| &arena[token.text.start as usize..token.text.end as usize])
+    /// Bytes that hold the texts of all tokens, with some more behind the last, and for each token
+    /// where its text begins and ends in them.
+    pub(crate) fn places(&self) -> (&[u8], impl ExactSizeIterator<Item = [usize; 2]> + Clone) {
+        let place = |token: &Token| [token.text.start as usize, token.text.end as usize];
+        (self.arena.as_bytes(), self.tokens.iter().map(place))
     }
 
     fn text_of(&self, token: &Token) -> &str {
@@ -111,6 +140,18 @@ impl Tokens {
     #[inline]
     pub(super) fn push_range(&mut self, text: Range<u32>, span: Range<u32>, kind: Kind) {
         self.tokens.push(Token { span, kind, text });
+    }
+
+    /// Makes tokens of words that stand in the arena as they stand in the text, from `at` on.
+    #[inline]
+    pub(super) fn extend(&mut self, words: &mut Words, at: u32) {
+        // By number: room is made once, and none is looked for with every token.
+        self.tokens.extend((0..words.len()).map(|_| {
+            let (start, end, digits) = words.step();
+            let place = at.wrapping_add(start)..at.wrapping_add(end);
+            let kind = if digits { Kind::Number } else { Kind::Word };
+            Token { span: place.clone(), kind, text: place }
+        }));
     }
 
     /// A token with a text of its own.

@@ -11,6 +11,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod kinds;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,10 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
 
 use half::f16;
+
+pub use kinds::BLOCK;
+pub use kinds::Kinds;
+pub use kinds::kinds;
 
 /// Lanes of the canonical order.
 pub const LANES: usize = 16;

@@ -18,6 +18,7 @@ use crate::model::WordId;
 use crate::model::subword;
 use crate::model::unknown;
 use crate::model::unlisted::UnlistedWords;
+use crate::model::vocabulary;
 use crate::text;
 use crate::text::Tokens;
 
@@ -77,6 +78,9 @@ pub struct PhraseMemory {
     made: Vec<f32>,
     buffer: String,
     pieces: Vec<u32>,
+    /// Of the tokens that are looked up, their hashes and the words that they are.
+    hashes: Vec<u64>,
+    found: Vec<Option<WordId>>,
 }
 
 /// A text looked up. Reading another text into it reuses its memory.
@@ -117,25 +121,66 @@ impl<'m> Phrase<'m> {
         self.memory.token_keys.clear();
         self.memory.unknown.clear();
         self.memory.made.clear();
-        let mut tokens = std::mem::take(&mut self.memory.tokens);
-        text::tokenise(self.model.normalisation(), text, &mut tokens);
-        for (position, token) in (0..).zip(tokens.bytes().take(most)) {
-            if let Some(id) = self.vocabulary.lookup_bytes(token) {
-                // The row will be read when all words are known; until then it can come near.
-                self.vectors.prefetch(id);
-                self.memory.token_keys.push(u64::from(id));
-                self.push(position, id, Found::Listed);
-                continue;
-            }
-            let before = self.memory.words.len();
-            self.resolve_unlisted(position, tokens.text(position as usize));
-            if self.memory.words.len() == before {
-                self.memory.unknown.push(position);
-            }
-        }
+        text::tokenise(self.model.normalisation(), text, &mut self.memory.tokens);
+        // The tokens are read while words are written, so they leave the memory for that time.
+        let tokens = std::mem::take(&mut self.memory.tokens);
+        self.look_up(&tokens, most);
         self.memory.tokens = tokens;
         self.sort_bag();
         self.memory.tokens.len()
+    }
+
+    /// Finds the words of the first `most` tokens. Each step is taken for all tokens before the next:
+    /// the memory that a later step of one token reads comes near while the others are looked at.
+    fn look_up(&mut self, tokens: &Tokens, most: usize) {
+        let (vocabulary, vectors) = (self.vocabulary, self.vectors);
+        let (text, places) = tokens.places();
+        let places = places.take(most);
+        let memory = &mut self.memory;
+        memory.hashes.clear();
+        memory.hashes.extend(places.clone().map(|[start, end]| {
+            let hash = vocabulary::hash(text.get(start..end).unwrap_or_default());
+            vocabulary.prefetch_slot(hash);
+            hash
+        }));
+        memory.found.clear();
+        memory.found.extend(memory.hashes.iter().map(|&hash| {
+            let candidate = vocabulary.candidates(hash).next();
+            if let Some(id) = candidate {
+                vocabulary.prefetch_ends(id);
+                // The row will be read when all words are known.
+                vectors.prefetch(id);
+            }
+            candidate
+        }));
+        for ((found, &hash), place) in memory.found.iter_mut().zip(&memory.hashes).zip(places) {
+            if found.is_some_and(|id| !vocabulary.is_word(id, text, place)) {
+                // Another word has the same tag.
+                *found =
+                    vocabulary.candidates(hash).find(|&id| vocabulary.is_word(id, text, place));
+            }
+        }
+        memory.words.reserve(memory.hashes.len());
+        memory.token_keys.reserve(memory.hashes.len());
+        let found = std::mem::take(&mut memory.found);
+        for (position, &id) in (0..).zip(&found) {
+            match id {
+                Some(id) => {
+                    self.memory.token_keys.push(u64::from(id));
+                    self.push(position, id, Found::Listed);
+                }
+                None => self.read_unlisted(position, tokens.text(position as usize)),
+            }
+        }
+        self.memory.found = found;
+    }
+
+    fn read_unlisted(&mut self, position: u32, token: &str) {
+        let before = self.memory.words.len();
+        self.resolve_unlisted(position, token);
+        if self.memory.words.len() == before {
+            self.memory.unknown.push(position);
+        }
     }
 
     /// Keeps the first `most` words.
