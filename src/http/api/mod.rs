@@ -13,6 +13,7 @@ pub mod pipeline;
 pub mod rank;
 pub mod similarity;
 pub(crate) mod stream;
+mod timing;
 
 use axum::routing::get;
 use utoipa_axum::routes;

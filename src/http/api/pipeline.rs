@@ -1,7 +1,6 @@
 //! The way of every question that computes: admitted, read, parsed, weighed, answered here or on
 //! the pool.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
@@ -14,8 +13,10 @@ use axum::http::HeaderName;
 use axum::http::HeaderValue;
 use axum::http::header;
 use axum::response::Response;
+use self_cell::self_cell;
 
 use crate::engine::Counts;
+use crate::http::api::timing::timing;
 use crate::http::app::App;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
@@ -35,7 +36,7 @@ use crate::http::work::unsent::Answer;
 /// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
 const BYTES_PER_ITEM: usize = 128;
 /// Bytes of a body up to which it is parsed where it was read. To read the texts of a longer one
-/// takes too long there, so it would be parsed again on the pool.
+/// takes too long there.
 const INLINE_BYTES: usize = (INLINE_NANOS / NANOS_PER_BYTE) as usize;
 /// How many times the time that all threads have until the deadline a question may be estimated to
 /// take. Estimates are made for a common core and hold within a factor of 2 either way for words as
@@ -57,7 +58,7 @@ pub(crate) const NUMBER_BYTES: usize = 13;
 /// A question that is parsed from a body, weighed and answered.
 pub(crate) trait Question {
     /// The question as it borrows from a body.
-    type In<'b>: Question<Address = Self::Address>;
+    type In<'b>: Question<Address = Self::Address> + Send + 'b;
     /// What its path says of it.
     type Address: Send + Sync + 'static;
 
@@ -86,6 +87,60 @@ pub(crate) trait Question {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError>;
+}
+
+/// A [`Question`] that was read, whatever its type.
+trait Read: Send {
+    fn dialect(&self) -> Dialect;
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError>;
+}
+
+impl<Q: Question + Send> Read for Q {
+    fn dialect(&self) -> Dialect {
+        Question::dialect(self)
+    }
+
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        Question::plan(self, app, models)
+    }
+
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        Question::answer(self, plan, app, work, answer)
+    }
+}
+
+type Borrowing<'b> = Box<dyn Read + 'b>;
+
+self_cell! {
+    /// A question with the body that it borrows from, so that another thread can go on with it.
+    struct Parsed {
+        owner: Bytes,
+        #[covariant]
+        dependent: Borrowing,
+    }
+}
+
+impl Parsed {
+    fn of<Q: Question + 'static>(body: Bytes, address: &Q::Address) -> Result<Self, ApiError> {
+        Self::try_new(body, |body| Ok(Box::new(Q::read(body, address)?) as Borrowing<'_>))
+    }
+
+    fn question(&self) -> &dyn Read {
+        self.borrow_dependent().as_ref()
+    }
 }
 
 /// A question that can be answered, and how much work that is.
@@ -215,51 +270,66 @@ pub(crate) async fn answer<Q: Question + 'static>(
     facts.brings(body.len());
     let models = app.models();
     let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
-    let mut dialect = None;
-    if body.len() <= INLINE_BYTES {
-        let started = Instant::now();
-        let items = {
-            let question = Q::read(&body, &address)?;
-            dialect = Some(question.dialect());
-            let spoken = |error: ApiError| error.spoken(question.dialect());
-            let plan = question.plan(&app, &models).map_err(spoken)?;
-            plan.note(&facts);
-            let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
-            if admitted && plan.nanos <= INLINE_NANOS {
-                let work = JobContext::inline(deadline());
-                let answered = write(&question, plan, &app, &work, started).map_err(spoken)?;
-                return Ok(respond(&app, answered));
+    // A long body is parsed on the pool: that takes longer than the runtime's threads should be held.
+    if body.len() > INLINE_BYTES {
+        let job = {
+            let app = Arc::clone(&app);
+            move |work: &JobContext| {
+                let started = Instant::now();
+                let question = Q::read(&body, &address)?;
+                let answered = Question::plan(&question, &app, &models).and_then(|plan| {
+                    plan.note(&facts);
+                    app.admission.settle(&mut permit, plan.items);
+                    write(&question, plan, &app, work, started)
+                });
+                answered.map_err(|error| error.spoken(Question::dialect(&question)))
             }
-            plan.items
         };
-        let admitted = app.admission.top_up_soon(&mut permit, items).await;
-        admitted.map_err(|error| ApiError { dialect, ..error })?;
+        return on_pool(&app, deadline(), None, job).await;
+    }
+    let started = Instant::now();
+    let parsed = Parsed::of::<Q>(body, &address)?;
+    let dialect = parsed.question().dialect();
+    let plan = parsed.question().plan(&app, &models).map_err(|error| error.spoken(dialect))?;
+    plan.note(&facts);
+    let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
+    if admitted && plan.nanos <= INLINE_NANOS {
+        let work = JobContext::inline(deadline());
+        let answered = write(parsed.question(), plan, &app, &work, started);
+        return Ok(respond(&app, answered.map_err(|error| error.spoken(dialect))?));
+    }
+    if !admitted {
+        let admitted = app.admission.top_up_soon(&mut permit, plan.items).await;
+        admitted.map_err(|error| error.spoken(dialect))?;
     }
     let job = {
         let app = Arc::clone(&app);
         move |work: &JobContext| {
-            let started = Instant::now();
-            // Parsed on the pool: a large body takes longer to parse than the runtime's threads
-            // should be held, and a small one with much work less than that work.
-            let question = Q::read(&body, &address)?;
-            let answered = question.plan(&app, &models).and_then(|plan| {
-                plan.note(&facts);
-                app.admission.settle(&mut permit, plan.items);
-                write(&question, plan, &app, work, started)
-            });
-            answered.map_err(|error| error.spoken(question.dialect()))
+            let _units = permit;
+            let answered = write(parsed.question(), plan, &app, work, Instant::now());
+            answered.map_err(|error| error.spoken(dialect))
         }
     };
-    let answered = app.compute.run(deadline(), &app.metrics, job).await;
+    on_pool(&app, deadline(), Some(dialect), job).await
+}
+
+/// Has a question answered on the pool, whose refusals are in this dialect, if it is known.
+async fn on_pool(
+    app: &App,
+    deadline: Instant,
+    dialect: Option<Dialect>,
+    job: impl FnOnce(&JobContext) -> Result<Answered, ApiError> + Send + 'static,
+) -> Result<Response, ApiError> {
+    let answered = app.compute.run(deadline, &app.metrics, job).await;
     match answered.unwrap_or_else(|| Err(pool::queue_full())) {
-        Ok(answered) => Ok(respond(&app, answered)),
+        Ok(answered) => Ok(respond(app, answered)),
         Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
 }
 
 /// Computes an answer and writes it.
 fn write(
-    question: &impl Question,
+    question: &dyn Read,
     plan: Plan,
     app: &App,
     work: &JobContext,
@@ -305,14 +375,7 @@ pub(crate) fn check_length(
 /// The headers that every computed answer has.
 pub(crate) fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration) {
     headers.insert(FINGERPRINT, resolved.model.fingerprint.clone());
-    let micros = took.saturating_add(Duration::from_nanos(500)).as_micros();
-    let mut text = [0; 64];
-    let mut left = &mut text[..];
-    let written = write!(left, "compute;dur={}.{:03}", micros / 1000, micros % 1000);
-    let length = 64 - left.len();
-    // Digits are fit for a header, and no duration has more than there is room for.
-    let value = written.ok().and_then(|()| HeaderValue::from_bytes(text.get(..length)?).ok());
-    if let Some(value) = value {
+    if let Some(value) = timing(took) {
         headers.insert(TIMING, value);
     }
 }

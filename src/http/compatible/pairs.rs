@@ -35,7 +35,7 @@ use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
 /// How a dialect asks for scores of pairs, and writes them.
-pub(super) trait PairDialect: 'static {
+pub(super) trait PairDialect: Send + 'static {
     /// Which dialect.
     const DIALECT: Dialect;
     /// Whether the body names a model, and a method behind it.

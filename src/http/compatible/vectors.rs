@@ -27,7 +27,7 @@ use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
 /// How a dialect asks for vectors, and writes them.
-pub(super) trait VectorDialect: 'static {
+pub(super) trait VectorDialect: Send + 'static {
     /// Which dialect.
     const DIALECT: Dialect;
     /// The field that holds the texts, as a JSON pointer.
@@ -39,7 +39,7 @@ pub(super) trait VectorDialect: 'static {
     /// The body.
     type Body<'b>: Deserialize<'b>;
     /// What of the body says how the answer is written.
-    type Form;
+    type Form: Send;
 
     /// The question that the body stands for, as we ask it.
     fn ask<'b>(

@@ -52,8 +52,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
 /// mostly it is there.
 const HURRY: Duration = Duration::from_millis(100);
-/// Bodies up to this size are read to their end when a request is answered without them.
-const SKIPPED_BYTES: u64 = 64 << 10;
+/// Bodies up to this size are read to their end when a request is answered without them: what a
+/// thousand pairs take. For a longer one it costs less to end the connection and make another.
+const SKIPPED_BYTES: u64 = 256 << 10;
 /// Below this hyper's reader panics; the settings keep above it, tests may not.
 const LEAST_HEADER_BYTES: usize = 8 << 10;
 

@@ -1,6 +1,5 @@
 //! Ids of requests, for requests that bring none.
 
-use std::io::Write;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -25,19 +24,40 @@ impl Ids {
     /// An id that none had before.
     pub(crate) fn next(&self) -> HeaderValue {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Room for the digits of two of the largest numbers.
-        let mut digits = [0; 32];
-        let mut left = &mut digits[..];
-        let written = write!(left, "{:016x}{number:08x}", self.process);
-        let length = 32 - left.len();
-        // Hexadecimal digits are fit for a header.
-        let id = written.ok().and_then(|()| HeaderValue::from_bytes(digits.get(..length)?).ok());
-        id.unwrap_or(HeaderValue::from_static("unknown"))
+        // Written by hand: the machinery of formats would take longer than the rest.
+        let mut digits = [0; 24];
+        let (process, count) = digits.split_at_mut(16);
+        hexadecimal(self.process, process);
+        // Ids of eight digits come again after four thousand million requests of one process.
+        hexadecimal(number, count);
+        HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("unknown"))
+    }
+}
+
+/// Writes the last digits of a number, as many as there is room for.
+fn hexadecimal(mut number: u64, digits: &mut [u8]) {
+    for digit in digits.iter_mut().rev() {
+        let value = (number & 0xF) as u8;
+        *digit = if value < 10 { b'0' + value } else { b'a' + value - 10 };
+        number >>= 4;
     }
 }
 
 impl Default for Ids {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_the_digits_of_two_numbers() {
+        let ids = Ids { process: 0x0123_4567_89AB_CDEF, next: AtomicU64::new(0xFE) };
+        assert_eq!(ids.next(), "0123456789abcdef000000fe");
+        assert_eq!(ids.next(), "0123456789abcdef000000ff");
+        assert_eq!(ids.next(), "0123456789abcdef00000100");
     }
 }

@@ -219,7 +219,14 @@ impl Answer<'_> {
 }
 
 impl io::Write for Answer<'_> {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let length = self.bytes.len().saturating_add(bytes.len());
         if length > self.bytes.capacity() || length > self.unsent.largest {
             self.grow(length).map_err(|refusal| {
@@ -228,7 +235,7 @@ impl io::Write for Answer<'_> {
             })?;
         }
         self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -188,7 +188,7 @@ async fn a_refusal_before_the_body_was_read_loses_no_other_request() {
     assert!(head.starts_with("http/1.1 503") && !closes, "{head}");
     drop(held);
     // What is not worth reading, or would first have to be asked for, ends the connection in words.
-    let long = request("POST /nothing", json, &"x".repeat(70 << 10));
+    let long = request("POST /nothing", json, &"x".repeat(300 << 10));
     let waiting = ask("content-type: text/plain\r\nexpect: 100-continue\r\n");
     for sent in [long, waiting] {
         let (head, closes) = early(&open, &sent).await;
