@@ -8,6 +8,7 @@ use crate::engine::Measure;
 use crate::eval::View;
 use crate::export::Inflections;
 use crate::export::Library;
+use crate::http::api::rank::LikeStrategy;
 use crate::pack::counts::Documents;
 use crate::pack::intake::BadUtf8;
 use crate::pack::intake::FlawedRows;
@@ -52,6 +53,11 @@ choices! {
     Inflections {
         All = "all": "Every form that a suffix rule leads to a listed word",
         None = "none": "Listed words alone",
+    }
+    LikeStrategy {
+        Best = "best": "The best of the scores",
+        Mean = "mean": "The mean of the scores",
+        Sum = "sum": "The sum of the scores",
     }
     Library {
         Model2vec = "model2vec",

@@ -14,6 +14,12 @@ pub enum Place {
     Pair(usize, usize),
     /// The query of `rank`.
     Query,
+    /// One of several queries of `rank`.
+    QueryOf(usize),
+    /// A liked text of `rank`.
+    Liked(usize),
+    /// A disliked text of `rank`.
+    Disliked(usize),
     /// A candidate of `rank`.
     Candidate(usize),
 }
@@ -24,6 +30,9 @@ impl std::fmt::Display for Place {
             Self::Text(index) => write!(f, "texts[{index}]"),
             Self::Pair(index, side) => write!(f, "pairs[{index}][{side}]"),
             Self::Query => write!(f, "query"),
+            Self::QueryOf(index) => write!(f, "queries[{index}]"),
+            Self::Liked(index) => write!(f, "like[{index}]"),
+            Self::Disliked(index) => write!(f, "unlike[{index}]"),
             Self::Candidate(index) => write!(f, "candidates[{index}]"),
         }
     }
@@ -108,6 +117,14 @@ pub enum QueryError {
         /// Which.
         place: Place,
     },
+    /// Texts that are compared with each other are too long in all.
+    #[error("texts that are compared with each other have {actual} tokens; the limit is {limit}")]
+    TooMuchTogether {
+        /// The limit.
+        limit: usize,
+        /// How many there are.
+        actual: usize,
+    },
     /// A score that is not a number: a defect, or a damaged model.
     #[error("{method} gave a score that is not a finite number")]
     NonFinite {
@@ -122,7 +139,7 @@ impl Place {
         match self {
             Self::Text(index) => Self::Text(index + first),
             Self::Pair(index, side) => Self::Pair(index + first, side),
-            Self::Query => Self::Query,
+            Self::Query | Self::QueryOf(_) | Self::Liked(_) | Self::Disliked(_) => self,
             Self::Candidate(index) => Self::Candidate(index + first),
         }
     }
@@ -146,6 +163,7 @@ impl QueryError {
             | Self::OnlyRanks { .. }
             | Self::Fused { .. }
             | Self::MeasureNotSupported { .. }
+            | Self::TooMuchTogether { .. }
             | Self::NonFinite { .. } => None,
         }
     }

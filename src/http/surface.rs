@@ -52,13 +52,17 @@ pub(crate) fn documented(dialects: &[Dialect]) -> impl Iterator<Item = OpenApi> 
 }
 
 /// Where the document states a limit, and what it is under the settings in force.
-fn limits(app: &App) -> [(&'static str, usize); 4] {
+fn limits(app: &App) -> [(&'static str, usize); 8] {
     let settings = &app.settings;
     [
         ("NonEmptyText/maxLength", settings.text_chars),
         ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
         ("Texts/oneOf/1/maxItems", settings.max_texts),
         ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
+        ("RankRequest/properties/exclude/maxItems", settings.max_candidates),
+        ("RankRequest/properties/queries/maxItems", settings.max_queries),
+        ("RankRequest/properties/like/maxItems", settings.max_queries),
+        ("RankRequest/properties/unlike/maxItems", settings.max_queries),
     ]
 }
 

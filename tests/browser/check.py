@@ -201,6 +201,37 @@ class Pages:
         self.browser.until(LISTED)
         self.quiet()
 
+    def recommended(self):
+        """Liked texts put a list in order; it is folded, differs and says why, and its link asks the same."""
+        clear = "document.querySelector('#ranking').replaceChildren();"
+        self.browser.run(clear + "document.querySelector('#more').open = true")
+        self.browser.type("#like", "Quake hits L.A.!!\nHow to bake bread")
+        self.browser.type("#unlike", "LA Lakers win again")
+        self.browser.type("#collapse", "0.5")
+        self.browser.type("#diversify", "0.7")
+        self.browser.click("#explain")
+        self.browser.click("#ask")
+        self.browser.until(LISTED)
+        answer = self.curl()
+        told = self.browser.run("return document.querySelector('#ranking').innerText")
+        assert told.count("By the words") == sum(bool(one["words"]) for one in answer["results"]), told
+        folded = sum(len(one.get("duplicates", [])) for one in answer["results"])
+        assert told.count("Stands for") == folded, told
+        assert "texts you like" in told and "How to bake bread" in told, told
+        self.picture("recommended")
+        link = self.browser.run("return location.href")
+        self.browser.run(clear)
+        self.browser.run("location.hash = '#rank'")
+        self.browser.until(LISTED)
+        assert self.browser.run("return document.querySelector('#like').value") == ""
+        self.browser.run(clear)
+        self.browser.run("location.href = arguments[0]", link)
+        self.browser.until(LISTED)
+        assert self.browser.run("return document.querySelector('#ranking').innerText") == told
+        self.browser.run(clear + "location.hash = '#rank'")
+        self.browser.until(LISTED)
+        self.quiet()
+
     def linked(self):
         """The page's address holds the question; no key is in it, and long texts are left out of it."""
         texts = "caf\u00e9 & 50 % off #now", "a+b = 'c'\n\u5730\u9707"
@@ -334,7 +365,7 @@ def main():
     parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
     arguments = parser.parse_args()
     checks = (
-        "first_sight comparison escaped methods refused ranking told_apart opened linked folded unknown "
+        "first_sight comparison escaped methods refused ranking told_apart opened recommended linked folded unknown "
         "copied labelled narrow_and_dark documentation own_host"
     )
     failed = 0

@@ -1,4 +1,10 @@
-//! `cognate rank`: candidates by how alike they are to a text.
+//! `cognate rank`: candidates by how alike they are to a text, or to liked texts and not to disliked
+//! ones.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::time::Duration;
+use std::time::Instant;
 
 use clap::Args;
 
@@ -9,22 +15,61 @@ use crate::cli::ask::refused;
 use crate::cli::ask::texts;
 use crate::cli::count;
 use crate::cli::print;
+use crate::cli::usage;
+use crate::engine::Boosts;
 use crate::engine::Measure;
+use crate::engine::Passed;
 use crate::engine::RankOptions;
+use crate::http::api::rank::Asked as RankAsked;
+use crate::http::api::rank::Diversify;
+use crate::http::api::rank::LikeStrategy;
+use crate::http::api::rank::Page;
+use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::RankResponse;
-use crate::http::api::rank::RankedCandidate;
+use crate::http::request::fields::Candidate;
+use crate::http::request::fields::Count;
+use crate::http::request::fields::LikedText;
+use crate::http::request::fields::List;
+use crate::http::request::fields::Offset;
+use crate::http::request::fields::Share;
+use crate::http::request::fields::Text;
 use crate::http::request::query::Fused;
+use crate::http::request::threshold::Threshold;
+use crate::http::work::pool::JobContext;
+
+/// Longer than anybody waits: nobody else waits for this process.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {
-    /// The text to rank for
-    query: String,
-    /// Candidates; `-` alone reads them from standard input, one a line
-    #[arg(required = true)]
-    candidates: Vec<String>,
+    /// The text to rank for, unless --like is given, then candidates; `-` in the place of these reads
+    /// them from standard input, one a line
+    #[arg(required = true, value_name = "QUERY CANDIDATE")]
+    texts: Vec<String>,
+    /// Rank for texts that are liked, not for a query; may stand more than once
+    #[arg(long, value_name = "TEXT")]
+    like: Vec<String>,
+    /// And against texts that are disliked; may stand more than once
+    #[arg(long, value_name = "TEXT", requires = "like")]
+    unlike: Vec<String>,
+    /// What the scores with several liked texts come to [default: best]
+    #[arg(long, value_enum, requires = "like")]
+    strategy: Option<LikeStrategy>,
     /// Most candidates to print
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1, u64::from(u32::MAX)))]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, 100_000))]
     top_k: Option<usize>,
+    /// Pass over the first candidates
+    #[arg(long, value_name = "N", value_parser = count::<usize>(0, 100_000))]
+    offset: Option<usize>,
+    /// Fold candidates at least so much like a better one into it: a number or `calibrated`
+    #[arg(long, value_name = "SCORE", value_parser = threshold)]
+    collapse: Option<Threshold>,
+    /// Make the best differ: what a score counts against likeness to those before, from 0 to 1
+    #[arg(long, value_name = "LAMBDA", value_parser = share)]
+    diversify: Option<Share>,
+    /// Print the words with the largest shares of the first twenty scores
+    #[arg(long)]
+    explain: bool,
     /// Measure of a vector method [default: the method's own]
     #[arg(long, value_enum)]
     measure: Option<Measure>,
@@ -32,31 +77,103 @@ pub(in crate::cli) struct RankArgs {
     asked: Asked,
 }
 
-/// For people: the score, or a dash where there is none, and the text.
-fn line(score: Option<f32>, text: &str) -> String {
-    let score = score.map_or("-".to_owned(), |score| score.to_string());
-    format!("{score:<12} {}\n", on_a_line(text))
+fn threshold(written: &str) -> Result<Threshold, String> {
+    Threshold::parse(written).map_err(|_| "expected a number or `calibrated`".to_owned())
 }
 
-pub(in crate::cli) fn run(args: RankArgs) -> Result<(), Failure> {
-    let candidates = texts(args.candidates)?;
+fn share(written: &str) -> Result<Share, String> {
+    let share = written.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.map(Share).ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+impl RankArgs {
+    /// The question as the service would be asked it.
+    fn request<'r>(&'r self, query: Option<&'r str>, candidates: &'r [String]) -> RankRequest<'r> {
+        let text = |text: &'r str| Text(Cow::Borrowed(text));
+        let list = |texts: &'r [String]| {
+            let items: Vec<_> = texts.iter().map(|one| text(one)).collect();
+            List { length: items.len(), items }
+        };
+        let liked = |one: &'r String| LikedText { text: text(one), weight: None, named: false };
+        let items: Vec<_> = candidates.iter().map(|one| Candidate::Text(text(one))).collect();
+        let candidates = List { length: items.len(), items };
+        let like: Vec<_> = self.like.iter().map(liked).collect();
+        RankRequest {
+            query: query.map(text),
+            like: query.is_none().then_some(List { length: like.len(), items: like }),
+            unlike: (!self.unlike.is_empty()).then(|| list(&self.unlike)),
+            strategy: self.strategy,
+            top_k: self.top_k.map(Count),
+            offset: self.offset.map(Offset),
+            collapse: self.collapse,
+            diversify: self.diversify.map(|lambda| Diversify { lambda: Some(lambda), pool: None }),
+            explain: Some(self.explain),
+            return_text: Some(true),
+            ..RankRequest::of(text(""), candidates)
+        }
+    }
+}
+
+/// For people: the score, or a dash where there is none, and the text; below it what speaks for it
+/// and what it stands for.
+fn told(page: &Page, candidates: &[String], offset: usize) -> String {
+    let mut told = String::new();
+    let text = |index: usize| candidates.get(index).map_or("", String::as_str);
+    for (index, score, words, duplicates) in page.lines(offset) {
+        let score = score.map_or("-".to_owned(), |score| score.to_string());
+        // Writing to a string cannot fail.
+        let _ = writeln!(told, "{score:<12} {}", on_a_line(text(index)));
+        if !words.is_empty() {
+            let words: Vec<String> =
+                words.iter().map(|word| on_a_line(&word.to_string())).collect();
+            let _ = writeln!(told, "{:<12}   by {}", "", words.join(", "));
+        }
+        for duplicate in duplicates {
+            let same = on_a_line(text(duplicate.ranked.index));
+            let _ = writeln!(told, "{:<12}   like {same}", "");
+        }
+    }
+    told
+}
+
+pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
+    let mut given = std::mem::take(&mut args.texts);
+    let asked = args.like.is_empty().then(|| given.remove(0));
+    if given.is_empty() {
+        return Err(usage("there are no candidates"));
+    }
+    let candidates = texts(given)?;
     let model = args.asked.open()?;
     let resolved = args.asked.ranked_by(&model, args.measure)?;
-    let options = RankOptions { top_k: args.top_k, ..RankOptions::all(resolved.query) };
-    let ranking = match &resolved.fused {
-        None => model.engine.rank_best(&args.query, &candidates, &options),
-        Some(Fused { fusion, .. }) => {
-            let none: &[Vec<f64>] = &[];
-            model.engine.fuse(&args.query, &candidates, (fusion, none), &options)
+    let request = args.request(asked.as_deref(), &candidates);
+    let wrong = |error: crate::http::error::ApiError| usage(error.detail);
+    request.check_method(&resolved).map_err(wrong)?;
+    let options = RankOptions { top_k: request.needed(), ..RankOptions::all(resolved.query) };
+    let asked = request.asked().map_err(wrong)?;
+    let engine = &model.engine;
+    let (ranking, passed) = match &asked {
+        RankAsked::Likes(likes) => {
+            let none = Boosts::default();
+            let ranking = engine.rank_liked(likes, &candidates, &none, &options, || true);
+            (ranking.map_err(refused)?, engine.passed_likes(likes, &options).map_err(refused)?)
         }
+        RankAsked::Query(text) => {
+            let ranking = match &resolved.fused {
+                None => engine.rank_best(text.as_ref(), &candidates, &options),
+                Some(Fused { fusion, .. }) => {
+                    let none: &[Vec<f64>] = &[];
+                    engine.fuse(text.as_ref(), &candidates, (fusion, none), &options)
+                }
+            };
+            (ranking.map_err(refused)?, Passed::default())
+        }
+        RankAsked::Queries(_) => return Err(usage("one query at a time")),
     };
-    let ranking = ranking.map_err(refused)?;
-    let listed = ranking.listed(&options);
-    let all = listed.filter_map(|(index, score)| Some((index, score, candidates.get(index)?)));
+    let work = JobContext::inline(Instant::now() + PATIENCE);
+    let page = request.page(ranking, options, &asked, &resolved, &work).map_err(wrong)?;
     if !args.asked.json {
-        return print(&all.map(|(_, score, text)| line(score, text)).collect::<String>());
+        return print(&told(&page, &candidates, args.offset.unwrap_or(0)));
     }
-    let results = all.map(|(index, score, text)| RankedCandidate::of(index, score, Some(text)));
-    let results = results.collect();
-    print(&serde_json::to_string(&RankResponse::of(&ranking, results, &resolved))?)
+    let response = RankResponse::of(&page.ranking, page.results(&request), &resolved);
+    print(&serde_json::to_string(&response.passing(&passed))?)
 }

@@ -1,11 +1,25 @@
-//! Ranking: candidates by how alike they are to one text.
+//! Ranking: candidates by how alike they are to one text, to each of several, or to liked and not to
+//! disliked ones; and what is made of a ranking: one of a kind, and not all of one kind.
 
 mod best;
 mod boost;
+mod collapse;
+mod diversify;
+mod liked;
+mod many;
+mod panel;
+mod reader;
 mod session;
 
 pub use boost::BoostBy;
 pub use boost::Boosts;
+pub use collapse::Duplicate;
+pub use collapse::Fold;
+pub use liked::Liked;
+pub use liked::Likes;
+pub use liked::Passed;
+pub use liked::Strategy;
+pub use many::Rankings;
 pub use session::RankSession;
 
 use crate::engine::Engine;
@@ -14,6 +28,7 @@ use crate::engine::Query;
 use crate::engine::QueryError;
 use crate::engine::RankOptions;
 use crate::engine::Ranking;
+use crate::engine::rank::reader::Reader;
 use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
 use crate::methods::Scorer;
@@ -73,7 +88,6 @@ impl Engine {
             Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
         };
         let mut session = RankSession {
-            engine: self,
             options,
             info,
             measure,
@@ -81,7 +95,7 @@ impl Engine {
             query_share,
             block,
             against,
-            phrases: Vec::new(),
+            reader: Reader::of(self, query),
             workspace: &mut workspace,
         };
         let ran = run(&mut session);

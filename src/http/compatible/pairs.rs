@@ -91,7 +91,7 @@ pub(super) struct PairQuestion<'b, D: PairDialect> {
 /// The pairs.
 enum Pairs<'b> {
     /// One text against others, which is read once, as the query of a ranking is.
-    Against(RankRequest<'b>),
+    Against(Box<RankRequest<'b>>),
     /// As many against as many.
     Zipped { left: Vec<Text<'b>>, right: Vec<Text<'b>>, target: Target<'b>, truncate: bool },
 }
@@ -106,12 +106,12 @@ impl<'b, D: PairDialect> PairQuestion<'b, D> {
         let pairs = match (lengths, left.pop()) {
             ([1, length], Some(query)) => {
                 let items = right.into_iter().map(Candidate::Text).collect();
-                Pairs::Against(RankRequest {
+                Pairs::Against(Box::new(RankRequest {
                     model: target.model.map(ModelName),
                     method: target.method.map(RankMethod),
                     truncate: Some(truncate),
                     ..RankRequest::of(query, List { items, length })
-                })
+                }))
             }
             (_, last) => {
                 left.extend(last);

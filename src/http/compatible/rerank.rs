@@ -217,7 +217,7 @@ impl RerankQuestion<'_> {
     /// The spans of a document.
     fn spans(&self, index: usize, plan: &Plan) -> Result<Option<Vec<Span>>, ApiError> {
         let Some(spans) = &self.spans else { return Ok(None) };
-        let (query, document) = (self.request.query.as_ref(), self.text(index));
+        let (query, document) = (self.request.query_text(), self.text(index));
         let engine = &plan.resolved.model.engine;
         // Nothing speaks for a text that cannot be scored.
         if engine.check_text(document, &plan.resolved.query, Place::Candidate(index)).is_err() {
@@ -267,7 +267,7 @@ impl Question for RerankQuestion<'_> {
             return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
         }
         plan.resolved.check_explains()?;
-        let query = self.request.query.as_ref();
+        let query = self.request.query_text();
         let each =
             |candidate: &Candidate<'_>| explaining(query, candidate.as_ref(), &plan.resolved);
         // Which documents are the best is not known yet, so the longest count.

@@ -31,6 +31,9 @@ pub(crate) fn pointer(place: Place) -> String {
         Place::Text(index) => format!("/texts/{index}"),
         Place::Pair(index, side) => format!("/pairs/{index}/{side}"),
         Place::Query => "/query".to_owned(),
+        Place::QueryOf(index) => format!("/queries/{index}"),
+        Place::Liked(index) => format!("/like/{index}"),
+        Place::Disliked(index) => format!("/unlike/{index}"),
         Place::Candidate(index) => format!("/candidates/{index}"),
     }
 }
@@ -59,6 +62,10 @@ impl From<QueryError> for ApiError {
         let detail = error.to_string();
         if let Some(fault) = Fault::of(&error) {
             return Self { faults: vec![fault.clone()], ..Self::new(fault.code, detail) };
+        }
+        if let QueryError::TooMuchTogether { limit, actual } = error {
+            let what = "tokens in texts that are compared with each other";
+            return Self::beyond(Code::TooManyTokensTotal, "", what, limit, actual);
         }
         let (code, field) = match error {
             QueryError::UnknownMethod { .. } => (Code::UnknownMethod, "/method"),

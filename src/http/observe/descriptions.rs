@@ -26,6 +26,7 @@ pub(super) fn describe(recorder: &PrometheusRecorder) {
             "Answers computed, by method; of a stream, chunks of lines.",
         ),
         ("cognate_dialect_requests_total", "Answers computed, by the dialect they were asked in."),
+        ("cognate_rank_parts_total", "Rankings that were asked for with a part, by the part."),
         ("cognate_streams_ended_total", "Streams of lines that ended, by how they ended."),
         ("cognate_panics_total", "Requests that failed because of a defect."),
         ("cognate_non_finite_total", "Requests that failed because a score was not finite."),

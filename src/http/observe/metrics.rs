@@ -32,6 +32,8 @@ use crate::http::observe::by_key::NONE;
 use crate::http::observe::descriptions::describe;
 use crate::http::observe::early_ends::EndReason;
 use crate::http::observe::process;
+use crate::http::observe::rank_parts::RankPart;
+use crate::http::observe::rank_parts::RankPartCounters;
 use crate::http::observe::streams::Outcome;
 use crate::http::observe::streams::RequestName;
 use crate::http::observe::streams::StreamCounters;
@@ -61,6 +63,7 @@ pub struct Metrics {
     overloaded: Vec<(Bottleneck, Counter)>,
     methods: Vec<Counter>,
     dialects: Vec<Counter>,
+    rank_parts: RankPartCounters,
     early_ends: Vec<(EndReason, Counter)>,
     key_labels: Labels,
     nobody: Arc<KeyUse>,
@@ -167,6 +170,9 @@ impl Metrics {
                 .into(),
             methods: methods.collect(),
             dialects: dialects.into(),
+            rank_parts: RankPartCounters::new(|part| {
+                counter("cognate_rank_parts_total", vec![Label::new("part", part)])
+            }),
             early_ends: EndReason::ALL.map(early_end).into(),
             key_labels: Labels::default(),
             nobody: Arc::new(KeyUse::new(None, |outcome| key_counter(&recorder, NONE, outcome))),
@@ -268,6 +274,11 @@ impl Metrics {
         if let Some(counter) = self.dialects.get(dialect as usize) {
             counter.increment(1);
         }
+    }
+
+    /// Counts a ranking that was asked for with this part.
+    pub(crate) fn ranked_with(&self, part: RankPart) {
+        self.rank_parts.count(part);
     }
 
     /// Counts what was read for an answer.

@@ -7,6 +7,7 @@ pub mod early_ends;
 pub(crate) mod facts;
 pub mod metrics;
 mod process;
+pub(crate) mod rank_parts;
 pub(crate) mod request_id;
 pub(crate) mod request_log;
 pub(crate) mod streams;

@@ -123,6 +123,8 @@ settings! {
     max_pairs: usize = 10_000, Rule::count(1, 100_000);
     /// Maximum candidates in one request.
     max_candidates: usize = 10_000, Rule::count(1, 100_000);
+    /// Maximum queries of one ranking, liked texts, and disliked texts.
+    max_queries: usize = 100, Rule::count(1, 10_000);
     /// Maximum characters of a text.
     text_chars: usize = 8192, Rule::count(1, 65_536);
     /// Maximum bytes of a text, checked before anything else.

@@ -78,6 +78,27 @@ async fn json_is_what_the_service_answers() {
         ("/rank", rank(&[]), ranking.clone()),
         ("/rank", rank(&[("top_k", json!(2))]), with(&["--top-k", "2"])),
         ("/rank", rank(&[("method", json!("bm25"))]), with(&["--method", "bm25"])),
+        (
+            "/rank",
+            rank(&[
+                ("collapse", json!(0.5)),
+                ("diversify", json!({"lambda": 0.5})),
+                ("explain", json!(true)),
+                ("offset", json!(1)),
+                ("top_k", json!(2)),
+            ]),
+            with(&["--collapse=0.5", "--diversify=0.5", "--explain", "--offset=1", "--top-k=2"]),
+        ),
+        (
+            "/rank",
+            json!({"like": [A, "new york"], "unlike": ["town"], "strategy": "mean",
+                "candidates": candidates, "return_text": true}),
+            [
+                &["rank", "--like", A, "--like", "new york", "--unlike=town", "--strategy=mean"],
+                &candidates[..],
+            ]
+            .concat(),
+        ),
         ("/embed", json!({"texts": [A, "!!!", B, " "]}), vec!["embed", A, "!!!", B, " "]),
         ("/explain", json!({"a": A, "b": B}), vec!["explain", A, B]),
         (

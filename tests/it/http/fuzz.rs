@@ -15,7 +15,7 @@ use crate::support::{Chance, rounds};
 const SEED: u64 = 20_261_121;
 
 /// Good bodies and the routes they belong to.
-const BODIES: [(&str, &str); 16] = [
+const BODIES: [(&str, &str); 18] = [
     (
         "/similarity",
         r#"{"pairs":[["the quake","an earthquake"],["new york","o'neill"]],"method":"dynamax","threshold":0.5}"#,
@@ -40,6 +40,14 @@ const BODIES: [(&str, &str); 16] = [
     (
         "/rank",
         r#"{"query":"the new city","candidates":[{"id":1,"text":"a city","boost":0.5,"data":{"a":[1,"b"]}},"new"],"boost_by":"multiply","exclude":[1,"x"],"offset":1}"#,
+    ),
+    (
+        "/rank",
+        r#"{"like":["the new city",{"text":"quake","weight":2}],"unlike":["york"],"strategy":"mean","unlike_weight":0.2,"candidates":["a city",{"id":2,"text":"quake"},"quakes"],"collapse":0.9,"explain":true}"#,
+    ),
+    (
+        "/rank",
+        r#"{"queries":["new city","quake"],"candidates":["a city","the quake","b"],"diversify":{"lambda":0.5,"pool":3},"top_k":2,"method":"sif"}"#,
     ),
     ("/explain", r#"{"a":"the quake hits","b":"an earthquake shakes","method":"blend"}"#),
     ("/-/reload", ""),

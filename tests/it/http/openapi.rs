@@ -75,6 +75,10 @@ fn the_document_states_the_usual_limits() {
         ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
         ("Texts/oneOf/1/maxItems", settings.max_texts),
         ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
+        ("RankRequest/properties/exclude/maxItems", settings.max_candidates),
+        ("RankRequest/properties/queries/maxItems", settings.max_queries),
+        ("RankRequest/properties/like/maxItems", settings.max_queries),
+        ("RankRequest/properties/unlike/maxItems", settings.max_queries),
     ] {
         assert_eq!(schema(pointer), Some(&json!(limit)), "{pointer}");
     }
@@ -89,7 +93,7 @@ fn the_document_states_the_usual_limits() {
 async fn the_served_document_states_the_limits_in_force() {
     let app = TestApp::with(|settings| {
         (settings.max_pairs, settings.max_candidates) = (7, 8);
-        (settings.max_texts, settings.text_chars) = (9, 100);
+        (settings.max_texts, settings.text_chars, settings.max_queries) = (9, 100, 6);
     });
     let served = app.get("/openapi.json").await.json();
     for (pointer, limit) in [
@@ -97,6 +101,10 @@ async fn the_served_document_states_the_limits_in_force() {
         ("PairsRequest/properties/pairs/maxItems", 7),
         ("Texts/oneOf/1/maxItems", 9),
         ("RankRequest/properties/candidates/maxItems", 8),
+        ("RankRequest/properties/exclude/maxItems", 8),
+        ("RankRequest/properties/queries/maxItems", 6),
+        ("RankRequest/properties/like/maxItems", 6),
+        ("RankRequest/properties/unlike/maxItems", 6),
     ] {
         let pointer = format!("/components/schemas/{pointer}");
         assert_eq!(served.pointer(&pointer), Some(&json!(limit)), "{pointer}");

@@ -25,7 +25,9 @@ async fn no_refusal_names_a_type_of_rust() {
             "/rank",
             json!({"query": "a", "candidates": ["a"], "model": "", "method": "", "measure": "",
                 "oov": "", "truncate": true, "top_k": 1, "min_score": 0, "return_text": true,
-                "offset": 0, "exclude": [1], "boost_by": ""}),
+                "offset": 0, "exclude": [1], "boost_by": "", "queries": ["a"], "like": ["a"],
+                "unlike": ["a"], "strategy": "", "unlike_weight": 1, "collapse": 0,
+                "diversify": {}, "explain": true}),
         ),
         (
             "/embed",

@@ -97,6 +97,8 @@ const PLACES = {
   "/b": "The second text",
   "/query": "The query",
   "/candidates": "The list of candidates",
+  "/like": "The list of texts you like",
+  "/unlike": "The list of texts you do not like",
 };
 
 /** Where a pointer points, if that is a part of the form with texts. */

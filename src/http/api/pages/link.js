@@ -5,6 +5,7 @@
 const LONGEST = 8000;
 
 const TEXTS = { compare: ["a", "b"], rank: ["query", "candidates"] };
+const MORE = { compare: [], rank: ["like", "unlike", "collapse", "diversify", "explain"] };
 const SETTINGS = ["model", "method", "measure"];
 
 /** The names of the tabs, the first one first. */
@@ -15,7 +16,7 @@ export const textsOf = (tab) => TEXTS[tab];
 
 /** The part for a question, `""` for the page as it opens, or null where it would be too long. */
 export function written(tab, fields) {
-  const names = [...TEXTS[tab], ...SETTINGS].filter((name) => fields[name] !== undefined);
+  const names = [...TEXTS[tab], ...MORE[tab], ...SETTINGS].filter((name) => fields[name] !== undefined);
   const asked = new URLSearchParams(names.map((name) => [name, fields[name]])).toString();
   if (asked === "") return tab === TABS[0] ? "" : `#${tab}`;
   const part = `#${tab}?${asked}`;
@@ -29,6 +30,6 @@ export function read(part) {
   if (tab !== "" && !Object.hasOwn(TEXTS, tab)) return null;
   const known = tab || TABS[0];
   const given = new URLSearchParams(asked);
-  const names = [...TEXTS[known], ...SETTINGS].filter((name) => given.has(name));
+  const names = [...TEXTS[known], ...MORE[known], ...SETTINGS].filter((name) => given.has(name));
   return { tab: known, fields: Object.fromEntries(names.map((name) => [name, given.get(name)])) };
 }

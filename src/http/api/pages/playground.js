@@ -4,6 +4,7 @@ import { ask, command, hasKey, refusalInWords, Refusal, useKey } from "./asking.
 import { banner, explanation, verdict } from "./explanation.js";
 import { TABS, read, textsOf, written } from "./link.js";
 import { ranking } from "./ranking.js";
+import { fillIn, filledIn, linesOf, recommending } from "./recommending.js";
 import * as settings from "./settings.js";
 
 const by = (id) => document.getElementById(id);
@@ -41,33 +42,35 @@ const QUESTIONS = {
     return { path: "/explain", body: { a, b, ...settings.chosen() }, show, hint };
   },
   rank() {
-    const lines = by("candidates").value.split("\n").map((line) => line.trim());
-    const candidates = lines.filter((line) => line !== "");
+    const candidates = linesOf("candidates");
     const query = by("query").value;
+    const fields = recommending(query);
     const chosen = settings.chosen();
     const show = (answer) => {
-      const explained = explaining(chosen, query);
-      by("ranking").replaceChildren(...ranking(answer, candidates, settings.rangeOf(answer), explained));
-      tellUnknown(answer, query, candidates, chosen.model);
+      const explained = explaining(chosen, (result) => fields.like?.[result.like ?? 0] ?? query);
+      const range = settings.rangeOf(answer);
+      by("ranking").replaceChildren(...ranking(answer, candidates, range, { ...explained, fields }));
+      if (fields.like === undefined) tellUnknown(answer, query, candidates, chosen.model);
     };
     const hint = "Candidates may also be objects with an id and a text; top_k and min_score cut the list.";
-    return { path: "/rank", body: { query, candidates, ...chosen }, show, hint };
+    return { path: "/rank", body: { ...fields, candidates, ...chosen }, show, hint };
   },
 };
 
-/** How a ranked text is explained: the method where it compares pairs, or else `auto`. */
-function explaining(chosen, query) {
+/** How a result is explained, beside the text that it is compared with: by the method where it compares
+    pairs, or else by `auto`. */
+function explaining(chosen, comparedWith) {
   const ranks = settings.methodOf(chosen.method ?? settings.AUTO)?.kind !== "similarity";
   const { model, method, measure } = chosen;
   const kept = ranks ? { model } : { model, method, measure };
-  const fields = (text) => ({ a: query, b: text, ...kept });
+  const fields = (text, result) => ({ a: comparedWith(result), b: text, ...kept });
   return {
     by: settings.methodOf(ranks ? settings.AUTO : (method ?? settings.AUTO))?.name,
-    link: (text) => written("compare", fields(text)),
-    open(text) {
-      const link = written("compare", fields(text));
+    link: (text, result) => written("compare", fields(text, result)),
+    open(text, result) {
+      const link = written("compare", fields(text, result));
       history.pushState(null, "", link || location.pathname);
-      go({ tab: "compare", fields: fields(text) });
+      go({ tab: "compare", fields: fields(text, result) });
       by("compare-tab").focus();
       scrollTo({ top: 0 });
     },
@@ -133,7 +136,8 @@ function linkOf(name) {
   const texts = textsOf(name).map(by);
   const own = texts.every((field) => field.value === field.defaultValue);
   const fields = Object.fromEntries(own ? [] : texts.map((field) => [field.id, field.value]));
-  return written(name, { ...fields, ...settings.chosen() });
+  const more = name === "rank" ? filledIn() : {};
+  return written(name, { ...fields, ...more, ...settings.chosen() });
 }
 
 /** Shows why there is no answer, in place of the one before. */
@@ -179,6 +183,7 @@ function turn(name, focus) {
 /** Takes over what an address asks. */
 function fill({ tab: name, fields }) {
   for (const id of textsOf(name)) by(id).value = fields[id] ?? by(id).defaultValue;
+  if (name === "rank") fillIn(fields);
   settings.want(fields);
   delete asked[name];
   choose(name, false);
@@ -218,10 +223,10 @@ by("question").addEventListener("submit", (event) => {
 });
 
 // Short texts rarely have lines: Enter asks, and Shift and Enter starts a line. The list has lines.
-for (const id of ["a", "b", "query", "candidates"]) {
+for (const id of ["a", "b", "query", "candidates", "like", "unlike", "collapse", "diversify"]) {
   by(id).addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
-    const asks = id === "candidates" ? event.ctrlKey || event.metaKey : !event.shiftKey;
+    const asks = ["candidates", "like", "unlike"].includes(id) ? event.ctrlKey || event.metaKey : !event.shiftKey;
     if (!asks) return;
     event.preventDefault();
     begin();

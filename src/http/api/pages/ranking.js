@@ -12,32 +12,51 @@ const REASONS = {
   too_long: ["too long", "Longer than this server takes"],
 };
 
-/** A ranking of the candidates that were asked about; `open` explains one, at the address `link`. */
-export function ranking(answer, candidates, range, { link, open, by }) {
+/** A ranking of the candidates that were asked about by these fields; `open` explains one, at the address
+    `link`. */
+export function ranking(answer, candidates, range, { link, open, by, fields }) {
   const reasons = new Map(answer.unscored.map((index, place) => [index, answer.reasons?.[place]]));
   const scores = answer.results.filter(({ index }) => !reasons.has(index)).map(({ score }) => score);
   const { from, to, note } = scaleOf(scores, range, answer.method);
-  const rows = answer.results.slice(0, MOST).map(({ index, score }) => {
+  const rows = answer.results.slice(0, MOST).map((result) => {
+    const { index, score } = result;
     const scored = !reasons.has(index);
     const text = candidates[index];
     const [label, title] = REASONS[reasons.get(index)] ?? REASONS.unknown;
     return element(
       "li",
       { class: scored ? "" : "without" },
-      scored ? opening(text, link(text), () => open(text)) : element("span", {}, shortened(text)),
+      scored ? opening(text, link(text, result), () => open(text, result)) : element("span", {}, shortened(text)),
       scored ? bar(score - from, to - from) : tag(label, title, "unknown"),
       element("span", { class: "value" }, scored ? number(score) : "\u2013"),
+      ...besides(result, candidates, fields),
     );
   });
   const left = answer.results.length - rows.length;
   const other = by === answer.method ? "" : `, by ${by}`;
-  const told = `${note} Choose a text to see how it compares with the query, word by word${other}.`;
+  const liked = fields.like !== undefined;
+  const what = liked ? "a text you like" : "the query";
+  const told = `${note} Choose a text to see how it compares with ${what}, word by word${other}.`;
   return [
-    element("h2", {}, `Ranked by similarity to the query, with ${answer.method}`),
+    element("h2", {}, `Ranked by similarity to ${liked ? "texts you like" : "the query"}, with ${answer.method}`),
     scores.length > 0 ? element("p", { class: "hint" }, told.trim()) : null,
     element("ol", { class: "ranked" }, ...rows),
     left > 0 ? element("p", { class: "hint" }, `${left} more are not shown.`) : null,
   ].filter((part) => part !== null);
+}
+
+/** What is told of a result below its text: the words that speak for it, and what it stands for. */
+function besides({ words = [], like, duplicates = [] }, candidates, fields) {
+  const lines = [];
+  if (words.length > 0) {
+    const shares = words.map(({ token, share }) => `${token} ${number(share)}`).join(", ");
+    const liked = like === undefined ? "" : ` with \u201c${shortened(fields.like[like])}\u201d`;
+    lines.push(`By the words ${shares}${liked}.`);
+  }
+  for (const { index, similarity } of duplicates) {
+    lines.push(`Stands for \u201c${shortened(candidates[index])}\u201d, alike by ${number(similarity)}.`);
+  }
+  return lines.map((line) => element("p", { class: "hint beside" }, line));
 }
 
 /** A text that opens its explanation: a link where an address can hold the question. */

@@ -6,15 +6,20 @@ use std::ops::Range;
 
 use crate::engine::BoostBy;
 use crate::engine::Boosts;
+use crate::engine::Engine;
+use crate::engine::Likes;
 use crate::engine::Place;
 use crate::engine::QueryError;
+use crate::engine::RankOptions;
 use crate::engine::RankSession;
 use crate::engine::Ranking;
+use crate::engine::Rankings;
 use crate::engine::fuse::FuseSession;
 use crate::engine::fuse::PartScores;
 use crate::http::error::ApiError;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
+use crate::http::request::fields::Text;
 
 /// The candidates that are ranked.
 pub(super) struct Contenders<'r, 'b> {
@@ -87,8 +92,7 @@ impl<'r, 'b> Contenders<'r, 'b> {
         part: Range<usize>,
         session: &mut RankSession<'_, '_>,
     ) -> Result<Ranking, QueryError> {
-        let of = self.boosts.get(part.clone()).unwrap_or_default();
-        let boosts = Boosts { by: self.by, of };
+        let boosts = self.boosts(&part);
         match &self.kept {
             None => session.rank_boosted(self.all.get(part).unwrap_or_default(), &boosts),
             Some(kept) => session.rank_boosted(kept.list.get(part).unwrap_or_default(), &boosts),
@@ -108,8 +112,56 @@ impl<'r, 'b> Contenders<'r, 'b> {
     }
 
     /// What their scores are changed by.
-    pub(super) fn boosts(&self) -> Boosts<'_> {
+    pub(super) fn all_boosts(&self) -> Boosts<'_> {
         Boosts { by: self.by, of: &self.boosts }
+    }
+
+    /// Ranks some of them for each of several queries.
+    pub(super) fn rank_each(
+        &self,
+        part: Range<usize>,
+        engine: &Engine,
+        queries: &[Text<'_>],
+        options: &RankOptions,
+        go_on: impl FnMut() -> bool,
+    ) -> Result<Rankings, QueryError> {
+        let boosts = self.boosts(&part);
+        match &self.kept {
+            None => {
+                let part = self.all.get(part).unwrap_or_default();
+                engine.rank_each(queries, part, &boosts, options, go_on)
+            }
+            Some(kept) => {
+                let part = kept.list.get(part).unwrap_or_default();
+                engine.rank_each(queries, part, &boosts, options, go_on)
+            }
+        }
+    }
+
+    /// Ranks some of them by liked and disliked texts.
+    pub(super) fn rank_liked(
+        &self,
+        part: Range<usize>,
+        engine: &Engine,
+        likes: &Likes<'_>,
+        options: &RankOptions,
+        go_on: impl FnMut() -> bool,
+    ) -> Result<Ranking, QueryError> {
+        let boosts = self.boosts(&part);
+        match &self.kept {
+            None => {
+                let part = self.all.get(part).unwrap_or_default();
+                engine.rank_liked(likes, part, &boosts, options, go_on)
+            }
+            Some(kept) => {
+                let part = kept.list.get(part).unwrap_or_default();
+                engine.rank_liked(likes, part, &boosts, options, go_on)
+            }
+        }
+    }
+
+    fn boosts(&self, part: &Range<usize>) -> Boosts<'_> {
+        Boosts { by: self.by, of: self.boosts.get(part.clone()).unwrap_or_default() }
     }
 
     /// Gives the candidates of a ranking the places they have in the request.

@@ -92,7 +92,7 @@ impl<'b> RankRequest<'b> {
         let in_parts = engine.fuses_in_parts(fusion);
         let per_part = if in_parts { plan.per_part() } else { contenders.len() };
         let scores = work.in_parts_by(contenders.len(), per_part, |parts| {
-            engine.fuse_session(self.query.as_ref(), fusion, &resolved.query, |session| {
+            engine.fuse_session(self.query_text(), fusion, &resolved.query, |session| {
                 parts.each(|part| contenders.score(part, session));
             })
         });
@@ -100,7 +100,7 @@ impl<'b> RankRequest<'b> {
             .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
         Resolved::check_read(scores.counts.tokens as usize, &app.settings)?;
         let fused = scores.fused(fusion, &runs);
-        let mut ranking = scores.ranking(&fused, &options, &contenders.boosts());
+        let mut ranking = scores.ranking(&fused, &options, &contenders.all_boosts());
         contenders.restore(&mut ranking);
         let mut counts = ranking.counts;
         counts.add(Counts { texts: 1, ..Counts::default() });

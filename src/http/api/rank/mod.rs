@@ -1,15 +1,27 @@
 //! `POST /rank`: candidates by how alike they are to a query.
 
+mod asked;
 mod contenders;
 mod fuse;
+mod page;
 mod plan;
 mod ranking;
 mod request;
 mod response;
 
+pub(crate) use asked::Asked;
+pub(crate) use page::Page;
+pub(crate) use page::Placed;
+pub(crate) use plan::NEGATIVE_BOOST;
+pub(crate) use plan::UNUSED_SCORES;
+pub(crate) use request::BoostRule;
+pub(crate) use request::Diversify;
+pub(crate) use request::LikeStrategy;
 pub use request::RankRequest;
+use response::EitherRanking;
 pub(crate) use response::RankResponse;
 pub(crate) use response::RankedCandidate;
+pub(crate) use response::SharedWord;
 
 use std::sync::Arc;
 
@@ -27,9 +39,17 @@ use crate::http::openapi::refusals::QUESTION;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::body;
 
-refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported, Code::NotCalibrated]);
+refusals!(
+    RankRefusals: QUESTION,
+    LIST,
+    &[Code::MeasureNotSupported, Code::MethodOnlyRanks, Code::NotCalibrated]
+);
 
 /// Candidates by how alike they are to a query, best first.
+///
+/// In the place of `query` may stand `queries`, and the answer has `rankings` in the place of `results`;
+/// or `like` with `unlike`. `exclude`, `collapse` and `diversify` say what is left out of the results,
+/// `boost` what their scores are changed by, `offset` and `top_k` which page of them is told.
 ///
 /// A body of `application/x-ndjson` ranks any number of candidates in constant memory: the first line is
 /// the question without candidates, then one candidate a line (a string or `{"id"?,"text"}`). The
@@ -46,7 +66,7 @@ refusals!(RankRefusals: QUESTION, LIST, &[Code::MeasureNotSupported, Code::NotCa
     )),
     responses(
         (status = 200, description = "Candidates, best first", content(
-            (RankResponse<'_> = "application/json"),
+            (EitherRanking<'_> = "application/json"),
             (String = "application/x-ndjson"),
         )),
         RankRefusals,

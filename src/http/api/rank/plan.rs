@@ -1,6 +1,8 @@
 //! What a request is refused for, and how much work it is.
 
 use crate::engine::Counts;
+use crate::engine::Passed;
+use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::INDEX_BYTES;
@@ -9,10 +11,15 @@ use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::RankResponse;
+use crate::http::api::rank::asked::Asked;
+use crate::http::api::rank::page::MOST_EXPLAINED;
+use crate::http::api::rank::page::WORDS;
 use crate::http::api::rank::request::BoostRule;
+use crate::http::api::rank::response::RankingsResponse;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::observe::rank_parts::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
@@ -34,6 +41,14 @@ const SHARE_BYTES: usize = 9 + NUMBER_BYTES;
 const TEXT_BYTES: usize = 10;
 /// Bytes of a candidate's data beside itself: `,"data":`.
 const DATA_BYTES: usize = 8;
+/// Bytes of a word with its share.
+const WORD_BYTES: usize = 60;
+
+/// What is wrong with a boost below 0 that a score would be multiplied by.
+pub(crate) const NEGATIVE_BOOST: &str =
+    "a score is multiplied by a boost of 0 or more; `boost_by` may also be `add`";
+/// What is wrong with scores of the caller's own.
+pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 impl RankRequest<'_> {
     /// Refuses what candidates bring that cannot be used.
@@ -48,22 +63,12 @@ impl RankRequest<'_> {
         let uses_scores = runs.next().is_some();
         let multiplied = self.boost_by == Some(BoostRule::Multiply);
         for (index, candidate) in self.candidates.items.iter().enumerate() {
+            let pointer = |field: &str| format!("/candidates/{index}/{field}");
             if multiplied && candidate.boost().is_some_and(|boost| boost < 0.0) {
-                let detail =
-                    "a score is multiplied by a boost of 0 or more; `boost_by` may also be `add`";
-                return Err(ApiError::at(
-                    Code::OutOfRange,
-                    format!("/candidates/{index}/boost"),
-                    detail,
-                ));
+                return Err(ApiError::at(Code::OutOfRange, pointer("boost"), NEGATIVE_BOOST));
             }
             if candidate.scores().is_some() && !uses_scores {
-                let detail = "nothing in the question uses `scores`";
-                return Err(ApiError::at(
-                    Code::InvalidField,
-                    format!("/candidates/{index}/scores"),
-                    detail,
-                ));
+                return Err(ApiError::at(Code::InvalidField, pointer("scores"), UNUSED_SCORES));
             }
         }
         Ok(())
@@ -84,7 +89,9 @@ impl RankRequest<'_> {
             id + data + text
         };
         let length = self.candidates.items.len();
-        let wanted = self.top_k.map_or(length, |Count(most)| most.min(length));
+        // Duplicates are told beside the results.
+        let most = self.top_k.filter(|_| self.collapse.is_none());
+        let wanted = most.map_or(length, |Count(most)| most.min(length));
         let (all, longest) = self
             .candidates
             .items
@@ -92,10 +99,67 @@ impl RankRequest<'_> {
             .map(bytes_of)
             .fold((0, 0), |(all, longest), bytes| (all + bytes, bytes.max(longest)));
         let share = if self.coverage == Some(true) { SHARE_BYTES } else { 0 };
-        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share;
-        ANSWER_HEAD
+        let alike = if self.collapse.is_some() { SHARE_BYTES } else { 0 };
+        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike;
+        let explained = if self.explain == Some(true) { wanted.min(MOST_EXPLAINED) } else { 0 };
+        let ranking = ANSWER_HEAD
             .saturating_add(wanted.saturating_mul(each))
             .saturating_add(longest.saturating_mul(wanted).min(all))
+            .saturating_add(explained * WORDS * WORD_BYTES);
+        ranking.saturating_mul(self.queries.as_ref().map_or(1, |queries| queries.items.len()))
+    }
+
+    /// Multiplications that comparing candidates with each other takes, at least and at most, where
+    /// comparing them with what is asked takes so many.
+    fn comparing(&self, candidates: usize, asked: u64) -> [u64; 2] {
+        let (texts, all) = (self.asked_length().max(1) as u64, candidates as u64);
+        let each = asked / texts.saturating_mul(all).max(1);
+        let rankings = self.queries.as_ref().map_or(1, |queries| queries.items.len() as u64);
+        let wanted = self.wanted().map_or(all, |wanted| (wanted as u64).min(all));
+        let pool = self.pool().map_or(0, |pool| (pool as u64).min(all));
+        let diversified = pool.saturating_mul(wanted.min(pool)) / 2;
+        let (least, most) = match self.collapse {
+            // Each is compared with those that stand for themselves.
+            Some(_) => (all, all.saturating_mul(wanted.max(pool))),
+            None => (0, 0),
+        };
+        [least, most].map(|collapsed| {
+            collapsed.saturating_add(diversified).saturating_mul(each).saturating_mul(rankings)
+        })
+    }
+
+    /// Multiplications that explaining the first results takes.
+    fn explaining(&self, resolved: &Resolved) -> u64 {
+        if self.explain != Some(true) {
+            return 0;
+        }
+        let longest = |texts: &mut dyn Iterator<Item = &str>| {
+            texts.max_by_key(|text| text.len()).unwrap_or_default().to_owned()
+        };
+        let asked = longest(&mut self.asked_places().map(|(_, text)| text));
+        let candidate = longest(&mut self.candidates.items.iter().map(AsRef::as_ref));
+        let rankings = self.queries.as_ref().map_or(1, |queries| queries.items.len() as u64);
+        let wanted = self.top_k.map_or(MOST_EXPLAINED, |Count(most)| most.min(MOST_EXPLAINED));
+        let likes = self.like.as_ref().map_or(1, |like| like.items.len() as u64);
+        explaining(&asked, &candidate, resolved)
+            .saturating_mul(wanted as u64)
+            .saturating_mul(rankings.saturating_mul(likes))
+    }
+
+    /// What is asked beyond an order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = RankPart> {
+        let boosted = || self.candidates.items.iter().any(|one| one.boost().is_some());
+        let parts = [
+            (RankPart::Queries, self.queries.is_some()),
+            (RankPart::Like, self.like.is_some()),
+            (RankPart::Exclude, self.exclude.is_some()),
+            (RankPart::Boost, boosted()),
+            (RankPart::Collapse, self.collapse.is_some()),
+            (RankPart::Diversify, self.diversify.is_some()),
+            (RankPart::Explain, self.explain == Some(true)),
+            (RankPart::Offset, self.offset.is_some()),
+        ];
+        parts.into_iter().filter(|(_, is_asked)| *is_asked).map(|(part, _)| part)
     }
 }
 
@@ -110,6 +174,8 @@ impl Question for RankRequest<'_> {
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let (length, limit) = (self.candidates.length, app.settings.max_candidates);
         pipeline::check_length("/candidates", "candidates", length, ("max_candidates", limit))?;
+        self.asked()?;
+        self.check_lengths(app)?;
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
             oov: self.oov,
@@ -120,15 +186,23 @@ impl Question for RankRequest<'_> {
         let resolved = self.fused(selection.resolve_ranking(models)?)?;
         self.check_extras(&resolved, app)?;
         resolved.model.engine.check(&resolved.query)?;
-        self.least(&resolved)?;
-        let query = self.query.as_ref();
+        self.check_method(&resolved)?;
         let contenders = self.contenders();
         let texts = contenders.each().map(AsRef::as_ref);
-        let bytes = query.len() + texts.clone().map(str::len).sum::<usize>();
-        let only_best = self.top_k.is_some() || self.min_score.is_some();
-        let multiplications = resolved.multiplications_of_ranking(query, texts, only_best);
-        let answer = self.answer_bytes();
-        let plan = Plan::at_least(resolved, length, bytes, multiplications, app)?;
+        let asked = self.asked_places().map(|(_, text)| text);
+        let bytes = asked.clone().chain(texts.clone()).map(str::len).sum::<usize>();
+        let only_best = self.needed().is_some() || self.min_score.is_some();
+        let mut work = [0_u64; 2];
+        for text in asked {
+            let of_text = resolved.multiplications_of_ranking(text, texts.clone(), only_best);
+            work = [work[0].saturating_add(of_text[0]), work[1].saturating_add(of_text[1])];
+        }
+        let more = self.comparing(contenders.len(), work[1]);
+        let work = [work[0].saturating_add(more[0]), work[1].saturating_add(more[1])];
+        let (answer, asked) = (self.answer_bytes(), self.asked_length());
+        let explained = self.explaining(&resolved);
+        let plan = Plan::at_least(resolved, length.saturating_mul(asked), bytes, work, app)?;
+        let plan = if explained > 0 { plan.heavier(explained, app)? } else { plan };
         plan.answering(answer, "/candidates", app)
     }
 
@@ -139,9 +213,26 @@ impl Question for RankRequest<'_> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
+        let (asked, resolved) = (self.asked()?, &plan.resolved);
+        self.parts().for_each(|part| app.metrics.ranked_with(part));
+        if let Asked::Queries(queries) = asked {
+            let (rankings, options, counts) = self.rankings(queries, plan, app, work)?;
+            let pages = rankings.into_iter().zip(queries).map(|(ranking, query)| {
+                self.page(ranking, options, &Asked::Query(query), resolved, work)
+            });
+            let pages = pages.collect::<Result<Vec<_>, _>>()?;
+            let listed = pages.iter().map(|page| (&page.ranking, page.results(self)));
+            answer.write_json(&RankingsResponse::of(listed, resolved))?;
+            return Ok(counts);
+        }
         let (ranking, options, counts) = self.ranking(plan, app, work)?;
-        let results = self.results(&ranking, &options);
-        answer.write_json(&RankResponse::of(&ranking, results, &plan.resolved))?;
+        let passed = match &asked {
+            Asked::Likes(likes) => resolved.model.engine.passed_likes(likes, &options)?,
+            Asked::Query(_) | Asked::Queries(_) => Passed::default(),
+        };
+        let page = self.page(ranking, options, &asked, resolved, work)?;
+        let response = RankResponse::of(&page.ranking, page.results(self), resolved);
+        answer.write_json(&response.passing(&passed))?;
         Ok(counts)
     }
 }

@@ -1,21 +1,26 @@
-//! A request's candidates put in order, and what is told of them.
+//! A request's candidates put in the order of their scores.
 
 use crate::engine::Counts;
 use crate::engine::Place;
 use crate::engine::RankOptions;
 use crate::engine::Ranking;
+use crate::engine::Rankings;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::rank::RankRequest;
-use crate::http::api::rank::RankedCandidate;
+use crate::http::api::rank::asked::Asked;
 use crate::http::api::rank::contenders::Contenders;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::request::fields::Candidate;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::Offset;
+use crate::http::request::fields::Text;
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Cutoff;
 use crate::http::work::pool::JobContext;
+
+/// Fewest candidates that are compared with several texts at once.
+const LEAST_PART: usize = 64;
+/// Parts that a list is cut into for each thread.
+const PARTS_PER_THREAD: usize = 2;
 
 impl<'b> RankRequest<'b> {
     /// The candidates that are ranked.
@@ -30,7 +35,7 @@ impl<'b> RankRequest<'b> {
         &'r self,
         contenders: &Contenders<'r, 'b>,
     ) -> impl Iterator<Item = (Place, &'r str)> + Clone {
-        std::iter::once((Place::Query, self.query.as_ref())).chain(contenders.places())
+        self.asked_places().chain(contenders.places())
     }
 
     /// Faults of a candidate that is an object stand at its text.
@@ -42,24 +47,30 @@ impl<'b> RankRequest<'b> {
             if matches!(candidate, Some(Candidate::Named(_))) {
                 fault.pointer.push_str("/text");
             }
+            let index = fault.pointer.strip_prefix("/like/");
+            let index = index.and_then(|index| index.parse::<usize>().ok());
+            let liked = self.like.as_ref().and_then(|like| like.items.get(index?));
+            if liked.is_some_and(|liked| liked.named) {
+                fault.pointer.push_str("/text");
+            }
         }
         error
     }
 
     /// The least score wanted.
-    pub(super) fn least(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
+    pub(crate) fn least(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
         let cutoff = self.min_score.map(|threshold| threshold.resolve(resolved, "/min_score"));
         Ok(cutoff.transpose()?.map(Cutoff::least))
     }
 
     /// What is wanted of the ranking.
     pub(super) fn options(&self, resolved: &Resolved) -> Result<RankOptions, ApiError> {
-        let offset = self.offset.map_or(0, |Offset(passed)| passed);
-        let top_k = self.top_k.map(|Count(most)| most.saturating_add(offset));
-        Ok(RankOptions { query: resolved.query, top_k, min_score: self.least(resolved)? })
+        let min_score = self.least(resolved)?;
+        Ok(RankOptions { query: resolved.query, top_k: self.needed(), min_score })
     }
 
-    /// The candidates in the order of their scores, what was wanted of them, and what was read.
+    /// The candidates in the order of their scores, what was wanted of them, and what was read. Not of
+    /// several queries.
     pub(crate) fn ranking(
         &self,
         plan: &Plan,
@@ -75,36 +86,76 @@ impl<'b> RankRequest<'b> {
         let total = resolved.check_total(places.clone(), &app.settings);
         total.map_err(|error| self.locate(error))?;
         let options = self.options(resolved)?;
-        let in_parts = engine.ranks_in_parts(resolved.query.method);
-        let per_part = if in_parts { plan.per_part() } else { contenders.len() };
-        let ranked = work.in_parts_by(contenders.len(), per_part, |parts| {
-            engine.rank_session(self.query.as_ref(), &options, |session| {
-                parts.each(|part| contenders.rank(part, session));
-            })
-        });
+        let ranked = match self.asked()? {
+            Asked::Likes(likes) => {
+                let per_part = self.per_part(contenders.len(), app);
+                let go_on = || work.check().is_ok();
+                work.in_parts(contenders.len(), per_part, |part| {
+                    contenders.rank_liked(part, engine, &likes, &options, go_on)
+                })
+            }
+            Asked::Query(_) | Asked::Queries(_) => {
+                let in_parts = engine.ranks_in_parts(resolved.query.method);
+                let per_part = if in_parts { plan.per_part() } else { contenders.len() };
+                work.in_parts_by(contenders.len(), per_part, |parts| {
+                    engine.rank_session(self.query_text(), &options, |session| {
+                        parts.each(|part| contenders.rank(part, session));
+                    })
+                })
+            }
+        };
         let mut ranking = ranked
             .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
+        if self.like.is_some() {
+            // A part that was given up is not whole, and by then the job is late.
+            work.check()?;
+        }
         Resolved::check_read(ranking.counts.tokens as usize, &app.settings)?;
         ranking.order(&options);
         contenders.restore(&mut ranking);
         let mut counts = ranking.counts;
-        counts.add(Counts { texts: 1, ..Counts::default() });
+        counts.add(Counts { texts: self.asked_length() as u64, ..Counts::default() });
         Ok((ranking, options, counts))
     }
 
-    /// The results, the unscored last where everything is wanted.
-    pub(super) fn results<'r>(
-        &'r self,
-        ranking: &Ranking,
-        options: &RankOptions,
-    ) -> Vec<RankedCandidate<'r>> {
-        let offset = self.offset.map_or(0, |Offset(passed)| passed);
-        let candidate = |(index, score): (usize, _)| {
-            let candidate = self.candidates.items.get(index)?;
-            let text = self.return_text.unwrap_or(false).then_some(candidate.as_ref());
-            let known = ranking.known.get(index).copied();
-            Some(RankedCandidate::of(index, score, text).with(candidate, known))
-        };
-        ranking.listed(options).skip(offset).filter_map(candidate).collect()
+    /// The same for each of several queries.
+    pub(super) fn rankings(
+        &self,
+        queries: &[Text<'_>],
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+    ) -> Result<(Vec<Ranking>, RankOptions, Counts), ApiError> {
+        let resolved = &plan.resolved;
+        let (engine, contenders) = (&resolved.model.engine, self.contenders());
+        let places = self.places(&contenders);
+        let total = resolved.check_total(places.clone(), &app.settings);
+        total.map_err(|error| self.locate(error))?;
+        let options = self.options(resolved)?;
+        let in_parts = engine.ranks_in_parts(resolved.query.method);
+        let length = contenders.len();
+        let per_part = if in_parts { self.per_part(length, app) } else { length };
+        let go_on = || work.check().is_ok();
+        let ranked = work.in_parts(length, per_part, |part| {
+            contenders.rank_each(part, engine, queries, &options, go_on)
+        });
+        let Rankings(mut rankings) = ranked
+            .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
+        // A part that was given up is not whole, and by then the job is late.
+        work.check()?;
+        let mut counts = rankings.first().map_or(Counts::default(), |ranking| ranking.counts);
+        Resolved::check_read(counts.tokens as usize, &app.settings)?;
+        for ranking in &mut rankings {
+            ranking.order(&options);
+            contenders.restore(ranking);
+        }
+        counts.add(Counts { texts: queries.len() as u64, ..Counts::default() });
+        Ok((rankings, options, counts))
+    }
+
+    /// Candidates that are compared with all texts at once: enough that preparing the texts again for
+    /// each part takes little, few enough that every thread gets some.
+    fn per_part(&self, candidates: usize, app: &App) -> usize {
+        candidates.div_ceil(PARTS_PER_THREAD * app.compute.threads()).max(LEAST_PART)
     }
 }

@@ -4,18 +4,23 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::engine::BoostBy;
+use crate::engine::Strategy;
 use crate::http::request::fields;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
 use crate::http::request::fields::FusePart;
 use crate::http::request::fields::FuseRule;
+use crate::http::request::fields::LikedText;
 use crate::http::request::fields::List;
 use crate::http::request::fields::MeasureName;
 use crate::http::request::fields::ModelName;
 use crate::http::request::fields::Offset;
+use crate::http::request::fields::Pool;
 use crate::http::request::fields::RankMethod;
+use crate::http::request::fields::Share;
 use crate::http::request::fields::Text;
+use crate::http::request::fields::Weight;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::threshold::Threshold;
 
@@ -23,10 +28,28 @@ use crate::http::request::threshold::Threshold;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest<'b> {
-    /// What the candidates are compared with.
+    /// What the candidates are compared with. Give one of `query`, `queries` and `like`.
     #[serde(borrow)]
-    #[schema(value_type = fields::NonEmptyText)]
-    pub(crate) query: Text<'b>,
+    #[schema(value_type = Option<fields::NonEmptyText>)]
+    pub(crate) query: Option<Text<'b>>,
+    /// Several of them: the answer has a ranking for each, in order, as each alone would have it.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<fields::NonEmptyText>>, min_items = 1, max_items = 100)]
+    pub(crate) queries: Option<List<Text<'b>>>,
+    /// Texts that candidates should be like, for methods of the kind `similarity`; their order does not
+    /// matter.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<LikedText<'b>>>, min_items = 1, max_items = 100)]
+    pub(crate) like: Option<List<LikedText<'b>>>,
+    /// Texts that they should not be like, beside `like`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<fields::NonEmptyText>>, max_items = 100)]
+    pub(crate) unlike: Option<List<Text<'b>>>,
+    /// What the scores with several liked texts come to.
+    pub(crate) strategy: Option<LikeStrategy>,
+    /// What a candidate's best score with a disliked text is multiplied by before it is taken off its
+    /// score: 0.5 unless this says otherwise.
+    pub(crate) unlike_weight: Option<Weight>,
     /// The candidates.
     #[serde(borrow)]
     #[schema(value_type = Vec<Candidate<'b>>, min_items = 1, max_items = 10000)]
@@ -63,6 +86,48 @@ pub struct RankRequest<'b> {
     pub(crate) fuse: Option<List<FusePart<'b>>>,
     /// How the parts of `fuse` become one.
     pub(crate) fuse_by: Option<FuseRule>,
+    /// Candidates at least so much like a better one are folded into it and listed under its
+    /// `duplicates`; for methods of the kind `similarity`.
+    pub(crate) collapse: Option<Threshold>,
+    /// Put the best into the order of maximal marginal relevance; for methods of the kind `similarity`.
+    pub(crate) diversify: Option<Diversify>,
+    /// Also tell, of the first twenty results at most, the words with the largest shares of the score.
+    pub(crate) explain: Option<bool>,
+}
+
+/// How much results should differ from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Diversify {
+    /// What a candidate's score counts, against how much it is like results before it: 1 leaves the
+    /// order of scores as it is; 0.7 unless this says otherwise.
+    pub(crate) lambda: Option<Share>,
+    /// How many of the best are reordered, at most 1000; the others follow by their scores. Without it
+    /// four times `top_k`, or 1000.
+    pub(crate) pool: Option<Pool>,
+}
+
+/// What the scores with several liked texts come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LikeStrategy {
+    /// The best of the scores, each times its text's weight.
+    #[default]
+    Best,
+    /// The mean of the scores, by the weights.
+    Mean,
+    /// The sum of the scores, each times its text's weight.
+    Sum,
+}
+
+impl From<LikeStrategy> for Strategy {
+    fn from(strategy: LikeStrategy) -> Self {
+        match strategy {
+            LikeStrategy::Best => Self::Best,
+            LikeStrategy::Mean => Self::Mean,
+            LikeStrategy::Sum => Self::Sum,
+        }
+    }
 }
 
 /// What a boost does to a score.
@@ -89,7 +154,15 @@ impl<'b> RankRequest<'b> {
     /// All candidates in order, as the default model and method have it.
     pub(crate) fn of(query: Text<'b>, candidates: List<Candidate<'b>>) -> Self {
         Self {
-            query,
+            query: Some(query),
+            queries: None,
+            like: None,
+            unlike: None,
+            strategy: None,
+            unlike_weight: None,
+            collapse: None,
+            diversify: None,
+            explain: None,
             candidates,
             model: None,
             method: None,

@@ -3,8 +3,13 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::engine::Duplicate;
+use crate::engine::ExplainedWord;
+use crate::engine::Explanation;
+use crate::engine::Passed;
 use crate::engine::Ranking;
 use crate::engine::Reason;
+use crate::engine::UnknownToken;
 use crate::http::request::fields::CallersData;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
@@ -40,6 +45,64 @@ pub(crate) struct RankResponse<'r> {
     /// With `coverage`, the share of the query's tokens that the model lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
+    /// Places of liked texts that are part of no score, as they have no known word.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    like_unscored: &'r [usize],
+    /// The same of disliked texts.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    unlike_unscored: &'r [usize],
+}
+
+/// A ranking for each of several queries.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RankingsResponse<'r> {
+    /// The model's name.
+    model: &'r str,
+    /// The method, `auto` resolved.
+    method: &'r str,
+    /// The measure.
+    measure: &'static str,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: &'r str,
+    /// One a query, in order.
+    rankings: Vec<OneRanking<'r>>,
+}
+
+/// What the answer to one query alone has beside its model and method.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct OneRanking<'r> {
+    /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
+    results: Vec<RankedCandidate<'r>>,
+    /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
+    unscored: &'r [usize],
+    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    reasons: &'r [Reason],
+    /// Indexes of the candidates that were cut.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    truncated: &'r [usize],
+    /// Whether the query was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    query_truncated: bool,
+    /// With `coverage`, the share of the query's tokens that the model lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_known: Option<f32>,
+}
+
+/// A ranking, or one for each of several queries.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+pub(super) enum EitherRanking<'r> {
+    /// For one query, or for liked texts.
+    One(RankResponse<'r>),
+    /// For several queries.
+    Several(RankingsResponse<'r>),
 }
 
 /// A candidate and its score.
@@ -61,6 +124,87 @@ pub(crate) struct RankedCandidate<'r> {
     /// The candidate's `data`, as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'r CallersData<'r>>,
+    /// Candidates that are nearly the same as this one, best first.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    duplicates: Vec<DuplicateCandidate<'r>>,
+    /// With `explain` and `like`, the place of the liked text that it is most like, weights included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    like: Option<usize>,
+    /// With `explain`, the words with the largest shares of its score, boost aside, with the query, or
+    /// with that liked text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<&'r [SharedWord]>,
+}
+
+/// A candidate that is nearly the same as a better one.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct DuplicateCandidate<'r> {
+    /// Its place among the candidates.
+    index: usize,
+    /// Its own name, if it came with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'r CandidateId<'r>>,
+    /// Its score, boost included.
+    score: f32,
+    /// How alike the two are.
+    similarity: f32,
+}
+
+/// A word that speaks for a result.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SharedWord {
+    /// The token, as it was looked up.
+    token: String,
+    /// Which text it stands in.
+    of: Side,
+    /// What it adds to the score.
+    share: f32,
+}
+
+/// One of two texts that were compared.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Side {
+    /// The query, or the liked text.
+    Query,
+    /// The candidate.
+    Candidate,
+}
+
+impl std::fmt::Display for SharedWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({:.2})", self.token, self.share)
+    }
+}
+
+impl SharedWord {
+    /// The words with the largest shares, most first; of equals those of the query, in the order of the
+    /// text.
+    pub(super) fn largest(explained: &Explanation, most: usize) -> Vec<Self> {
+        let words = |words: &[ExplainedWord], unknown: &[UnknownToken], of: Side| {
+            let words = words.iter().map(|word| (word.token.clone(), word.share));
+            let unknown = unknown.iter().map(|token| (token.token.clone(), token.share));
+            let shared = words.chain(unknown);
+            let shared =
+                shared.filter_map(|(token, share)| Some(Self { token, of, share: share? }));
+            shared.collect::<Vec<_>>()
+        };
+        let mut all = words(&explained.one, &explained.one_unknown, Side::Query);
+        all.extend(words(&explained.other, &explained.other_unknown, Side::Candidate));
+        all.retain(|word| word.share > 0.0);
+        all.sort_by(|a, b| b.share.total_cmp(&a.share));
+        all.truncate(most);
+        all
+    }
+}
+
+impl<'r> DuplicateCandidate<'r> {
+    /// A duplicate and its name.
+    pub(super) fn of(duplicate: &Duplicate, id: Option<&'r CandidateId<'r>>) -> Self {
+        let Duplicate { ranked, similarity } = *duplicate;
+        Self { index: ranked.index, id, score: ranked.score, similarity }
+    }
 }
 
 impl<'r> RankResponse<'r> {
@@ -81,6 +225,37 @@ impl<'r> RankResponse<'r> {
             truncated: &ranking.truncated,
             query_truncated: ranking.query_truncated,
             query_known: ranking.query_known,
+            like_unscored: &[],
+            unlike_unscored: &[],
+        }
+    }
+
+    /// The same answer with the liked and disliked texts that are part of no score.
+    pub(crate) fn passing(self, passed: &'r Passed) -> Self {
+        Self { like_unscored: &passed.liked, unlike_unscored: &passed.disliked, ..self }
+    }
+}
+
+impl<'r> RankingsResponse<'r> {
+    /// Rankings, with these of their results.
+    pub(super) fn of(
+        rankings: impl Iterator<Item = (&'r Ranking, Vec<RankedCandidate<'r>>)>,
+        resolved: &'r Resolved,
+    ) -> Self {
+        let one = |(ranking, results): (&'r Ranking, _)| OneRanking {
+            results,
+            unscored: &ranking.unscored,
+            reasons: &ranking.reasons,
+            truncated: &ranking.truncated,
+            query_truncated: ranking.query_truncated,
+            query_known: ranking.query_known,
+        };
+        Self {
+            model: &resolved.model.name,
+            method: resolved.method_name(),
+            measure: resolved.measure().name(),
+            fingerprint: resolved.model.engine.model().fingerprint(),
+            rankings: rankings.map(one).collect(),
         }
     }
 }
@@ -88,7 +263,33 @@ impl<'r> RankResponse<'r> {
 impl<'r> RankedCandidate<'r> {
     /// A candidate without a name; one that cannot be scored has score 0.
     pub(crate) fn of(index: usize, score: Option<f32>, text: Option<&'r str>) -> Self {
-        Self { index, id: None, score: score.unwrap_or(0.0), known: None, text, data: None }
+        Self {
+            index,
+            id: None,
+            score: score.unwrap_or(0.0),
+            known: None,
+            text,
+            data: None,
+            duplicates: Vec::new(),
+            like: None,
+            words: None,
+        }
+    }
+
+    /// Its place among the candidates.
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Notes which liked text and which words speak for it.
+    pub(super) fn explained_by(&mut self, like: Option<usize>, words: &'r [SharedWord]) {
+        self.like = like;
+        self.words = Some(words);
+    }
+
+    /// Notes which candidates it stands for.
+    pub(super) fn stand_for(&mut self, duplicates: Vec<DuplicateCandidate<'r>>) {
+        self.duplicates = duplicates;
     }
 
     /// The same candidate with what came with it, and the share of its tokens that the model lists.

@@ -95,6 +95,22 @@ impl<Q: Question> Stream<Q> {
         part
     }
 
+    /// Computes on the pool what is left once all lines were read.
+    pub(super) async fn finish_on_pool(self: &Arc<Self>) -> Result<(), ApiError> {
+        let app = &self.app;
+        let permit = app.admission.admit()?;
+        let patience = Duration::from_millis(app.settings.compute_deadline_ms);
+        let stream = Arc::clone(self);
+        let job = move |work: &JobContext| {
+            let finished = stream.question.finish(work);
+            drop(permit);
+            finished
+        };
+        let deadline = (Instant::now() + patience).into_std();
+        let finished = app.compute.run(deadline, &app.metrics, job).await;
+        finished.unwrap_or_else(|| Err(pool::queue_full()))
+    }
+
     /// The answers to the first of the lines, at least one.
     fn answer_some(&self, lines: &[Line], work: &JobContext) -> Result<Part<Q::Kept>, ApiError> {
         work.check()?;

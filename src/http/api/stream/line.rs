@@ -28,6 +28,11 @@ pub(super) struct LineId<'b>(&'b RawValue);
 
 impl LineId<'_> {
     /// As it was written.
+    pub(super) fn as_written(&self) -> &str {
+        self.0.get()
+    }
+
+    /// As it was written, borrowing nothing.
     pub(super) fn written(self) -> Box<RawValue> {
         self.0.to_owned()
     }

@@ -53,6 +53,7 @@ use crate::http::request::body;
 use crate::http::request::delivery::Delivery;
 use crate::http::request::query::Resolved;
 use crate::http::work::admission::Permit;
+use crate::http::work::pool::JobContext;
 use crate::http::work::spool::Writer;
 use crate::http::work::streams::Place;
 
@@ -103,6 +104,16 @@ trait Question: Send + Sync + 'static {
 
     /// Takes over what lines left, in the order of the lines.
     fn keep(&self, _: &mut Part<Self::Kept>) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    /// Whether there is more to compute once all lines were read.
+    fn is_unfinished(&self) -> bool {
+        false
+    }
+
+    /// Computes what is left once all lines were read.
+    fn finish(&self, _: &JobContext) -> Result<(), ApiError> {
         Ok(())
     }
 
@@ -291,9 +302,14 @@ impl<Q: Question> Talk<Q> {
 
     /// Writes what is answered once all lines were read.
     async fn conclude(&mut self) -> Result<(), End> {
+        let last = self.record.lines + 1;
+        if self.stream.question.is_unfinished() {
+            let finished = self.stream.finish_on_pool().await;
+            finished.map_err(|error| End::told(Outcome::Refused, last, error))?;
+        }
         while let Some(answer) = self.stream.question.conclude() {
             let pushed = self.writer.push(answer, &mut self.place).await;
-            pushed.map_err(|stopped| End::unwritten(stopped, self.record.lines + 1))?;
+            pushed.map_err(|stopped| End::unwritten(stopped, last))?;
         }
         Ok(())
     }

@@ -168,6 +168,16 @@ pub(crate) enum CandidateId<'b> {
     Number(#[schema(inline)] WholeNumber),
 }
 
+impl CandidateId<'_> {
+    /// The same name, which borrows nothing.
+    pub(crate) fn into_owned(self) -> CandidateId<'static> {
+        match self {
+            Self::Text(text) => CandidateId::Text(Cow::Owned(text.into_owned())),
+            Self::Number(number) => CandidateId::Number(number),
+        }
+    }
+}
+
 /// A whole number of 64 bits, with or without a sign.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(transparent)]

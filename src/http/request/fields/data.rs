@@ -29,6 +29,13 @@ impl CallersData<'_> {
     }
 }
 
+impl CallersData<'_> {
+    /// The same, which borrows nothing.
+    pub(crate) fn into_written(self) -> Box<RawValue> {
+        self.0.to_owned()
+    }
+}
+
 impl PartialEq for CallersData<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.written() == other.written()

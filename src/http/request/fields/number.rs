@@ -49,6 +49,33 @@ impl<'de> Deserialize<'de> for Score {
     }
 }
 
+/// A weight: more than 0, at most 1000.
+#[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
+#[schema(value_type = f64, exclusive_minimum = 0, maximum = 1000)]
+pub(crate) struct Weight(pub f32);
+
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Score(number) = Score::deserialize(from)?;
+        let weight = number as f32;
+        let fits = weight > 0.0 && weight <= 1000.0;
+        if fits { Ok(Self(weight)) } else { Err(D::Error::custom(OUT_OF_RANGE)) }
+    }
+}
+
+/// A share: from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
+#[schema(value_type = f64, minimum = 0, maximum = 1)]
+pub(crate) struct Share(pub f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Score(number) = Score::deserialize(from)?;
+        let fits = (0.0..=1.0).contains(&number);
+        if fits { Ok(Self(number)) } else { Err(D::Error::custom(OUT_OF_RANGE)) }
+    }
+}
+
 impl Score {
     /// The number, if it lies within the bounds.
     pub(crate) fn of<E: Error>(number: f64) -> Result<Self, E> {
@@ -65,6 +92,23 @@ impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let expected = "a whole number from 1 to 100000";
         from.deserialize_any(WholeVisitor { least: 1, most: MOST_KEPT, expected }).map(Self)
+    }
+}
+
+/// How many candidates are looked at together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[schema(value_type = u32, minimum = 1, maximum = 1000)]
+pub(crate) struct Pool(pub usize);
+
+impl Pool {
+    /// The most.
+    pub(crate) const MOST: usize = 1000;
+}
+
+impl<'de> Deserialize<'de> for Pool {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let expected = "a whole number from 1 to 1000";
+        from.deserialize_any(WholeVisitor { least: 1, most: Self::MOST, expected }).map(Self)
     }
 }
 

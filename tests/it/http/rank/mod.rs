@@ -2,6 +2,10 @@
 
 mod candidates;
 mod fuse;
+mod likes;
+mod page;
+mod queries;
+mod refusals;
 
 use cognate::engine::{Engine, Query, RankOptions};
 use cognate::methods::Method;
@@ -9,6 +13,20 @@ use serde_json::{Value, json};
 
 use crate::support;
 use crate::support::app::TestApp;
+
+/// Short posts of words that are known and words that are not; a few are empty.
+pub(super) fn posts(count: usize, seed: u64) -> Vec<String> {
+    let mut chance = support::Chance(seed);
+    let mut post = |_| {
+        let length = chance.below(9);
+        let word = |_| match chance.below(5) {
+            0 => format!("unlisted{}", chance.below(50)),
+            _ => support::WORDS[chance.below(support::WORDS.len())].to_owned(),
+        };
+        (0..length).map(word).collect::<Vec<_>>().join(" ")
+    };
+    (0..count).map(&mut post).collect()
+}
 
 /// What stands in a field of each result.
 fn each(answer: &Value, field: &str) -> Vec<Value> {

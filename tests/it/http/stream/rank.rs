@@ -4,22 +4,9 @@ use cognate::methods::Method;
 use serde_json::{Value, json};
 
 use super::{answers, ended, lines_to, until_counted};
+use crate::http::rank::posts;
 use crate::support;
 use crate::support::app::TestApp;
-
-/// Short posts of words that are known and words that are not; a few are empty.
-fn posts(count: usize) -> Vec<String> {
-    let mut chance = support::Chance(11);
-    let mut post = |_| {
-        let length = chance.below(9);
-        let word = |_| match chance.below(5) {
-            0 => format!("unlisted{}", chance.below(50)),
-            _ => support::WORDS[chance.below(support::WORDS.len())].to_owned(),
-        };
-        (0..length).map(word).collect::<Vec<_>>().join(" ")
-    };
-    (0..count).map(&mut post).collect()
-}
 
 /// The lines of an answer: results and, last, what was counted.
 async fn ranked(app: &TestApp, question: &Value, candidates: &[Value]) -> (Vec<Value>, Value) {
@@ -37,7 +24,7 @@ async fn the_best_of_a_stream_are_those_of_a_list() {
     let app = TestApp::strict();
     let models = app.app.models();
     let engine = &models.all()[0].engine;
-    let posts = posts(1000);
+    let posts = posts(1000, 11);
     let named = |(index, post): (usize, &String)| match index % 3 {
         0 => json!({"id": format!("p{index}"), "text": post}),
         1 => json!({"id": index, "text": post}),
@@ -83,6 +70,81 @@ async fn the_best_of_a_stream_are_those_of_a_list() {
     assert!(compared > 100, "{compared}");
 }
 
+/// What is made of a list is made of a stream: what is left out and boosted, liked and disliked texts,
+/// duplicates folded, variety, words, pages, data.
+#[tokio::test]
+async fn what_is_made_of_a_list_is_made_of_a_stream() {
+    let app = TestApp::of(support::strict(), |settings| settings.compute_deadline_ms = 60_000);
+    let posts = posts(160, 31);
+    let candidate = |(index, post): (usize, &String)| match index % 4 {
+        0 => json!({"id": format!("p{index}"), "text": post, "boost": index as f32 / 2000.0}),
+        1 => json!({"id": index, "text": post, "data": {"n": index, "of": [1, "two"]}}),
+        2 => json!({"text": post, "boost": 0.0}),
+        _ => json!(post),
+    };
+    let candidates: Vec<Value> = posts.iter().enumerate().map(candidate).collect();
+    let query = json!({"query": "the quake in new york"});
+    let like = json!({"like": ["the quake", {"text": "new city", "weight": 0.4}, "zzz"],
+        "unlike": ["town", "qqq"], "strategy": "mean"});
+    let settings = [
+        json!({"exclude": [1, "p4", "p8", 5, "nobody"], "top_k": 30}),
+        json!({"boost_by": "multiply", "offset": 3, "top_k": 8}),
+        json!({"collapse": 0.8}),
+        json!({"collapse": 0.8, "top_k": 5, "offset": 2, "return_text": true}),
+        json!({"collapse": 0.9, "offset": 155}),
+        json!({"diversify": {"lambda": 0.4}, "top_k": 12}),
+        json!({"diversify": {"lambda": 0.4, "pool": 30}, "collapse": 0.9, "min_score": 0.1, "top_k": 9}),
+        json!({"explain": true, "top_k": 25, "offset": 1}),
+    ];
+    for asked in [&query, &like] {
+        for method in ["avg-cos", "dynamax-jaccard", "coverage-blend"] {
+            for settings in &settings {
+                let mut question = settings.clone();
+                let fields = question.as_object_mut().unwrap();
+                fields.extend(asked.as_object().unwrap().clone());
+                fields.insert("method".to_owned(), json!(method));
+                let (results, summary) = ranked(&app, &question, &candidates).await;
+                question["candidates"] = json!(candidates);
+                let listed = app.ask("/rank", question.clone()).await;
+                let expected = listed["results"].as_array().unwrap();
+                assert_eq!(results.len(), expected.len(), "{method} {settings}");
+                for (result, expected) in results.iter().zip(expected) {
+                    for field in
+                        ["index", "id", "score", "text", "data", "duplicates", "like", "words"]
+                    {
+                        let (got, wanted) = (result.get(field), expected.get(field));
+                        assert_eq!(got, wanted, "{method} {settings} {field}");
+                    }
+                }
+                for field in ["like_unscored", "unlike_unscored"] {
+                    assert_eq!(summary.get(field), listed.get(field));
+                }
+                let excluded = settings.get("exclude").map(|_| json!(4));
+                assert_eq!(summary.get("excluded"), excluded.as_ref());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_line_may_not_bring_what_cannot_be_used() {
+    let app = TestApp::strict();
+    let question =
+        json!({"query": "quake", "boost_by": "multiply", "exclude": ["x"], "oov": "error"});
+    let lines = [
+        json!({"text": "quake", "boost": -1}),
+        json!({"text": "quake", "scores": {"run": 1}}),
+        json!({"text": "quake", "data": 1}),
+        json!({"id": "x", "text": "zzz"}),
+        json!({"id": "y", "text": "quake", "boost": 2}),
+    ];
+    let (got, summary) = ranked(&app, &question, &lines).await;
+    let codes: Vec<&Value> = got[..3].iter().map(|line| &line["error"]["code"]).collect();
+    assert_eq!(codes, ["out_of_range", "invalid_field", "invalid_field"]);
+    assert_eq!((&got[3]["index"], &got[3]["score"]), (&json!(4), &json!(2.0)));
+    assert_eq!((&summary["failed"], &summary["excluded"]), (&json!(3), &json!(1)));
+}
+
 #[tokio::test]
 async fn a_bad_candidate_is_told_by_line_and_keeps_its_index() {
     let app = TestApp::strict();
@@ -123,6 +185,13 @@ async fn a_question_at_fault_is_refused_before_any_candidate() {
         (r#"{"query": "quake", "min_score": "calibrated"}"#, "not_calibrated"),
         (r#"{"query": "quake", "top_k": 10001}"#, "too_many_items"),
         (r#"{"query": "quake", "top_k": 0}"#, "out_of_range"),
+        (r#"{"queries": ["quake"]}"#, "invalid_field"),
+        (r#"{"top_k": 3}"#, "invalid_field"),
+        (r#"{"query": "quake", "like": ["quake"]}"#, "invalid_field"),
+        (r#"{"like": ["quake", ""]}"#, "empty_text"),
+        (r#"{"like": ["quake"], "method": "bm25"}"#, "method_only_ranks"),
+        (r#"{"query": "quake", "diversify": {}, "method": "ql"}"#, "method_only_ranks"),
+        (r#"{"query": "quake", "top_k": 10000, "offset": 1}"#, "too_many_items"),
     ] {
         let status = if code == "malformed_json" { 400 } else { 422 };
         let problem = app.send(lines_to("/rank", format!("\n{first}\n\"quake\"\n"))).await;

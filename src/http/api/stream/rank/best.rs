@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::engine::RankOptions;
 use crate::engine::Reason;
+use crate::http::api::rank::SharedWord;
 use crate::http::api::stream::line::write;
 use crate::http::error::ApiError;
 use crate::http::work::unsent::Growing;
@@ -26,8 +27,33 @@ pub(super) struct Held {
     pub(super) score: Option<f32>,
     /// Why it cannot.
     pub(super) reason: Option<Reason>,
-    /// The text, if that was asked for.
+    /// The text, if it is told or looked at again.
     pub(super) text: Option<Box<str>>,
+    /// What comes back with it.
+    pub(super) data: Option<Box<RawValue>>,
+    /// What is told beside that, which few have.
+    pub(super) more: Option<Box<More>>,
+}
+
+/// What is told of a result that more is made of than a place in an order.
+#[derive(Debug, Serialize)]
+pub(super) struct More {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) duplicates: Vec<Folded>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) like: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) words: Option<Vec<SharedWord>>,
+}
+
+/// A candidate that is nearly the same as a better one.
+#[derive(Debug, Serialize)]
+pub(super) struct Folded {
+    pub(super) index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<Box<RawValue>>,
+    pub(super) score: f32,
+    pub(super) similarity: f32,
 }
 
 /// One line of the answer.
@@ -43,6 +69,10 @@ struct Ranked<'r> {
     reason: Option<Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'r RawValue>,
+    #[serde(flatten)]
+    more: Option<&'r More>,
 }
 
 impl Held {
@@ -57,19 +87,21 @@ impl Held {
 
     /// Bytes that it takes.
     fn bytes(&self) -> usize {
-        let id = self.id.as_ref().map_or(0, |id| id.get().len());
-        size_of::<Self>() + id + self.text.as_ref().map_or(0, |text| text.len())
+        let written = [&self.id, &self.data].into_iter().flatten().map(|value| value.get().len());
+        size_of::<Self>() + written.sum::<usize>() + self.text.as_ref().map_or(0, |text| text.len())
     }
 
     /// Adds its line to an answer.
-    pub(super) fn write(&self, answer: &mut Vec<u8>) {
+    pub(super) fn write(&self, with_text: bool, answer: &mut Vec<u8>) {
         let ranked = Ranked {
             index: self.index,
             id: self.id.as_deref(),
             score: self.score.unwrap_or(0.0),
             unscored: self.score.is_none(),
             reason: self.reason,
-            text: self.text.as_deref(),
+            text: self.text.as_deref().filter(|_| with_text),
+            data: self.data.as_deref(),
+            more: self.more.as_deref(),
         };
         write(answer, &ranked);
     }
@@ -90,6 +122,7 @@ pub(super) struct Best {
     /// Whether what was counted is told, too.
     pub(super) is_told: bool,
     pub(super) candidates: u64,
+    pub(super) excluded: u64,
     pub(super) unscored: u64,
     pub(super) truncated: u64,
     pub(super) failed: u64,
@@ -109,6 +142,7 @@ impl Best {
             results: None,
             is_told: false,
             candidates: 0,
+            excluded: 0,
             unscored: 0,
             truncated: 0,
             failed: 0,
@@ -146,12 +180,25 @@ impl Best {
         }
     }
 
-    /// The next of the results, best first, once no more candidates come.
-    pub(super) fn next(&mut self) -> Option<Held> {
+    /// All that are held, best first, once no more candidates come.
+    pub(super) fn take_out(&mut self) -> Vec<Held> {
+        self.leave_out();
+        self.held.sort_unstable_by(Held::order);
+        std::mem::take(&mut self.held)
+    }
+
+    /// Tells these results, in this order.
+    pub(super) fn tell(&mut self, results: Vec<Held>) {
+        self.results = Some(results.into_iter());
+    }
+
+    /// The next of the results, once no more candidates come: unless others are told, best first, but
+    /// for so many.
+    pub(super) fn next(&mut self, passed_over: usize) -> Option<Held> {
         if self.results.is_none() {
-            self.leave_out();
-            self.held.sort_unstable_by(Held::order);
-            self.results = Some(std::mem::take(&mut self.held).into_iter());
+            let mut results = self.take_out();
+            results.drain(..passed_over.min(results.len()));
+            self.tell(results);
         }
         let next = self.results.as_mut().and_then(Iterator::next);
         if next.is_none() {

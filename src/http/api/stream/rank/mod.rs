@@ -2,6 +2,9 @@
 //! what was counted.
 
 mod best;
+mod candidate_line;
+mod first_line;
+mod pages;
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -13,12 +16,13 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use http_body_util::BodyExt;
-use serde::Deserialize;
 use serde::Serialize;
 use tokio::time::Instant;
 use tokio::time::timeout_at;
 
+use crate::engine::Boosts;
 use crate::engine::Counts;
+use crate::engine::Passed;
 use crate::engine::Place;
 use crate::engine::QueryError;
 use crate::engine::RankOptions;
@@ -27,58 +31,31 @@ use crate::http::api::stream::Opening;
 use crate::http::api::stream::Question;
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::LineId;
-use crate::http::api::stream::line::TextLine;
 use crate::http::api::stream::line::parse;
 use crate::http::api::stream::line::write;
 use crate::http::api::stream::lines::Line;
 use crate::http::api::stream::lines::Lines;
 use crate::http::api::stream::rank::best::Best;
 use crate::http::api::stream::rank::best::Held;
+use crate::http::api::stream::rank::candidate_line::CandidateLine;
+use crate::http::api::stream::rank::first_line::FirstQuestion;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::body;
 use crate::http::request::cost::estimate;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::MeasureName;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::RankMethod;
-use crate::http::request::fields::Text;
-use crate::http::request::json;
-use crate::http::request::query::OovPolicy;
+use crate::http::request::fields::CallersData;
 use crate::http::request::query::Resolved;
-use crate::http::request::query::Selection;
-use crate::http::request::threshold::Cutoff;
-use crate::http::request::threshold::Threshold;
 use crate::http::work::pool;
 
 /// Bytes of results that are written at once.
 const PIECE: usize = 32 << 10;
 
-/// The first line: the body of `POST /rank` without its candidates.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FirstLine<'b> {
-    #[serde(borrow)]
-    query: Text<'b>,
-    #[serde(borrow)]
-    model: Option<ModelName<'b>>,
-    #[serde(borrow)]
-    method: Option<RankMethod<'b>>,
-    measure: Option<MeasureName>,
-    top_k: Option<Count>,
-    min_score: Option<Threshold>,
-    return_text: Option<bool>,
-    oov: Option<OovPolicy>,
-    truncate: Option<bool>,
-}
-
 /// How candidates are ranked, and the best so far.
 struct Candidates {
-    resolved: Resolved,
-    query: String,
-    options: RankOptions,
-    return_text: bool,
+    first: Arc<FirstQuestion>,
+    /// Liked and disliked texts that are part of no score.
+    passed: Passed,
     best: Mutex<Best>,
 }
 
@@ -90,8 +67,7 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
     let (mut body, mut lines) = (request.into_body(), Lines::default());
     let patience = Duration::from_secs(opening.app.settings.body_timeout_s);
     let first = first_line(&mut body, &mut lines, Instant::now() + patience).await?;
-    let question = Candidates::of(&opening.app, &first).map_err(of_first_line)?;
-    question.check_query(&opening.app).await.map_err(of_first_line)?;
+    let question = Candidates::of(&opening.app, first).await.map_err(of_first_line)?;
     Ok(opening.answer(question, place, body, lines))
 }
 
@@ -134,57 +110,27 @@ fn of_first_line(error: ApiError) -> ApiError {
 }
 
 impl Candidates {
-    fn of(app: &App, first: &Line) -> Result<Self, ApiError> {
+    /// The question of the first line, unless it cannot be asked.
+    async fn of(app: &App, first: Line) -> Result<Self, ApiError> {
         // One that is too long is refused as every line.
-        let bytes = first.bytes.as_deref();
-        let asked: FirstLine<'_> = bytes.map_or_else(|| parse(None), json::read_object)?;
-        let selection = Selection {
-            measure: asked.measure.map(|MeasureName(measure)| measure),
-            oov: asked.oov,
-            truncate: asked.truncate,
-            ..Selection::named(asked.model.as_ref(), asked.method.as_ref())
-        };
-        let resolved = selection.resolve_ranking(&app.models())?;
-        let engine = &resolved.model.engine;
-        engine.check(&resolved.query)?;
-        let method = resolved.query.method;
-        if resolved.fused.is_some() || !engine.ranks_in_parts(method) {
-            let detail = format!(
-                "{} scores each candidate by all others, which a stream does not keep: send them as \
-                 JSON, or choose another method",
-                resolved.method_name()
-            );
-            return Err(ApiError::at(Code::InvalidField, "/method", detail));
-        }
-        let least = asked.min_score.map(|score| score.resolve(&resolved, "/min_score"));
-        let most = app.settings.max_candidates;
-        let wanted = asked.top_k.map_or(most, |Count(wanted)| wanted);
-        if wanted > most {
-            return Err(ApiError::beyond(Code::TooManyItems, "/top_k", "results", most, wanted));
-        }
-        let options = RankOptions {
-            query: resolved.query,
-            top_k: Some(wanted),
-            min_score: least.transpose()?.map(Cutoff::least),
-        };
-        let best = Mutex::new(Best::new(options, app.unsent.growing()));
-        let return_text = asked.return_text.unwrap_or(false);
-        let query = asked.query.as_ref().to_owned();
-        Ok(Self { resolved, query, options, return_text, best })
-    }
-
-    /// Refuses a query that cannot be asked, before anything is answered.
-    async fn check_query(&self, app: &App) -> Result<(), ApiError> {
-        let (model, query) = (Arc::clone(&self.resolved.model), self.query.clone());
-        let options = self.options;
+        let bytes = first.bytes.map_or_else(|| parse(None), Ok)?;
+        let first = Arc::new(FirstQuestion::read(app, bytes)?);
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
         let deadline = std::time::Instant::now() + patience;
-        let check =
-            move |_: &pool::JobContext| Ok(model.engine.rank_session(&query, &options, |_| ())?);
-        app.compute
-            .run(deadline, &app.metrics, check)
-            .await
-            .unwrap_or_else(|| Err(pool::queue_full()))
+        let asked = Arc::clone(&first);
+        // Texts that cannot be asked are refused before anything is answered.
+        let check = move |_: &pool::JobContext| {
+            let engine = &asked.resolved.model.engine;
+            if let Some(likes) = asked.likes() {
+                return Ok(engine.passed_likes(&likes, &asked.options)?);
+            }
+            engine.rank_session(&asked.query, &asked.options, |_| ())?;
+            Ok(Passed::default())
+        };
+        let checked = app.compute.run(deadline, &app.metrics, check).await;
+        let passed = checked.unwrap_or_else(|| Err(pool::queue_full()))?;
+        let best = Mutex::new(Best::new(first.options, app.unsent.growing()));
+        Ok(Self { first, passed, best })
     }
 
     fn best(&self) -> MutexGuard<'_, Best> {
@@ -195,6 +141,8 @@ impl Candidates {
 /// What became of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Standing {
+    /// The question leaves it out.
+    Excluded,
     /// It is not among the best.
     Beaten,
     Scored(f32),
@@ -214,6 +162,7 @@ struct Standings {
 #[derive(Default)]
 struct Kept {
     held: Vec<Held>,
+    excluded: u64,
     unscored: u64,
     truncated: u64,
     query_truncated: bool,
@@ -228,6 +177,9 @@ struct Summary<'s> {
     fingerprint: &'s str,
     /// Lines after the first that are not blank.
     candidates: u64,
+    /// Those that the question leaves out.
+    #[serde(skip_serializing_if = "is_zero")]
+    excluded: u64,
     /// Those that cannot be scored.
     unscored: u64,
     /// Those that were cut.
@@ -236,39 +188,74 @@ struct Summary<'s> {
     failed: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     query_truncated: bool,
+    /// Places of liked texts that are part of no score.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    like_unscored: &'s [usize],
+    /// The same of disliked texts.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unlike_unscored: &'s [usize],
+}
+
+/// Whether a count need not be told.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Question for Candidates {
-    type Item<'b> = TextLine<'b>;
+    type Item<'b> = CandidateLine<'b>;
     type Answers = Standings;
     type Kept = Kept;
 
     fn resolved(&self) -> &Resolved {
-        &self.resolved
+        &self.first.resolved
     }
 
-    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<TextLine<'b>, ApiError> {
-        parse(line)
+    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<CandidateLine<'b>, ApiError> {
+        let mut line: CandidateLine<'b> = parse(line)?;
+        line.check(self.first.by)?;
+        line.is_excluded = self.first.excludes(line.id);
+        Ok(line)
     }
 
-    fn id<'i>(item: &'i TextLine<'_>) -> Option<LineId<'i>> {
+    fn id<'i>(item: &'i CandidateLine<'_>) -> Option<LineId<'i>> {
         item.id
     }
 
-    fn nanos(&self, items: &[&TextLine<'_>]) -> u64 {
+    fn nanos(&self, items: &[&CandidateLine<'_>]) -> u64 {
         let texts = items.iter().map(|item| AsRef::<str>::as_ref(*item));
         let bytes = texts.clone().map(str::len).sum();
-        let [_, most] = self.resolved.multiplications_of_ranking(&self.query, texts, true);
-        estimate(bytes, most)
+        let each = self.first.texts().map(|text| {
+            let [_, most] =
+                self.first.resolved.multiplications_of_ranking(text, texts.clone(), true);
+            most
+        });
+        estimate(bytes, each.fold(0, u64::saturating_add))
     }
 
-    fn ask(&self, items: &[&TextLine<'_>]) -> Result<Standings, QueryError> {
+    fn ask(&self, items: &[&CandidateLine<'_>]) -> Result<Standings, QueryError> {
+        let first = &self.first;
+        let engine = &first.resolved.model.engine;
         let floor = self.best().floor();
-        let options = RankOptions { min_score: floor, ..self.options };
-        let ranking = self.resolved.model.engine.rank_best(&self.query, items, &options)?;
-        let mut each = vec![Standing::Beaten; items.len()];
+        let options = RankOptions { min_score: floor, ..first.options };
+        let asked = items.iter().enumerate().filter(|(_, item)| !item.is_excluded);
+        let (places, asked): (Vec<usize>, Vec<&CandidateLine<'_>>) = asked.unzip();
+        let is_boosted = asked.iter().any(|item| item.boost.is_some());
+        let boosts: Vec<_> = asked.iter().map(|item| item.boost).filter(|_| is_boosted).collect();
+        let boosts = Boosts { by: first.by, of: &boosts };
+        let ranking = match first.likes() {
+            Some(likes) => engine.rank_liked(&likes, &asked, &boosts, &options, || true)?,
+            None => engine.rank_session(&first.query, &options, |session| {
+                session.rank_boosted(&asked, &boosts)
+            })??,
+        };
+        let standing = |item: &&CandidateLine<'_>| match item.is_excluded {
+            true => Standing::Excluded,
+            false => Standing::Beaten,
+        };
+        let mut each: Vec<Standing> = items.iter().map(standing).collect();
+        let place = |index: usize| places.get(index).copied().unwrap_or(usize::MAX);
         let mut set = |index: usize, standing| {
-            if let Some(place) = each.get_mut(index) {
+            if let Some(place) = each.get_mut(place(index)) {
                 *place = standing;
             }
         };
@@ -277,7 +264,7 @@ impl Question for Candidates {
         unscored.for_each(|(&index, &reason)| set(index, Standing::Unscored(reason)));
         Ok(Standings {
             each,
-            truncated: ranking.truncated,
+            truncated: ranking.truncated.iter().map(|&index| place(index)).collect(),
             query_truncated: ranking.query_truncated,
             counts: ranking.counts,
         })
@@ -290,7 +277,7 @@ impl Question for Candidates {
     fn write(
         &self,
         line: &Line,
-        item: &TextLine<'_>,
+        item: &CandidateLine<'_>,
         answers: &Standings,
         place: usize,
         part: &mut Part<Kept>,
@@ -303,20 +290,28 @@ impl Question for Candidates {
             Some(&Standing::Unscored(reason)) => {
                 kept.unscored += 1;
                 // As in a list, a least score leaves these out.
-                if self.options.min_score.is_some() {
+                if self.first.options.min_score.is_some() {
                     return;
                 }
                 (None, Some(reason))
             }
+            Some(Standing::Excluded) => {
+                kept.excluded += 1;
+                return;
+            }
             Some(Standing::Beaten) | None => return,
         };
+        // What is compared with the others at the end is looked up again.
+        let keeps_text = self.first.return_text || self.first.makes_pages;
         kept.held.push(Held {
             // The first line is the question.
             index: line.place.saturating_sub(1),
             id: item.id.map(LineId::written),
             score,
             reason,
-            text: self.return_text.then(|| item.as_ref().into()),
+            text: keeps_text.then(|| item.as_ref().into()),
+            data: item.data.map(CallersData::into_written),
+            more: None,
         });
     }
 
@@ -329,31 +324,47 @@ impl Question for Candidates {
         let mut best = self.best();
         best.candidates += part.lines as u64;
         best.failed += (part.lines - part.sound) as u64;
+        best.excluded += kept.excluded;
         best.unscored += kept.unscored;
         best.truncated += kept.truncated;
         best.query_truncated |= kept.query_truncated;
         best.take(kept.held)
     }
 
+    fn is_unfinished(&self) -> bool {
+        self.first.makes_pages
+    }
+
+    fn finish(&self, work: &pool::JobContext) -> Result<(), ApiError> {
+        let held = self.best().take_out();
+        let page = pages::page(&self.first, held, work)?;
+        self.best().tell(page);
+        Ok(())
+    }
+
     fn conclude(&self) -> Option<Vec<u8>> {
         let mut best = self.best();
         let mut piece = Vec::new();
         while piece.len() < PIECE {
-            match best.next() {
-                Some(held) => held.write(&mut piece),
+            match best.next(self.first.offset) {
+                Some(held) => held.write(self.first.return_text, &mut piece),
                 None if best.is_told => break,
                 None => {
                     best.is_told = true;
+                    let resolved = &self.first.resolved;
                     let summary = Summary {
-                        model: &self.resolved.model.name,
-                        method: self.resolved.query.method.name(),
-                        measure: self.resolved.measure().name(),
-                        fingerprint: self.resolved.model.engine.model().fingerprint(),
+                        model: &resolved.model.name,
+                        method: resolved.query.method.name(),
+                        measure: resolved.measure().name(),
+                        fingerprint: resolved.model.engine.model().fingerprint(),
                         candidates: best.candidates,
+                        excluded: best.excluded,
                         unscored: best.unscored,
                         truncated: best.truncated,
                         failed: best.failed,
                         query_truncated: best.query_truncated,
+                        like_unscored: &self.passed.liked,
+                        unlike_unscored: &self.passed.disliked,
                     };
                     write(&mut piece, &summary);
                 }

@@ -1,0 +1,114 @@
+//! Candidates that are nearly the same are folded into the best of them.
+
+use crate::engine::Engine;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::Ranked;
+use crate::engine::rank::diversify::together;
+use crate::engine::rank::many::blocks;
+use crate::engine::rank::panel::Panel;
+use crate::engine::workspace::Workspace;
+use crate::model::Phrase;
+
+/// A candidate that stands for others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fold {
+    /// The best of them.
+    pub best: Ranked,
+    /// The others, best first.
+    pub duplicates: Vec<Duplicate>,
+}
+
+/// A candidate that is nearly the same as a better one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Duplicate {
+    /// The candidate.
+    pub ranked: Ranked,
+    /// How alike the two are.
+    pub similarity: f32,
+}
+
+impl Engine {
+    /// Folds scored candidates, best first: one that is at least so much like a better one that stands
+    /// for itself is a duplicate of the best such. At most `wanted` stand for themselves; candidates
+    /// after the last of them that are duplicates of none of them are left out. `check` is asked again
+    /// and again.
+    pub fn collapse<T: AsRef<str>, E: From<QueryError>>(
+        &self,
+        ranked: &[Ranked],
+        candidates: &[T],
+        (least, wanted): (f32, usize),
+        query: &Query,
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<Fold>, E> {
+        let mut panel = Panel::of(self, query)?;
+        let mut workspace = Workspace::of(&self.model);
+        let text = |ranked: &Ranked| candidates.get(ranked.index).map_or("", AsRef::as_ref);
+        let texts: Vec<&str> = ranked.iter().map(text).collect();
+        let (mut folds, mut heads): (Vec<Fold>, Vec<Phrase<'_>>) = (Vec::new(), Vec::new());
+        let mut tokens = 0;
+        for (first, block) in blocks(&texts, false) {
+            let mut phrases = Vec::with_capacity(block.len());
+            for (ranked, text) in ranked.iter().skip(first).zip(block) {
+                let mut phrase = Phrase::new(&self.model);
+                self.read(&mut phrase, text, query, Place::Candidate(ranked.index))?;
+                phrases.push(phrase);
+            }
+            panel.seat(&phrases);
+            let mut loose: Vec<Option<Ranked>> =
+                ranked.iter().skip(first).take(block.len()).copied().map(Some).collect();
+            for (head, fold) in heads.iter().zip(&mut folds) {
+                check()?;
+                let found = panel.alike(head, &phrases, 0, least, &mut workspace)?;
+                fold.take(found, &mut loose);
+            }
+            for place in 0..phrases.len() {
+                let stands = loose.get_mut(place).filter(|_| folds.len() < wanted);
+                let Some(best) = stands.and_then(Option::take) else { continue };
+                check()?;
+                let Some(phrase) = phrases.get_mut(place) else { continue };
+                let head = std::mem::replace(phrase, Phrase::new(&self.model));
+                tokens += head.token_keys().len();
+                together(tokens)?;
+                let found = panel.alike(&head, &phrases, place + 1, least, &mut workspace)?;
+                let mut fold = Fold { best, duplicates: Vec::new() };
+                fold.take(found, &mut loose);
+                folds.push(fold);
+                heads.push(head);
+            }
+        }
+        Ok(folds)
+    }
+}
+
+impl Fold {
+    /// Takes those of the found that belong to no other.
+    fn take(&mut self, found: Vec<(usize, f32)>, loose: &mut [Option<Ranked>]) {
+        for (place, similarity) in found {
+            if let Some(ranked) = loose.get_mut(place).and_then(Option::take) {
+                self.duplicates.push(Duplicate { ranked, similarity });
+            }
+        }
+    }
+}
+
+impl Panel<'_> {
+    /// Which texts from a place on are at least so much like a text, and how much.
+    fn alike(
+        &self,
+        one: &Phrase<'_>,
+        phrases: &[Phrase<'_>],
+        from: usize,
+        least: f32,
+        workspace: &mut Workspace<'_>,
+    ) -> Result<Vec<(usize, f32)>, QueryError> {
+        let mut scores = Vec::new();
+        let scratch = workspace.scratch();
+        let mut visitor = self.visitor(one, scratch);
+        visitor.score(self, phrases, from, &mut scores, scratch)?;
+        visitor.leave(scratch);
+        let reached = scores.into_iter().enumerate().filter(|&(_, score)| score >= least);
+        Ok(reached.map(|(place, score)| (from + place, score)).collect())
+    }
+}

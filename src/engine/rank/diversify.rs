@@ -1,0 +1,110 @@
+//! Maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): of candidates that are much like
+//! what was asked, those that are not like the ones before them.
+
+use crate::engine::Engine;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::Ranked;
+use crate::engine::rank::panel::Panel;
+use crate::engine::workspace::Workspace;
+use crate::model::Phrase;
+
+/// Most tokens of texts that are compared with each other, all of which are held at once.
+pub(super) const MOST_TOKENS: usize = 1 << 16;
+
+/// A candidate of the pool that is not chosen yet.
+struct Left {
+    /// Its place in the order of scores.
+    place: usize,
+    ranked: Ranked,
+    /// How much it is like the chosen one that it is most like.
+    nearest: Option<f32>,
+}
+
+impl Left {
+    /// What is gained by choosing it next.
+    fn value(&self, lambda: f64) -> f64 {
+        let nearest = self.nearest.map_or(0.0, f64::from);
+        lambda * f64::from(self.ranked.score) - (1.0 - lambda) * nearest
+    }
+}
+
+impl Engine {
+    /// Puts the first `wanted` of a pool of scored candidates, best first, into the order of maximal
+    /// marginal relevance: again and again the candidate for which `lambda` times its score, less
+    /// `1 - lambda` times how much it is like the chosen one that it is most like, is largest; of
+    /// equals the one with the better score. The others follow by their scores. A `lambda` of 1 leaves
+    /// the order as it is. `check` is asked before each choice.
+    pub fn diversify<T: AsRef<str>, E: From<QueryError>>(
+        &self,
+        pool: &mut [Ranked],
+        candidates: &[T],
+        (lambda, wanted): (f64, usize),
+        query: &Query,
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
+        if lambda >= 1.0 || pool.len() < 2 {
+            return Ok(());
+        }
+        let mut panel = Panel::of(self, query)?;
+        let mut workspace = Workspace::of(&self.model);
+        let mut phrases = self.read_pool(pool, candidates, query)?;
+        panel.seat(&phrases);
+        let ranked = pool.iter().enumerate();
+        let mut left: Vec<Left> =
+            ranked.map(|(place, &ranked)| Left { place, ranked, nearest: None }).collect();
+        let mut chosen = Vec::with_capacity(pool.len());
+        let mut scores = Vec::new();
+        while chosen.len() < wanted {
+            check()?;
+            let better = |a: &Left, b: &Left| {
+                let (of_a, of_b) = (a.value(lambda), b.value(lambda));
+                of_a > of_b || (of_a == of_b && a.place < b.place)
+            };
+            let best = left.iter().enumerate().reduce(|a, b| if better(b.1, a.1) { b } else { a });
+            let Some((at, _)) = best else { break };
+            let (one, phrase) = (left.swap_remove(at), phrases.swap_remove(at));
+            panel.swap_out(at);
+            chosen.push(one.ranked);
+            let scratch = workspace.scratch();
+            let mut visitor = panel.visitor(&phrase, scratch);
+            visitor.score(&panel, &phrases, 0, &mut scores, scratch)?;
+            visitor.leave(scratch);
+            for (other, &score) in left.iter_mut().zip(&scores) {
+                other.nearest = Some(other.nearest.map_or(score, |nearest| nearest.max(score)));
+            }
+        }
+        left.sort_unstable_by_key(|one| one.place);
+        chosen.extend(left.iter().map(|one| one.ranked));
+        pool.copy_from_slice(&chosen);
+        Ok(())
+    }
+
+    /// Looks up candidates that were scored before.
+    fn read_pool<T: AsRef<str>>(
+        &self,
+        pool: &[Ranked],
+        candidates: &[T],
+        query: &Query,
+    ) -> Result<Vec<Phrase<'_>>, QueryError> {
+        let (mut phrases, mut tokens) = (Vec::with_capacity(pool.len()), 0);
+        for ranked in pool {
+            let mut phrase = Phrase::new(&self.model);
+            let text = candidates.get(ranked.index).map_or("", AsRef::as_ref);
+            self.read(&mut phrase, text, query, Place::Candidate(ranked.index))?;
+            tokens += phrase.token_keys().len();
+            together(tokens)?;
+            phrases.push(phrase);
+        }
+        Ok(phrases)
+    }
+}
+
+/// Refuses texts of so many tokens, of which each would be held to be compared with the others.
+pub(super) fn together(tokens: usize) -> Result<(), QueryError> {
+    match tokens > MOST_TOKENS {
+        true => Err(QueryError::TooMuchTogether { limit: MOST_TOKENS, actual: tokens }),
+        false => Ok(()),
+    }
+}

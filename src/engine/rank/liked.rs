@@ -1,0 +1,235 @@
+//! Candidates by how alike they are to texts that are liked, and not to texts that are disliked.
+//!
+//! Each text's scores are those of a ranking for it alone. Texts are taken in the order of their bytes,
+//! whatever the order they were given in, so that sums have the same bits.
+
+use crate::engine::Boosts;
+use crate::engine::Engine;
+use crate::engine::Place;
+use crate::engine::QueryError;
+use crate::engine::RankOptions;
+use crate::engine::Ranked;
+use crate::engine::Ranking;
+use crate::engine::finite;
+use crate::engine::rank::many::Asked;
+use crate::engine::rank::many::blocks;
+use crate::engine::rank::panel::Panel;
+use crate::engine::rank::reader::Reader;
+use crate::engine::workspace::Workspace;
+use crate::methods::Kind;
+
+/// A liked text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Liked<'t> {
+    /// The text.
+    pub text: &'t str,
+    /// What its scores are multiplied by; more than 0.
+    pub weight: f32,
+}
+
+/// What the scores with several liked texts make of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strategy {
+    /// The best of the weighted scores.
+    #[default]
+    Best,
+    /// The mean of the scores by the weights.
+    Mean,
+    /// The sum of the weighted scores.
+    Sum,
+}
+
+/// Liked and disliked texts.
+#[derive(Debug, Clone)]
+pub struct Likes<'t> {
+    /// Texts that a candidate should be like.
+    pub liked: Vec<Liked<'t>>,
+    /// Texts that it should not be like.
+    pub disliked: Vec<&'t str>,
+    /// What is made of the scores with the liked texts.
+    pub strategy: Strategy,
+    /// What the best score with a disliked text is multiplied by before it is taken off.
+    pub unlike_weight: f32,
+}
+
+/// Liked or disliked texts that are no part of any score: by their places, those without what the
+/// method needs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Passed {
+    /// Of the liked.
+    pub liked: Vec<usize>,
+    /// Of the disliked.
+    pub disliked: Vec<usize>,
+}
+
+impl Engine {
+    /// Refuses a method whose scores do not say how alike two texts are.
+    pub fn check_likes(&self, options: &RankOptions) -> Result<(), QueryError> {
+        let info = options.query.method.info();
+        self.check(&options.query)?;
+        match info.kind {
+            Kind::Similarity => Ok(()),
+            Kind::Ranker => Err(QueryError::OnlyRanks { method: info.name }),
+        }
+    }
+
+    /// The best candidates by how alike they are to liked texts and not to disliked ones. Before each
+    /// text and block of candidates `go_on` is asked; once that says no, what is answered is not whole.
+    pub fn rank_liked<T: AsRef<str>>(
+        &self,
+        likes: &Likes<'_>,
+        candidates: &[T],
+        boosts: &Boosts<'_>,
+        options: &RankOptions,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Ranking, QueryError> {
+        self.check_likes(options)?;
+        let mut panel = Panel::of(self, &options.query)?;
+        let sides = Sides::read(self, likes, options)?;
+        let known = sides.liked.iter().any(|(one, _)| one.known);
+        let asked = sides.liked.iter().map(|(one, _)| one).chain(&sides.disliked);
+        let mut ranking = Ranking {
+            measure: panel.measure,
+            query_truncated: asked.clone().any(|one| one.truncated),
+            ..Ranking::default()
+        };
+        let mut workspace = Workspace::of(&self.model);
+        let mut reader = Reader::of(self, &options.query);
+        let (mut scores, mut sums) = (Vec::new(), Sums::default());
+        for (first, block) in blocks(candidates, false) {
+            let mut read = Ranking::default();
+            reader.read_block(block, first, true, &mut workspace, &mut read)?;
+            ranking.note(&read, first..first + block.len(), known);
+            let (phrases, indexes) = reader.read_last();
+            if !known || indexes.is_empty() {
+                continue;
+            }
+            panel.seat(phrases);
+            sums.begin(indexes.len());
+            let liked = sides.liked.iter().map(|(one, weight)| (one, Some(*weight)));
+            let disliked = sides.disliked.iter().map(|one| (one, None));
+            for (one, weight) in liked.chain(disliked).filter(|(one, _)| one.known) {
+                if !go_on() {
+                    return Ok(ranking);
+                }
+                let scratch = workspace.scratch();
+                let mut visitor = panel.visitor(&one.phrase, scratch);
+                visitor.score(&panel, phrases, 0, &mut scores, scratch)?;
+                visitor.leave(scratch);
+                sums.add(&scores, weight, likes.strategy);
+            }
+            for (place, &index) in indexes.iter().enumerate() {
+                let score = finite(sums.score(place, likes), panel.info)?;
+                let score = finite(boosts.apply(index, score), panel.info)?;
+                ranking.results.push(Ranked { index, score });
+            }
+            ranking.scored += indexes.len();
+        }
+        reader.end(&mut workspace);
+        ranking.order(options);
+        Ok(ranking)
+    }
+
+    /// Which of the texts have nothing to be scored by, or what is wrong with one.
+    pub fn passed_likes(
+        &self,
+        likes: &Likes<'_>,
+        options: &RankOptions,
+    ) -> Result<Passed, QueryError> {
+        let liked: Vec<&str> = likes.liked.iter().map(|one| one.text).collect();
+        let unknown = |asked: &[Asked<'_>]| {
+            let places = asked.iter().enumerate().filter(|(_, one)| !one.known);
+            places.map(|(place, _)| place).collect()
+        };
+        Ok(Passed {
+            liked: unknown(&self.read_asked(&liked, &options.query, Place::Liked)?),
+            disliked: unknown(&self.read_asked(
+                &likes.disliked,
+                &options.query,
+                Place::Disliked,
+            )?),
+        })
+    }
+}
+
+/// The texts of both sides, looked up, in the order of their bytes.
+struct Sides<'e> {
+    liked: Vec<(Asked<'e>, f32)>,
+    disliked: Vec<Asked<'e>>,
+}
+
+impl<'e> Sides<'e> {
+    fn read(
+        engine: &'e Engine,
+        likes: &Likes<'_>,
+        options: &RankOptions,
+    ) -> Result<Self, QueryError> {
+        let query = &options.query;
+        let texts: Vec<&str> = likes.liked.iter().map(|one| one.text).collect();
+        let asked = engine.read_asked(&texts, query, Place::Liked)?;
+        let mut liked: Vec<_> = asked.into_iter().zip(&likes.liked).collect();
+        liked.sort_by(|(_, a), (_, b)| {
+            a.text.cmp(b.text).then_with(|| a.weight.total_cmp(&b.weight))
+        });
+        let liked = liked.into_iter().map(|(one, liked)| (one, liked.weight)).collect();
+        // The best of them is the same in any order.
+        let disliked = engine.read_asked(&likes.disliked, query, Place::Disliked)?;
+        Ok(Self { liked, disliked })
+    }
+}
+
+/// What the scores of a block of candidates come to so far. Products and sums of a few scores and
+/// weights of single precision lose next to nothing here; so one text alone has its scores bit for bit.
+#[derive(Default)]
+struct Sums {
+    liked: Vec<f64>,
+    /// The sum of the weights.
+    weights: f64,
+    /// The best with a disliked text; nothing without any.
+    disliked: Vec<Option<f64>>,
+}
+
+impl Sums {
+    fn begin(&mut self, candidates: usize) {
+        self.weights = 0.0;
+        self.liked.clear();
+        self.liked.resize(candidates, 0.0);
+        self.disliked.clear();
+        self.disliked.resize(candidates, None);
+    }
+
+    /// Adds the scores with one text, which is liked where it has a weight.
+    fn add(&mut self, scores: &[f32], weight: Option<f32>, strategy: Strategy) {
+        let Some(weight) = weight.map(f64::from) else {
+            for (worst, &score) in self.disliked.iter_mut().zip(scores) {
+                let score = f64::from(score);
+                *worst = Some(worst.map_or(score, |worst| worst.max(score)));
+            }
+            return;
+        };
+        let is_first = self.weights == 0.0;
+        self.weights += weight;
+        for (sum, &score) in self.liked.iter_mut().zip(scores) {
+            let score = weight * f64::from(score);
+            *sum = match strategy {
+                _ if is_first => score,
+                Strategy::Best => sum.max(score),
+                Strategy::Mean | Strategy::Sum => *sum + score,
+            };
+        }
+    }
+
+    /// The score of the candidate at a place of the block.
+    fn score(&self, place: usize, likes: &Likes<'_>) -> f32 {
+        let liked = self.liked.get(place).copied().unwrap_or_default();
+        let liked = match likes.strategy {
+            Strategy::Mean => liked / self.weights,
+            Strategy::Best | Strategy::Sum => liked,
+        };
+        let less = self.disliked.get(place).copied().flatten();
+        match less {
+            None => liked as f32,
+            Some(worst) => (liked - f64::from(likes.unlike_weight) * worst) as f32,
+        }
+    }
+}

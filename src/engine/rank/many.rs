@@ -1,0 +1,237 @@
+//! The same candidates ranked for several texts: each candidate is looked up once, and where the method
+//! has vectors its vector is made once.
+
+use crate::engine::Boosts;
+use crate::engine::Engine;
+use crate::engine::Parts;
+use crate::engine::Place;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::RankOptions;
+use crate::engine::Ranked;
+use crate::engine::Ranking;
+use crate::engine::Reason;
+use crate::engine::finite;
+use crate::engine::rank::best::best_of_bounded;
+use crate::engine::rank::panel::Panel;
+use crate::engine::rank::reader::Reader;
+use crate::engine::scorable;
+use crate::engine::workspace::Workspace;
+use crate::model::Phrase;
+
+/// Bytes of the candidates that are looked up at once. A text is prepared once for them; and vectors of
+/// words that are not listed, which may be a kilobyte each, are held for no more than these.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Rankings of the same candidates, one a text.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rankings(pub Vec<Ranking>);
+
+impl Parts for Rankings {
+    fn append(&mut self, part: Self, first: usize) {
+        self.0.resize_with(self.0.len().max(part.0.len()), Ranking::default);
+        for (whole, part) in self.0.iter_mut().zip(part.0) {
+            whole.append(part, first);
+        }
+    }
+}
+
+/// A text that candidates are ranked for.
+pub(super) struct Asked<'e> {
+    pub(super) phrase: Phrase<'e>,
+    /// Whether it has what the method needs.
+    pub(super) known: bool,
+    pub(super) truncated: bool,
+}
+
+impl Engine {
+    /// Rankings of the same candidates for each of several texts, each as [`Engine::rank_best`]
+    /// answers, bit for bit. Before each text and block of candidates `go_on` is asked; once that says
+    /// no, what is answered is not whole.
+    pub fn rank_each<Q: AsRef<str>, T: AsRef<str>>(
+        &self,
+        texts: &[Q],
+        candidates: &[T],
+        boosts: &Boosts<'_>,
+        options: &RankOptions,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Rankings, QueryError> {
+        let query = &options.query;
+        let mut panel = Panel::of(self, query)?;
+        let asked = self.read_asked(texts, query, Place::QueryOf)?;
+        let start = |one: &Asked<'_>| Ranking {
+            measure: panel.measure,
+            query_truncated: one.truncated,
+            query_known: query.coverage.then(|| one.phrase.known_share()),
+            ..Ranking::default()
+        };
+        let mut rankings: Vec<Ranking> = asked.iter().map(start).collect();
+        let mut workspace = Workspace::of(&self.model);
+        let mut reader = Reader::of(self, query);
+        for (first, block) in blocks(candidates, panel.scores_lists()) {
+            let mut read = Ranking::default();
+            reader.read_block(block, first, true, &mut workspace, &mut read)?;
+            panel.seat(reader.read_last().0);
+            for (one, ranking) in asked.iter().zip(&mut rankings) {
+                if !go_on() {
+                    return Ok(Rankings(rankings));
+                }
+                ranking.note(&read, first..first + block.len(), one.known);
+                if one.known {
+                    let scores = RankedBlock { panel: &panel, options, boosts };
+                    scores.add(&one.phrase, reader.read_last(), ranking, &mut workspace)?;
+                }
+            }
+        }
+        reader.end(&mut workspace);
+        Ok(Rankings(rankings))
+    }
+
+    /// Looks up the texts that candidates are ranked for.
+    pub(super) fn read_asked<Q: AsRef<str>>(
+        &self,
+        texts: &[Q],
+        query: &Query,
+        place: impl Fn(usize) -> Place,
+    ) -> Result<Vec<Asked<'_>>, QueryError> {
+        let read = |(index, text): (usize, &Q)| {
+            let mut phrase = Phrase::new(&self.model);
+            let truncated = self.read(&mut phrase, text.as_ref(), query, place(index))?;
+            let known = scorable(&phrase, query.method.info());
+            if !known {
+                query.accepts_unknown(place(index))?;
+            }
+            Ok(Asked { phrase, known, truncated })
+        };
+        texts.iter().enumerate().map(read).collect()
+    }
+}
+
+/// Candidates in blocks that are looked up at once, each with the index of its first; all of them in
+/// one where they are scored as a list.
+pub(super) fn blocks<T: AsRef<str>>(
+    candidates: &[T],
+    whole: bool,
+) -> impl Iterator<Item = (usize, &[T])> {
+    let mut first = 0;
+    std::iter::from_fn(move || {
+        let rest = candidates.get(first..).filter(|rest| !rest.is_empty())?;
+        let mut bytes = 0;
+        let fits = rest.iter().take_while(|candidate| {
+            let before = bytes;
+            bytes += candidate.as_ref().len();
+            whole || before == 0 || bytes <= BLOCK_BYTES
+        });
+        let length = fits.count().max(1);
+        let begun = first;
+        first += length;
+        Some((begun, rest.get(..length)?))
+    })
+}
+
+impl Ranking {
+    /// Notes what was read of candidates with these indexes; without a word of the text known none of
+    /// them can be scored.
+    pub(super) fn note(&mut self, read: &Self, indexes: std::ops::Range<usize>, known: bool) {
+        self.truncated.extend(&read.truncated);
+        self.known.extend(&read.known);
+        self.counts.add(read.counts);
+        if known {
+            self.unscored.extend(&read.unscored);
+            self.reasons.extend(&read.reasons);
+            return;
+        }
+        let mut reasons = read.unscored.iter().zip(&read.reasons).peekable();
+        for index in indexes {
+            let own = reasons.next_if(|(unscored, _)| **unscored == index);
+            self.unscored.push(index);
+            self.reasons.push(own.map_or(Reason::Unknown, |(_, &reason)| reason));
+        }
+    }
+}
+
+/// A block of candidates that is ranked for one text.
+struct RankedBlock<'b, 'e> {
+    panel: &'b Panel<'e>,
+    options: &'b RankOptions,
+    boosts: &'b Boosts<'b>,
+}
+
+impl RankedBlock<'_, '_> {
+    /// Adds what is wanted of the block to a ranking. Where only the best are wanted and the method
+    /// knows bounds of its scores, candidates are left out that could not be among them.
+    fn add(
+        &self,
+        one: &Phrase<'_>,
+        (phrases, indexes): (&[Phrase<'_>], &[usize]),
+        ranking: &mut Ranking,
+        workspace: &mut Workspace<'_>,
+    ) -> Result<(), QueryError> {
+        let (panel, scratch) = (self.panel, workspace.scratch());
+        let top_k = self.options.top_k.unwrap_or(usize::MAX);
+        let full = ranking.results.len() >= top_k;
+        let selective = full || top_k < phrases.len() || self.options.min_score.is_some();
+        let mut scores = Vec::new();
+        let mut visitor = panel.visitor(one, scratch);
+        let score_of = |index: usize, score: f32| {
+            finite(self.boosts.apply(index, finite(score, panel.info)?), panel.info)
+        };
+        if selective && visitor.bounds(panel, phrases, &mut scores, scratch)? {
+            let bounds = indexes.iter().zip(&scores).enumerate();
+            let bounds = bounds.map(|(place, (&index, &bound))| {
+                Ok(Ranked { index: place, score: score_of(index, bound)? })
+            });
+            let mut bounds = bounds.collect::<Result<Vec<_>, QueryError>>()?;
+            bounds.sort_unstable_by(Ranked::order);
+            // What is worse than the last of the best so far is not wanted any more.
+            let last = ranking.results.last().filter(|_| full).map(|last| last.score);
+            let options =
+                RankOptions { min_score: last.or(self.options.min_score), ..*self.options };
+            let (best, scored) = best_of_bounded(&bounds, &options, |place| {
+                let (Some(phrase), Some(&index)) = (phrases.get(place), indexes.get(place)) else {
+                    return Ok(0.0);
+                };
+                score_of(index, visitor.score_one(panel, phrase, scratch)?)
+            })?;
+            let index = |place: usize| indexes.get(place).copied().unwrap_or_default();
+            let found = best.into_iter().map(|one| Ranked { index: index(one.index), ..one });
+            ranking.results.extend(found);
+            ranking.scored += scored;
+        } else {
+            visitor.score(panel, phrases, 0, &mut scores, scratch)?;
+            for (&index, &score) in indexes.iter().zip(&scores) {
+                ranking.results.push(Ranked { index, score: score_of(index, score)? });
+            }
+            ranking.scored += scores.len();
+        }
+        visitor.leave(scratch);
+        ranking.order(self.options);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_bounded_by_bytes_and_leave_nothing_out() {
+        let long = "x".repeat(BLOCK_BYTES);
+        for texts in [vec![], vec!["a"; 10], vec![long.as_str(); 3], vec!["a", &long, "", "b"]] {
+            for whole in [false, true] {
+                let found: Vec<(usize, &[&str])> = blocks(&texts, whole).collect();
+                let joined: Vec<&str> =
+                    found.iter().flat_map(|(_, block)| *block).copied().collect();
+                assert_eq!(joined, texts);
+                assert!(!whole || found.len() <= 1);
+                let mut next = 0;
+                for (first, block) in found {
+                    assert_eq!(first, next);
+                    next += block.len();
+                    let bytes: usize = block.iter().map(|text| text.len()).sum();
+                    assert!(whole || block.len() == 1 || bytes <= 2 * BLOCK_BYTES);
+                }
+            }
+        }
+    }
+}

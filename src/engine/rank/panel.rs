@@ -1,0 +1,166 @@
+//! Texts that were read together, and a text that is compared with each of them: what belongs to one
+//! text is made once, however many it is compared with.
+
+use crate::engine::Engine;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::finite;
+use crate::methods::Against;
+use crate::methods::Embed;
+use crate::methods::Info;
+use crate::methods::Measure;
+use crate::methods::Scorer;
+use crate::methods::Scratch;
+use crate::model::Phrase;
+
+/// A method, and what it made of the texts of the panel.
+pub(super) struct Panel<'e> {
+    scorer: &'e Scorer,
+    pub(super) info: &'static Info,
+    pub(super) measure: Measure,
+    /// Dimensions of the vectors; 0 where the method has none.
+    dims: usize,
+    /// The vectors of the texts, one after the other.
+    vectors: Vec<f32>,
+}
+
+/// A text that is compared with those of a panel.
+pub(super) struct Visitor<'q> {
+    one: &'q Phrase<'q>,
+    by: By<'q>,
+}
+
+enum By<'q> {
+    Vector(Vec<f32>),
+    Both(Box<dyn Against + 'q>),
+}
+
+impl<'e> Panel<'e> {
+    pub(super) fn of(engine: &'e Engine, query: &Query) -> Result<Self, QueryError> {
+        let info = query.method.info();
+        let scorer = engine.scorer(query.method)?;
+        let measure = engine.measure(scorer, info, query)?;
+        let dims = match scorer {
+            Scorer::Embed(embedder) => embedder.dims(engine.model.vectors().dims()),
+            Scorer::Compare(_) | Scorer::RankList(_) => 0,
+        };
+        Ok(Self { scorer, info, measure, dims, vectors: Vec::new() })
+    }
+
+    /// Whether a text's score depends on the others of the panel.
+    pub(super) fn scores_lists(&self) -> bool {
+        matches!(self.scorer, Scorer::RankList(_))
+    }
+
+    /// Takes other texts, all of which can be scored.
+    pub(super) fn seat(&mut self, phrases: &[Phrase<'_>]) {
+        self.vectors.clear();
+        if let Scorer::Embed(embedder) = self.scorer {
+            for phrase in phrases {
+                push(embedder.as_ref(), phrase, self.dims, &mut self.vectors);
+            }
+        }
+    }
+
+    /// Takes out the text at a place; the last one comes into it.
+    pub(super) fn swap_out(&mut self, place: usize) {
+        let (start, last) = (place * self.dims, self.vectors.len().saturating_sub(self.dims));
+        if start <= last {
+            self.vectors.copy_within(last.., start);
+            self.vectors.truncate(last);
+        }
+    }
+
+    /// Prepares a text that can be scored.
+    pub(super) fn visitor<'q>(&self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Visitor<'q>
+    where
+        'e: 'q,
+    {
+        let by = match self.scorer {
+            Scorer::Embed(embedder) => {
+                let mut vector = Vec::with_capacity(self.dims);
+                push(embedder.as_ref(), one, self.dims, &mut vector);
+                By::Vector(vector)
+            }
+            Scorer::Compare(_) | Scorer::RankList(_) => {
+                By::Both(self.scorer.against(self.measure, one, scratch))
+            }
+        };
+        Visitor { one, by }
+    }
+}
+
+impl Visitor<'_> {
+    /// Scores it against the texts of a panel from a place on.
+    pub(super) fn score(
+        &mut self,
+        panel: &Panel<'_>,
+        phrases: &[Phrase<'_>],
+        from: usize,
+        out: &mut Vec<f32>,
+        scratch: &mut Scratch,
+    ) -> Result<(), QueryError> {
+        let phrases = phrases.get(from..).unwrap_or_default();
+        out.clear();
+        out.resize(phrases.len(), 0.0);
+        match &mut self.by {
+            By::Vector(one) => {
+                let vectors = panel.vectors.chunks_exact(panel.dims.max(1)).skip(from);
+                for ((other, vector), score) in phrases.iter().zip(vectors).zip(&mut *out) {
+                    let alike = self.one.same_bag(other);
+                    *score = if alike { 1.0 } else { panel.measure.score(one, vector) };
+                }
+            }
+            By::Both(against) => against.score(phrases, out, scratch),
+        }
+        out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
+    }
+
+    /// Finds numbers that its scores are not above; `false` if the method has none.
+    pub(super) fn bounds(
+        &mut self,
+        panel: &Panel<'_>,
+        phrases: &[Phrase<'_>],
+        out: &mut Vec<f32>,
+        scratch: &mut Scratch,
+    ) -> Result<bool, QueryError> {
+        out.clear();
+        out.resize(phrases.len(), 0.0);
+        let bounded = match &mut self.by {
+            By::Vector(_) => false,
+            By::Both(against) => against.bounds(phrases, out, scratch),
+        };
+        out.iter().try_for_each(|&bound| finite(bound, panel.info).map(drop))?;
+        Ok(bounded)
+    }
+
+    /// Scores it against one text, where the method compares both.
+    pub(super) fn score_one(
+        &mut self,
+        panel: &Panel<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<f32, QueryError> {
+        let mut score = [0.0];
+        if let By::Both(against) = &mut self.by {
+            against.score(std::slice::from_ref(other), &mut score, scratch);
+        }
+        finite(score[0], panel.info)
+    }
+
+    /// Hands memory back.
+    pub(super) fn leave(mut self, scratch: &mut Scratch) {
+        if let By::Both(against) = &mut self.by {
+            against.give_back(scratch);
+        }
+    }
+}
+
+/// Adds the vector of a text.
+fn push(embedder: &dyn Embed, phrase: &Phrase<'_>, dims: usize, vectors: &mut Vec<f32>) {
+    let start = vectors.len();
+    vectors.resize(start + dims, 0.0);
+    if let Some(vector) = vectors.get_mut(start..) {
+        embedder.embed(phrase, vector);
+    }
+}
