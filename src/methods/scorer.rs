@@ -144,8 +144,8 @@ impl Scorer {
         }
     }
 
-    /// Scores one pair.
-    pub(crate) fn pair(
+    /// Scores one pair. Vectors are compared by `measure`.
+    pub fn pair(
         &self,
         measure: Measure,
         one: &Phrase<'_>,
