@@ -11,7 +11,9 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+pub mod bytes;
 mod plain;
+pub mod sums;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
