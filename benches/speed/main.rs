@@ -3,6 +3,7 @@
 //! `cargo bench --bench speed` prints a table of medians and ratios and records it; a word after
 //! `--` runs the parts whose names hold it, and a second word the contestants whose names hold that.
 
+mod default_model;
 mod ground;
 mod kernels;
 mod parts;
@@ -89,9 +90,20 @@ fn main() {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with('-'));
     let (only, contestant) = (words.next(), words.next());
     let mut contests = Contests { only, contestant, figures: Vec::new() };
+    let pairs = ground::pairs();
+    if contests.wants(default_model::NAME) {
+        default_model::all(&mut contests, &pairs);
+    }
+    if contests.only.as_ref().is_none_or(|only| !default_model::NAME.contains(only.as_str())) {
+        of_glove(&mut contests, &pairs);
+    }
+    support::record("speed", &json!({ "figures": contests.figures }));
+}
+
+/// The parts and the whole on vectors of f32.
+fn of_glove(contests: &mut Contests, pairs: &[(String, String)]) {
     let folder = tempfile::tempdir().expect("room for models");
     let vectors = ground::vectors();
-    let pairs = ground::pairs();
     let engine = vectors.engine(folder.path(), Dtype::F32);
     println!(
         "{} words of {} dimensions, {} pairs, {:?}",
@@ -100,9 +112,8 @@ fn main() {
         pairs.len(),
         simd::widest()
     );
-    parts::all(&mut contests, &engine, &vectors, &pairs);
-    texts::all(&mut contests, &engine, &vectors, &pairs, folder.path());
-    kernels::all(&mut contests, &engine, &vectors, &pairs, folder.path());
-    ranking::all(&mut contests, &vectors, &pairs, folder.path());
-    support::record("speed", &json!({ "figures": contests.figures }));
+    parts::all(contests, &engine, &vectors, pairs);
+    texts::all(contests, &engine, &vectors, pairs, folder.path());
+    kernels::all(contests, &engine, &vectors, pairs, folder.path());
+    ranking::all(contests, &vectors, pairs, folder.path());
 }

@@ -18,7 +18,7 @@ const BATCH: usize = 100;
 /// So few pairs that all they touch stays in the cache: what is left is work, not waiting.
 const FEW: usize = 200;
 
-fn scores(engine: &Engine, method: Method, pairs: &[(String, String)]) -> u64 {
+pub fn scores(engine: &Engine, method: Method, pairs: &[(String, String)]) -> u64 {
     let query = Query::new(method);
     let answers = pairs.chunks(BATCH).map(|pairs| engine.similarity(pairs, &query));
     answers.map(|answer| answer.expect("the pairs can be scored").scores.len() as u64).sum()

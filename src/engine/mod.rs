@@ -136,8 +136,9 @@ impl Engine {
         self.scorers.get(method as usize).and_then(|scorer| scorer.as_ref().err())
     }
 
-    /// The scorer of a method, if the model can serve it.
-    fn scorer(&self, method: Method) -> Result<&Scorer, QueryError> {
+    /// The scorer of a method, if the model can serve it: for whoever looks texts up once and scores
+    /// them often.
+    pub fn scorer(&self, method: Method) -> Result<&Scorer, QueryError> {
         match self.scorers.get(method as usize) {
             Some(Ok(scorer)) => Ok(scorer),
             Some(Err(reason)) => {

@@ -3,6 +3,7 @@
 use half::f16;
 
 use crate::kernels::simd;
+use crate::kernels::simd::bytes;
 
 /// One row of numbers, as it lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +50,11 @@ impl<'m> Row<'m> {
     }
 }
 
-/// `Σ a_i b_i`.
+/// `Σ a_i b_i`; of bytes in whole numbers.
+///
+/// # Panics
+///
+/// Where both are of more than [`bytes::MOST_DIMS`] bytes.
 #[inline]
 pub fn dot(a: Row<'_>, b: Row<'_>) -> f32 {
     match (a, b) {
@@ -57,7 +62,7 @@ pub fn dot(a: Row<'_>, b: Row<'_>) -> f32 {
         (Row::F32(a), Row::F16(b)) | (Row::F16(b), Row::F32(a)) => simd::dot(a, b),
         (Row::F16(a), Row::F16(b)) => simd::dot(a, b),
         // Scales are multiplied with each other first, so that exchanging the rows changes no bit.
-        (Row::I8(a, scale), Row::I8(b, other)) => simd::dot(a, b) * (scale * other),
+        (Row::I8(a, scale), Row::I8(b, other)) => bytes::dot(a, b) as f32 * (scale * other),
         (Row::F32(a), Row::I8(b, scale)) | (Row::I8(b, scale), Row::F32(a)) => {
             simd::dot(a, b) * scale
         }
@@ -120,10 +125,15 @@ pub fn add_all<'m>(sum: &mut [f32], mut rows: impl Iterator<Item = (f32, Row<'m>
 /// lengths are beyond the numbers.
 #[inline]
 pub fn cosine(a: Row<'_>, b: Row<'_>) -> f32 {
-    let lengths = norm(a) * norm(b);
+    cosine_of(dot(a, b), norm(a) * norm(b))
+}
+
+/// The cosine that the product of two rows and the product of their lengths make.
+#[inline]
+pub(crate) fn cosine_of(product: f32, lengths: f32) -> f32 {
     match lengths {
         f32::INFINITY => f32::NAN,
-        lengths if lengths > 0.0 => (dot(a, b) / lengths).clamp(-1.0, 1.0),
+        lengths if lengths > 0.0 => (product / lengths).clamp(-1.0, 1.0),
         lengths if lengths.is_nan() => lengths,
         _ => 0.0,
     }
@@ -137,8 +147,8 @@ mod tests {
     fn kinds_of_rows_agree() {
         let wide: Vec<f32> = (0..37).map(|i| (i as f32 - 18.0) / 8.0).collect();
         let half: Vec<f16> = wide.iter().map(|&value| f16::from_f32(value)).collect();
-        let bytes: Vec<i8> = wide.iter().map(|&value| (value * 8.0) as i8).collect();
-        let rows = [Row::F32(&wide), Row::F16(&half), Row::I8(&bytes, 0.125)];
+        let byte: Vec<i8> = wide.iter().map(|&value| (value * 8.0) as i8).collect();
+        let rows = [Row::F32(&wide), Row::F16(&half), Row::I8(&byte, 0.125)];
         let expected = dot(rows[0], rows[0]);
         for a in rows {
             for b in rows {

@@ -8,8 +8,6 @@
 
 use serde::Deserialize;
 
-use crate::kernels::vector;
-use crate::kernels::vector::Row;
 use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
@@ -21,8 +19,8 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::common::cosine;
+use crate::methods::common::text_vector::TextVector;
 use crate::methods::means::avg_cos::Mean;
-use crate::methods::scorer::embed;
 use crate::methods::sets;
 use crate::model::Model;
 use crate::model::Phrase;
@@ -122,33 +120,28 @@ impl<S: Compare + 'static> Compare for Blend<S> {
     type Against<'q> = Prepared<'q, S>;
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q, S> {
-        let mut vectors = std::mem::take(&mut scratch.vectors);
-        embed(&self.mean, one, &mut vectors[0]);
-        Prepared { method: self, one, sets: self.sets.against(one, scratch), vectors }
+        let vector = TextVector::new(&self.mean, one, std::mem::take(&mut scratch.vectors));
+        Prepared { method: self, sets: self.sets.against(one, scratch), vector }
     }
 }
 
 /// A text prepared for both parts.
 struct Prepared<'q, S: Compare + 'static> {
     method: &'q Blend<S>,
-    one: &'q Phrase<'q>,
     sets: S::Against<'q>,
-    /// The text's mean, and room for another.
-    vectors: [Vec<f32>; 2],
+    vector: TextVector<'q>,
 }
 
 impl<S: Compare> Against for Prepared<'_, S> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
         self.sets.score(many, out, scratch);
-        let weight = self.method.weight;
+        let (weight, only) = (self.method.weight, many.len() == 1);
         for (other, score) in many.iter().zip(out) {
-            if self.one.same_bag(other) {
+            if self.vector.text().same_bag(other) {
                 *score = 1.0;
                 continue;
             }
-            embed(&self.method.mean, other, &mut self.vectors[1]);
-            let [one, other] = &self.vectors;
-            let cosine = vector::cosine(Row::F32(one), Row::F32(other));
+            let cosine = self.vector.cosine(other, only, &mut scratch.sums);
             *score = (weight * cosine + (1.0 - weight) * *score).clamp(-1.0, 1.0);
         }
     }
@@ -156,10 +149,10 @@ impl<S: Compare> Against for Prepared<'_, S> {
     /// The shares of either part, mixed as the parts are; memberships are those of the sets.
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
         let mut shares = self.sets.shares(other, scratch)?;
-        embed(&self.method.mean, other, &mut self.vectors[1]);
-        let vectors = [self.vectors[0].as_slice(), self.vectors[1].as_slice()];
+        let one = self.vector.text();
+        let vectors = self.vector.with(other);
         // Means without length have cosine 0, to which no word adds anything.
-        let of_mean = cosine::shares(&self.method.mean, [self.one, other], vectors);
+        let of_mean = cosine::shares(&self.method.mean, [one, other], vectors);
         let of_mean = of_mean.unwrap_or_else(|| Shares {
             one: vec![0.0; shares.one.len()],
             other: vec![0.0; shares.other.len()],
@@ -177,6 +170,6 @@ impl<S: Compare> Against for Prepared<'_, S> {
 
     fn give_back(&mut self, scratch: &mut Scratch) {
         self.sets.give_back(scratch);
-        scratch.vectors = std::mem::take(&mut self.vectors);
+        scratch.vectors = self.vector.take_memory();
     }
 }

@@ -7,6 +7,9 @@
 use crate::kernels::transport::Transport;
 use crate::methods::Measure;
 use crate::methods::common::cosine;
+use crate::methods::common::text_vector::Sums;
+use crate::methods::common::text_vector::TextVector;
+use crate::methods::common::unit_rows;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::ranker;
 use crate::methods::sets::coverage;
@@ -28,6 +31,13 @@ pub trait Embed: Send + Sync {
 
     /// Writes the vector of a text into `out`, which arrives zeroed and [`Embed::dims`] long.
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]);
+
+    /// Appends a coefficient for each word, in the order of the bag, and gives back a factor, if the
+    /// text's vector is the factor times the sum of the words' rows, each times its coefficient:
+    /// added one after the other, and multiplied by the factor in the end.
+    fn coefficients(&self, _phrase: &Phrase<'_>, _out: &mut Vec<f32>) -> Option<f32> {
+        None
+    }
 
     /// Writes, for each word in the order of the text, its share of the product of the text's
     /// vector with `other`; the shares add up to that product. `false` if the vector does not come
@@ -144,8 +154,8 @@ impl Scorer {
         }
     }
 
-    /// Scores one pair.
-    pub(crate) fn pair(
+    /// Scores one pair. Vectors are compared by `measure`.
+    pub fn pair(
         &self,
         measure: Measure,
         one: &Phrase<'_>,
@@ -168,9 +178,7 @@ impl Scorer {
 struct ByVector<'q> {
     embedder: &'q dyn Embed,
     measure: Measure,
-    one: &'q Phrase<'q>,
-    /// The text's vector, and room for another.
-    vectors: [Vec<f32>; 2],
+    vector: TextVector<'q>,
 }
 
 impl<'q> ByVector<'q> {
@@ -180,21 +188,23 @@ impl<'q> ByVector<'q> {
         one: &'q Phrase<'q>,
         scratch: &mut Scratch,
     ) -> Self {
-        let mut vectors = std::mem::take(&mut scratch.vectors);
-        embed(embedder, one, &mut vectors[0]);
-        Self { embedder, measure, one, vectors }
+        let vector = TextVector::new(embedder, one, std::mem::take(&mut scratch.vectors));
+        Self { embedder, measure, vector }
     }
 }
 
 impl Against for ByVector<'_> {
-    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        let only = many.len() == 1;
         for (other, score) in many.iter().zip(out) {
-            if self.one.same_bag(other) {
-                *score = 1.0;
-                continue;
-            }
-            embed(self.embedder, other, &mut self.vectors[1]);
-            *score = self.measure.score(&self.vectors[0], &self.vectors[1]);
+            *score = if self.vector.text().same_bag(other) {
+                1.0
+            } else if self.measure == Measure::Cosine {
+                self.vector.cosine(other, only, &mut scratch.sums)
+            } else {
+                let [own, of_other] = self.vector.with(other);
+                self.measure.score(own, of_other)
+            };
         }
     }
 
@@ -202,20 +212,13 @@ impl Against for ByVector<'_> {
         if self.measure != Measure::Cosine {
             return None;
         }
-        embed(self.embedder, other, &mut self.vectors[1]);
-        cosine::shares(self.embedder, [self.one, other], [&self.vectors[0], &self.vectors[1]])
+        let one = self.vector.text();
+        cosine::shares(self.embedder, [one, other], self.vector.with(other))
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {
-        scratch.vectors = std::mem::take(&mut self.vectors);
+        scratch.vectors = self.vector.take_memory();
     }
-}
-
-/// Writes the vector of a text.
-pub(crate) fn embed(embedder: &dyn Embed, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-    out.clear();
-    out.resize(embedder.dims(phrase.model().vectors().dims()), 0.0);
-    embedder.embed(phrase, out);
 }
 
 /// A query whose candidates are scored all at once.
@@ -258,6 +261,10 @@ pub struct Scratch {
     pub(crate) one: Vec<f32>,
     /// Rows of the other.
     pub(crate) other: Vec<f32>,
+    /// Rows of length 1 of both texts.
+    pub(crate) unit_rows: [unit_rows::Memory; 2],
+    /// Products of such rows.
+    pub(crate) products: unit_rows::Work,
     /// Products of the one text's rows with themselves.
     pub(crate) one_gram: Vec<f32>,
     /// Products of the other text's rows with themselves.
@@ -282,6 +289,8 @@ pub struct Scratch {
     pub(crate) ranker: ranker::Work,
     /// Vectors of both texts.
     pub(crate) vectors: [Vec<f32>; 2],
+    /// Both texts as sums of rows.
+    pub(crate) sums: Sums,
     /// The solver of transport problems.
     pub(crate) transport: Transport,
 }

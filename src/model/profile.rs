@@ -1,6 +1,7 @@
 //! Which tensors a model file holds, in which order, of which types and shapes: the table at the top
 //! of `format.rs`, as a check. Where their bytes lie was checked before.
 
+use crate::kernels::simd::bytes;
 use crate::model::error::FormatError;
 use crate::model::tensor::Dtype;
 use crate::model::tensor::Tensor;
@@ -27,6 +28,10 @@ pub(crate) fn check(tensors: &[Tensor], v: u64, d: u64) -> Result<(), FormatErro
                     return Err(unexpected(tensor, "only I8 vectors have scales"));
                 }
                 accept(tensor, dtypes, shape)?;
+                if name == "vectors" && quantised && d > bytes::MOST_DIMS as u64 {
+                    let problem = "products of so many bytes do not fit 32 bits";
+                    return Err(unexpected(tensor, problem));
+                }
                 rest = others;
             }
             _ if required => {
@@ -103,4 +108,33 @@ fn spell(dtypes: &[Dtype]) -> String {
 
 fn unexpected(tensor: &Tensor, problem: &'static str) -> FormatError {
     FormatError::UnexpectedTensor { name: tensor.name.clone(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_bytes_whose_products_could_overflow_are_refused() {
+        let tensor = |name: &str, dtype, shape: &[u64]| Tensor {
+            name: name.to_owned(),
+            dtype,
+            shape: shape.to_vec(),
+            range: 0..0,
+            digest: String::new(),
+        };
+        let of = |dims: u64| {
+            let tensors = [
+                tensor("vectors", Dtype::I8, &[1, dims]),
+                tensor("scales", Dtype::F32, &[1]),
+                tensor("vocab_bytes", Dtype::U8, &[3]),
+                tensor("vocab_offsets", Dtype::U64, &[2]),
+                tensor("vocab_index", Dtype::U32, &[2, 2]),
+            ];
+            check(&tensors, 1, dims)
+        };
+        assert!(of(bytes::MOST_DIMS as u64).is_ok());
+        let refused = of(bytes::MOST_DIMS as u64 + 1).unwrap_err().to_string();
+        assert!(refused.contains("do not fit 32 bits"), "{refused}");
+    }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use half::f16;
 
+use crate::kernels::simd::bytes;
 use crate::model::format::Dtype;
 
 /// Writes rows as elements of one type, and keeps what the type needs besides.
@@ -22,10 +23,7 @@ impl Quantiser {
         Self { dtype, scales: Vec::new(), bytes: Vec::new() }
     }
 
-    /// Writes one row.
-    ///
-    /// An int8 row's scale maps its largest component to 127, so every word has full resolution
-    /// whatever its length; a row of zeros gets the scale 1.
+    /// Writes one row; an int8 row by [`bytes::quantise`].
     pub fn write(&mut self, row: &[f32], out: &mut dyn Write) -> io::Result<()> {
         self.bytes.clear();
         match self.dtype {
@@ -40,12 +38,8 @@ impl Quantiser {
                 }
             }
             Dtype::I8 => {
-                let largest = row.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-                // Subnormal scales would lose the row's direction to rounding, or be 0.
-                let scale = (largest / 127.0).max(f32::MIN_POSITIVE);
-                let scale = if largest > 0.0 { scale } else { 1.0 };
-                self.scales.push(scale);
-                self.bytes.extend(row.iter().map(|value| (value / scale).round() as i8 as u8));
+                self.bytes.resize(row.len(), 0);
+                self.scales.push(bytes::quantise(row, bytemuck::cast_slice_mut(&mut self.bytes)));
             }
             _ => self.bytes.extend_from_slice(bytemuck::cast_slice(row)),
         }

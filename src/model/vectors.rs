@@ -97,6 +97,12 @@ impl<'m> Vectors<'m> {
         self.len() == 0
     }
 
+    /// Whether rows are bytes, each with a scale.
+    #[inline]
+    pub fn are_bytes(&self) -> bool {
+        matches!(self.data, Data::I8(..))
+    }
+
     /// Asks for a row, which will be read soon.
     #[inline]
     pub fn prefetch(&self, id: WordId) {

@@ -14,6 +14,9 @@ use crate::kernels::simd::four;
 use crate::kernels::simd::image_by_rows;
 use crate::kernels::simd::raise_by_loop;
 use crate::kernels::simd::ranks_by_counting;
+use crate::kernels::simd::sums::Rows as SumRows;
+use crate::kernels::simd::sums::Sum;
+use crate::kernels::simd::sums::sums;
 use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
 use crate::kernels::simd::tiles::Tile;
@@ -217,6 +220,13 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     out
 }
 
+/// The products of four rows with themselves.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
+    tile(a, a, dims)
+}
+
 /// The products of four rows with two, folded to four lanes: for each pair of rows and each
 /// column a register with a quarter a row.
 #[inline]
@@ -321,3 +331,44 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
     raise_by_loop(best, weights, rows);
 }
+
+/// Sixteen numbers: the lower and the upper eight.
+type Lanes = [__m256; 2];
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn none() -> Lanes {
+    [_mm256_setzero_ps(); 2]
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn all(number: f32) -> Lanes {
+    [_mm256_set1_ps(number); 2]
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
+    load(chunk)
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn rest_of_row<A: Load>(rest: &[A]) -> Lanes {
+    load(&padded(rest))
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn fused(a: Lanes, b: Lanes, sum: Lanes) -> Lanes {
+    [_mm256_fmadd_ps(a[0], b[0], sum[0]), _mm256_fmadd_ps(a[1], b[1], sum[1])]
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn scaled(lanes: Lanes, by: f32) -> Lanes {
+    [_mm256_mul_ps(lanes[0], _mm256_set1_ps(by)), _mm256_mul_ps(lanes[1], _mm256_set1_ps(by))]
+}
+
+sums!("avx2,fma,f16c", 4, [1 2 3]);

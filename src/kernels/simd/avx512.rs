@@ -2,17 +2,23 @@
 //!
 //! Every function here needs AVX-512F, F16C and FMA; `simd` calls none before it has asked.
 
+mod load;
+
 use std::arch::x86_64::*;
 
-use half::f16;
+pub(in crate::kernels::simd) use load::Load;
 
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
+use crate::kernels::simd::avx512::load::first;
 use crate::kernels::simd::exchange_loop;
 use crate::kernels::simd::four;
 use crate::kernels::simd::image_by_rows;
 use crate::kernels::simd::raise_by_loop;
 use crate::kernels::simd::ranks_by_counting;
+use crate::kernels::simd::sums::Rows as SumRows;
+use crate::kernels::simd::sums::Sum;
+use crate::kernels::simd::sums::sums;
 use crate::kernels::simd::tiles::Blocks;
 use crate::kernels::simd::tiles::SIDE;
 use crate::kernels::simd::tiles::Tile;
@@ -20,83 +26,6 @@ use crate::kernels::simd::tiles::put;
 use crate::kernels::simd::tiles::raise;
 use crate::kernels::simd::tiles::tallest;
 use crate::kernels::simd::tiles::tiles;
-use crate::kernels::simd::tiles::whole;
-
-/// Numbers that a register is filled from.
-pub(in crate::kernels::simd) trait Load: Copy {
-    /// Sixteen numbers, widened.
-    ///
-    /// # Safety
-    ///
-    /// The processor has AVX-512F.
-    unsafe fn load(chunk: &[Self; LANES]) -> __m512;
-
-    /// Fewer than sixteen numbers, widened; the other lanes are zero.
-    ///
-    /// # Safety
-    ///
-    /// The processor has AVX-512F.
-    unsafe fn load_rest(rest: &[Self]) -> __m512;
-}
-
-impl Load for f32 {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
-        // SAFETY: there are sixteen numbers to read.
-        unsafe { _mm512_loadu_ps(chunk.as_ptr()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_rest(rest: &[Self]) -> __m512 {
-        // SAFETY: the mask has a bit a number; what it leaves out is not read.
-        unsafe { _mm512_maskz_loadu_ps(first(rest.len()), rest.as_ptr()) }
-    }
-}
-
-impl Load for f16 {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
-        // SAFETY: there are sixteen numbers of two bytes to read.
-        _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(chunk.as_ptr().cast()) })
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_rest(rest: &[Self]) -> __m512 {
-        let mut chunk = [f16::ZERO; LANES];
-        chunk[..rest.len()].copy_from_slice(rest);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { Self::load(&chunk) }
-    }
-}
-
-impl Load for i8 {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
-        // SAFETY: there are sixteen bytes to read.
-        let bytes = unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) };
-        _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_rest(rest: &[Self]) -> __m512 {
-        let mut chunk = [0; LANES];
-        chunk[..rest.len()].copy_from_slice(rest);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { Self::load(&chunk) }
-    }
-}
-
-/// A mask of the first `lanes` lanes, fewer than sixteen.
-#[inline]
-fn first(lanes: usize) -> __mmask16 {
-    (1 << lanes) - 1
-}
 
 /// The canonical tree over one register.
 #[inline]
@@ -186,48 +115,111 @@ pub(super) fn add_scaled<A: Load, const N: usize>(
     }
 }
 
-/// The products of four rows with four. Their sums, and the rows that they are made of, fit into
-/// the registers.
+/// The products of four rows with four.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
-    let chunks = dims / LANES;
-    let [a0, a1, a2, a3] =
-        [whole(a[0], chunks), whole(a[1], chunks), whole(a[2], chunks), whole(a[3], chunks)];
-    let [b0, b1, b2, b3] =
-        [whole(b[0], chunks), whole(b[1], chunks), whole(b[2], chunks), whole(b[3], chunks)];
-    let mut sums = [[_mm512_setzero_ps(); SIDE]; SIDE];
-    // SAFETY: this function needs what `load` and `load_rest` need.
-    unsafe {
-        for at in 0..chunks {
-            let columns =
-                [f32::load(&b0[at]), f32::load(&b1[at]), f32::load(&b2[at]), f32::load(&b3[at])];
-            add_row(&mut sums[0], f32::load(&a0[at]), columns);
-            add_row(&mut sums[1], f32::load(&a1[at]), columns);
-            add_row(&mut sums[2], f32::load(&a2[at]), columns);
-            add_row(&mut sums[3], f32::load(&a3[at]), columns);
-        }
-        if !dims.is_multiple_of(LANES) {
-            let rest = chunks * LANES..dims;
-            let mut columns = [_mm512_setzero_ps(); SIDE];
-            for j in 0..SIDE {
-                columns[j] = f32::load_rest(&b[j][rest.clone()]);
-            }
-            for i in 0..SIDE {
-                add_row(&mut sums[i], f32::load_rest(&a[i][rest.clone()]), columns);
-            }
-        }
-    }
+    folded(&sums_of::<false>(a, b, dims))
+}
+
+/// The products of four rows with themselves, of which six are others once more.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
+    let mut sums = sums_of::<true>(a, a, dims);
+    sums[1][0] = sums[0][1];
+    [sums[2][0], sums[2][1]] = [sums[0][2], sums[1][2]];
+    [sums[3][0], sums[3][1], sums[3][2]] = [sums[0][3], sums[1][3], sums[2][3]];
     folded(&sums)
+}
+
+/// The lanes of the products of four rows with four, of `OWN` ones those on the diagonal and above
+/// alone. They and the rows that they are made of fit into the registers.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn sums_of<const OWN: bool>(
+    a: [&[f32]; SIDE],
+    b: [&[f32]; SIDE],
+    dims: usize,
+) -> [[__m512; SIDE]; SIDE] {
+    let mut sums = [[_mm512_setzero_ps(); SIDE]; SIDE];
+    let (rows, columns, rest) = (starts(a, dims), starts(b, dims), dims % LANES);
+    for at in (0..dims - rest).step_by(LANES) {
+        // SAFETY: `starts` has seen to it that rows have `dims` numbers, and `at` is sixteen or more
+        // before their end.
+        let (rows, columns) = unsafe { (parts(rows, at), parts(columns, at)) };
+        add_products::<OWN>(&mut sums, rows, columns);
+    }
+    if rest > 0 {
+        let at = dims - rest;
+        // SAFETY: as above; `rest` numbers follow `at`.
+        let (rows, columns) =
+            unsafe { (last_parts(rows, at, rest), last_parts(columns, at, rest)) };
+        add_products::<OWN>(&mut sums, rows, columns);
+    }
+    sums
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn add_row(sums: &mut [__m512; SIDE], row: __m512, columns: [__m512; SIDE]) {
-    sums[0] = _mm512_fmadd_ps(row, columns[0], sums[0]);
-    sums[1] = _mm512_fmadd_ps(row, columns[1], sums[1]);
-    sums[2] = _mm512_fmadd_ps(row, columns[2], sums[2]);
-    sums[3] = _mm512_fmadd_ps(row, columns[3], sums[3]);
+fn add_products<const OWN: bool>(
+    sums: &mut [[__m512; SIDE]; SIDE],
+    rows: [__m512; SIDE],
+    columns: [__m512; SIDE],
+) {
+    for i in 0..SIDE {
+        for j in if OWN { i } else { 0 }..SIDE {
+            sums[i][j] = _mm512_fmadd_ps(rows[i], columns[j], sums[i][j]);
+        }
+    }
+}
+
+/// Where rows of at least `dims` numbers begin.
+#[inline(always)]
+fn starts(rows: [&[f32]; SIDE], dims: usize) -> [*const f32; SIDE] {
+    let [a, b, c, d] = rows;
+    let shortest = a.len().min(b.len()).min(c.len()).min(d.len());
+    assert!(shortest >= dims, "rows of as many numbers");
+    [a.as_ptr(), b.as_ptr(), c.as_ptr(), d.as_ptr()]
+}
+
+/// The sixteen numbers of each row from `at` on.
+///
+/// # Safety
+///
+/// Every row has as many.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+unsafe fn parts([a, b, c, d]: [*const f32; SIDE], at: usize) -> [__m512; SIDE] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        [
+            _mm512_loadu_ps(a.add(at)),
+            _mm512_loadu_ps(b.add(at)),
+            _mm512_loadu_ps(c.add(at)),
+            _mm512_loadu_ps(d.add(at)),
+        ]
+    }
+}
+
+/// The `rest` numbers of each row from `at` on, fewer than sixteen; the others are zero.
+///
+/// # Safety
+///
+/// Every row has as many.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+unsafe fn last_parts([a, b, c, d]: [*const f32; SIDE], at: usize, rest: usize) -> [__m512; SIDE] {
+    let mask = first(rest);
+    // SAFETY: the caller's promise; what the mask leaves out is not read.
+    unsafe {
+        [
+            _mm512_maskz_loadu_ps(mask, a.add(at)),
+            _mm512_maskz_loadu_ps(mask, b.add(at)),
+            _mm512_maskz_loadu_ps(mask, c.add(at)),
+            _mm512_maskz_loadu_ps(mask, d.add(at)),
+        ]
+    }
 }
 
 /// The tile with rows and columns exchanged.
@@ -297,3 +289,46 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
     raise_by_loop(best, weights, rows);
 }
+
+/// Sixteen numbers.
+type Lanes = __m512;
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn none() -> Lanes {
+    _mm512_setzero_ps()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn all(number: f32) -> Lanes {
+    _mm512_set1_ps(number)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
+    // SAFETY: this function needs what `load` needs.
+    unsafe { A::load(chunk) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn rest_of_row<A: Load>(rest: &[A]) -> Lanes {
+    // SAFETY: this function needs what `load_rest` needs.
+    unsafe { A::load_rest(rest) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn fused(a: Lanes, b: Lanes, sum: Lanes) -> Lanes {
+    _mm512_fmadd_ps(a, b, sum)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn scaled(lanes: Lanes, by: f32) -> Lanes {
+    _mm512_mul_ps(lanes, _mm512_set1_ps(by))
+}
+
+sums!("avx512f,avx2,fma", 8, [1 2 3 4 5 6 7]);

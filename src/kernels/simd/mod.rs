@@ -11,8 +11,10 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+pub mod bytes;
 mod kinds;
 mod plain;
+pub mod sums;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]

@@ -12,6 +12,8 @@ use crate::kernels::simd::exchange_loop;
 use crate::kernels::simd::image_by_rows;
 use crate::kernels::simd::raise_by_loop;
 use crate::kernels::simd::ranks_by_counting;
+use crate::kernels::simd::sums::Rows as SumRows;
+use crate::kernels::simd::sums::Sum;
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
@@ -117,4 +119,26 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
     raise_by_loop(best, weights, rows);
+}
+
+pub(super) fn products_of_sums(a: Sum<'_>, b: Sum<'_>, dims: usize) -> [f32; 3] {
+    let (a, b) = (written_down(a, dims), written_down(b, dims));
+    [dot(&a, &b), dot(&a, &a), dot(&b, &b)]
+}
+
+fn written_down(sum: Sum<'_>, dims: usize) -> Vec<f32> {
+    let mut numbers = vec![0.0; dims];
+    match sum.rows {
+        SumRows::F32(rows) => add_rows(&mut numbers, sum.weights, rows),
+        SumRows::F16(rows) => add_rows(&mut numbers, sum.weights, rows),
+        SumRows::I8(rows) => add_rows(&mut numbers, sum.weights, rows),
+    }
+    numbers.iter_mut().for_each(|number| *number *= sum.share);
+    numbers
+}
+
+fn add_rows<A: Element>(sum: &mut [f32], weights: &[f32], rows: &[&[A]]) {
+    for (row, weight) in rows.iter().zip(weights) {
+        add_scaled(sum, [*weight], [*row]);
+    }
 }

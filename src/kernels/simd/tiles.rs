@@ -82,7 +82,7 @@ impl Blocks {
     }
 }
 
-/// Defines `products`, `gram` and `memberships` over `tile`.
+/// Defines `products`, `gram` and `memberships` over `tile` and `own_tile`.
 ///
 /// At the edges a tile repeats the last row, and what comes of it is left out.
 macro_rules! tiles {
@@ -119,7 +119,8 @@ macro_rules! tiles {
                 let (start, end, set) = blocks.block(i);
                 let of_block = four(&rows, start, end, dims);
                 let mut across = [[0.0; SIDE * SIDE]; 2];
-                for (j, column) in columns.iter_mut().enumerate().skip(i) {
+                raise(&mut columns[i][set], &own_tile(of_block, dims));
+                for (j, column) in columns.iter_mut().enumerate().skip(i + 1) {
                     let (other, end, other_set) = blocks.block(j);
                     let tile = tile(of_block, four(&rows, other, end, dims), dims);
                     raise(&mut across[other_set], &tile);
@@ -141,12 +142,11 @@ macro_rules! tiles {
             let side = a.count();
             for i in (0..side).step_by(SIDE) {
                 let rows = four(&a, i, side, dims);
-                for j in (i..side).step_by(SIDE) {
+                put(&own_tile(rows, dims), out, (i, i), (side, side));
+                for j in (i + SIDE..side).step_by(SIDE) {
                     let tile = tile(rows, four(&a, j, side, dims), dims);
                     put(&tile, out, (i, j), (side, side));
-                    if j > i {
-                        put(&turned(tile), out, (j, i), (side, side));
-                    }
+                    put(&turned(tile), out, (j, i), (side, side));
                 }
             }
         }

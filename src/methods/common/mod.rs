@@ -4,4 +4,6 @@ pub(crate) mod cosine;
 pub(crate) mod counted;
 pub(crate) mod distinct;
 pub(crate) mod rows;
+pub(crate) mod text_vector;
+pub(crate) mod unit_rows;
 pub(crate) mod words_met;

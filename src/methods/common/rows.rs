@@ -1,5 +1,7 @@
-//! The words of a text as a matrix of f32 rows, in the order of its bag.
+//! The rows of a text's words, in the order of its bag: as one matrix of f32, or where they lie.
 
+use crate::kernels::simd;
+use crate::kernels::simd::bytes::ByteRows;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::model::Phrase;
@@ -27,11 +29,28 @@ pub(crate) fn plain(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
 pub(crate) fn borrowed<'p>(phrase: &'p Phrase<'_>, out: &mut Vec<&'p [f32]>) -> bool {
     phrase.bag().all(|word| match phrase.row(word) {
         Row::F32(row) => {
+            // It is read when all are listed; until then it can come near.
+            simd::prefetch(row);
             out.push(row);
             true
         }
         Row::F16(_) | Row::I8(..) => false,
     })
+}
+
+/// Takes the rows of a text where they lie, each with its scale times its weight, if they are all of
+/// bytes; `false` if one is not.
+pub(crate) fn bytes<'p>(
+    phrase: &'p Phrase<'_>,
+    weight: impl Fn(&Word) -> f32,
+    out: &mut ByteRows<'p>,
+) -> bool {
+    let rows = phrase.bag().map_while(|word| match phrase.row(word) {
+        Row::I8(row, scale) => Some((row, weight(word) * scale)),
+        Row::F32(_) | Row::F16(_) => None,
+    });
+    out.fill(phrase.model().vectors().dims(), rows);
+    out.count() == phrase.words().len()
 }
 
 /// Adds the rows of a text to others, one after another, each times its weight.
@@ -54,18 +73,6 @@ pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: 
 /// becomes zeros.
 pub(crate) fn unit(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
     weighted(phrase, |word| inverse(vector::norm(phrase.row(word))), out);
-}
-
-/// As [`unit`], and shows the length that each row had.
-pub(crate) fn unit_of_length(phrase: &Phrase<'_>, out: &mut Vec<f32>, mut see: impl FnMut(f32)) {
-    let dims = phrase.model().vectors().dims();
-    out.resize(phrase.words().len() * dims, 0.0);
-    for (word, unit) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
-        let row = phrase.row(word);
-        let length = vector::norm(row);
-        see(length);
-        row.scale_to(inverse(length), unit);
-    }
 }
 
 /// The factor that brings a row of this length to length 1; 0 for a row without length.

@@ -51,11 +51,14 @@ impl WordsMet {
         (place, place == next)
     }
 
-    /// Takes the products of new words with the text's words, a row a word.
-    pub(crate) fn learn(&mut self, products: &[f32]) {
-        self.products.extend_from_slice(products);
-        let rows = products.chunks_exact(self.words.max(1));
-        self.memberships.extend(rows.map(pairwise::most));
+    /// Takes the products of new words with the text's words: for each a row that begins with them,
+    /// `stride` numbers after the row before.
+    pub(crate) fn learn(&mut self, products: &[f32], stride: usize) {
+        let rows = products.chunks_exact(stride.max(1));
+        for row in rows.filter_map(|row| row.get(..self.words)) {
+            self.products.extend_from_slice(row);
+            self.memberships.push(pairwise::most(row));
+        }
     }
 
     /// Memberships between the text and another, whose words have these places: those of the text's

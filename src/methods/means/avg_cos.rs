@@ -42,6 +42,12 @@ impl Embed for Mean {
         out.iter_mut().for_each(|value| *value *= share);
     }
 
+    fn coefficients(&self, phrase: &Phrase<'_>, out: &mut Vec<f32>) -> Option<f32> {
+        let words = phrase.words().len();
+        out.resize(out.len() + words, 1.0);
+        Some(1.0 / words as f32)
+    }
+
     fn shares(&self, phrase: &Phrase<'_>, other: &[f32], shares: &mut [f32]) -> bool {
         let weight = 1.0 / phrase.words().len() as f32;
         for (word, share) in phrase.words().iter().zip(shares) {

@@ -29,6 +29,11 @@ impl<C: Fn(&Phrase<'_>) -> Vec<f32> + Send + Sync> Embed for WeightedSum<C> {
         add_up(phrase, &(self.coefficients)(phrase), out);
     }
 
+    fn coefficients(&self, phrase: &Phrase<'_>, out: &mut Vec<f32>) -> Option<f32> {
+        out.extend((self.coefficients)(phrase));
+        Some(1.0)
+    }
+
     fn measure(&self) -> Measure {
         self.measure
     }

@@ -17,7 +17,6 @@
 
 use serde::Deserialize;
 
-use crate::kernels::pairwise;
 use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
@@ -29,6 +28,8 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::common::rows;
+use crate::methods::common::unit_rows;
+use crate::methods::common::unit_rows::UnitRows;
 use crate::methods::sets::dynamax_weighted;
 use crate::methods::sets::fuzzy;
 use crate::model::Model;
@@ -161,7 +162,9 @@ pub(crate) struct Coverage {
 /// What one text brings to the comparison, but for its rows.
 #[derive(Default)]
 pub(crate) struct Side {
-    /// `q_j` of its words, in the order of the bag.
+    /// The lengths of its words' vectors, in the order of the bag.
+    lengths: Vec<f32>,
+    /// `q_j` of its words.
     weights: Vec<f64>,
     /// Their sum.
     total: f64,
@@ -170,24 +173,23 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Takes in the words of a text, and writes their rows, each brought to length 1.
-    fn measure(
+    /// Takes in the words of a text, and gives back their rows, each brought to length 1.
+    fn measure<'p>(
         &mut self,
-        phrase: &Phrase<'_>,
+        phrase: &'p Phrase<'_>,
         method: &Coverage,
-        rows: &mut Vec<f32>,
-        gram: &mut Vec<f32>,
-    ) {
+        memory: unit_rows::Memory,
+        work: &mut unit_rows::Work,
+    ) -> UnitRows<'p> {
+        let rows = UnitRows::of(phrase, memory, &mut self.lengths);
+        let cosines = rows.gram(work);
         self.weights.clear();
-        rows::unit_of_length(phrase, rows, |length| {
-            self.weights.push(method.length.power(f64::from(length)));
-        });
-        pairwise::gram(rows, phrase.model().vectors().dims(), gram);
-        let words = self.weights.len().max(1);
-        for (weight, cosines) in self.weights.iter_mut().zip(gram.chunks_exact(words)) {
-            *weight = positive_ratio(*weight, method.cosine.squares(cosines));
-        }
+        self.weights.extend(self.lengths.iter().zip(cosines.rows()).map(|(&length, cosines)| {
+            let weight = method.length.power(f64::from(length));
+            positive_ratio(weight, method.cosine.squares(cosines))
+        }));
         self.total = self.weights.iter().sum();
+        rows
     }
 
     /// `Σ q_j max_k c_jk`.
@@ -222,9 +224,9 @@ impl Compare for Coverage {
     type Against<'q> = Prepared<'q>;
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
-        let mut rows = std::mem::take(&mut scratch.one);
+        let memory = std::mem::take(&mut scratch.unit_rows[0]);
         let mut side = std::mem::take(&mut scratch.coverage[0]);
-        side.measure(one, self, &mut rows, &mut scratch.one_gram);
+        let rows = side.measure(one, self, memory, &mut scratch.products);
         Prepared { method: self, one, rows, side }
     }
 }
@@ -233,21 +235,19 @@ impl Compare for Coverage {
 pub(crate) struct Prepared<'q> {
     method: &'q Coverage,
     one: &'q Phrase<'q>,
-    rows: Vec<f32>,
+    rows: UnitRows<'q>,
     side: Side,
 }
 
 impl Prepared<'_> {
     /// Completes both sides.
     fn complete(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) {
-        let dims = other.model().vectors().dims();
-        let side = &mut scratch.coverage[1];
-        side.measure(other, self.method, &mut scratch.other, &mut scratch.other_gram);
-        pairwise::products(&self.rows, &scratch.other, dims, &mut scratch.cross);
-        let columns = side.weights.len();
+        let (side, work) = (&mut scratch.coverage[1], &mut scratch.products);
+        let memory = std::mem::take(&mut scratch.unit_rows[1]);
+        let rows = side.measure(other, self.method, memory, work);
         // Powers keep the order of cosines, so that the largest is raised alone.
-        pairwise::row_maxima(&scratch.cross, columns.max(1), &mut self.side.covered);
-        pairwise::column_maxima(&scratch.cross, columns, &mut side.covered);
+        self.rows.largest_across(&rows, work, [&mut self.side.covered, &mut side.covered]);
+        scratch.unit_rows[1] = rows.into_memory();
         self.method.cosine.raise(&mut self.side.covered);
         self.method.cosine.raise(&mut side.covered);
     }
@@ -285,7 +285,7 @@ impl Against for Prepared<'_> {
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {
-        scratch.one = std::mem::take(&mut self.rows);
+        scratch.unit_rows[0] = std::mem::take(&mut self.rows).into_memory();
         scratch.coverage[0] = std::mem::take(&mut self.side);
     }
 }

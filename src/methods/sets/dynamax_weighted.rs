@@ -12,7 +12,6 @@
 
 use serde::Deserialize;
 
-use crate::kernels::pairwise;
 use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
@@ -24,6 +23,8 @@ use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::methods::Shares;
 use crate::methods::common::rows;
+use crate::methods::common::unit_rows;
+use crate::methods::common::unit_rows::UnitRows;
 use crate::methods::cost::BLOCK;
 use crate::methods::sets::fuzzy;
 use crate::model::Model;
@@ -101,6 +102,8 @@ pub(crate) struct Weighted {
 /// What one text brings to the comparison, but for its rows.
 #[derive(Default)]
 pub(crate) struct Side {
+    /// The lengths of its words' vectors.
+    lengths: Vec<f32>,
     /// `r^α` of its words, in the order of the bag.
     weights: Vec<f64>,
     /// `r^β` of its words.
@@ -112,14 +115,26 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Takes in the words of a text, and writes their rows, each brought to length 1.
-    fn measure(&mut self, phrase: &Phrase<'_>, exponents: Exponents, rows: &mut Vec<f32>) {
+    /// Takes in the words of a text, and gives back their rows, each brought to length 1.
+    fn measure<'p>(
+        &mut self,
+        phrase: &'p Phrase<'_>,
+        exponents: Exponents,
+        memory: unit_rows::Memory,
+        work: &mut unit_rows::Work,
+    ) -> UnitRows<'p> {
+        let rows = UnitRows::of(phrase, memory, &mut self.lengths);
+        let powers = |exponent| self.lengths.iter().map(move |&r| power(f64::from(r), exponent));
         self.weights.clear();
+        self.weights.extend(powers(exponents.alpha));
         self.reach.clear();
-        rows::unit_of_length(phrase, rows, |length| {
-            self.weights.push(power(f64::from(length), exponents.alpha));
-            self.reach.push(power(f64::from(length), exponents.beta) as f32);
-        });
+        self.reach.extend(powers(exponents.beta).map(|reach| reach as f32));
+        if exponents.beta == 0.0 {
+            rows.largest_within(work, &mut self.own);
+        } else {
+            farthest_in_rows(rows.gram(work).rows(), &self.reach, &mut self.own);
+        }
+        rows
     }
 
     /// The weighted intersection and union over this side's words.
@@ -152,19 +167,23 @@ fn sums(one: &Side, other: &Side) -> [f64; 2] {
 }
 
 /// The largest number of each row times its column's reach, or 0 if all are below.
-fn farthest_in_rows(matrix: &[f32], reach: &[f32], out: &mut Vec<f32>) {
+fn farthest_in_rows<'r>(rows: impl Iterator<Item = &'r [f32]>, reach: &[f32], out: &mut Vec<f32>) {
     out.clear();
-    out.extend(matrix.chunks_exact(reach.len()).map(|row| {
+    out.extend(rows.map(|row| {
         row.iter().zip(reach).map(|(cosine, reach)| cosine * reach).fold(0.0, f32::max)
     }));
 }
 
-/// The largest number of each column times its row's reach, or 0 if all are below.
-fn farthest_in_columns(matrix: &[f32], reach: &[f32], out: &mut Vec<f32>) {
-    let columns = matrix.len() / reach.len();
+/// The largest number of each of so many columns times its row's reach, or 0 if all are below.
+fn farthest_in_columns<'r>(
+    rows: impl Iterator<Item = &'r [f32]>,
+    columns: usize,
+    reach: &[f32],
+    out: &mut Vec<f32>,
+) {
     out.clear();
     out.resize(columns, 0.0);
-    for (row, reach) in matrix.chunks_exact(columns).zip(reach) {
+    for (row, reach) in rows.zip(reach) {
         for (most, cosine) in out.iter_mut().zip(row) {
             *most = most.max(cosine * reach);
         }
@@ -175,11 +194,9 @@ impl Compare for Weighted {
     type Against<'q> = Prepared<'q>;
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
-        let mut rows = std::mem::take(&mut scratch.one);
+        let memory = std::mem::take(&mut scratch.unit_rows[0]);
         let mut side = std::mem::take(&mut scratch.sides[0]);
-        side.measure(one, self.exponents, &mut rows);
-        pairwise::gram(&rows, one.model().vectors().dims(), &mut scratch.one_gram);
-        farthest_in_rows(&scratch.one_gram, &side.reach, &mut side.own);
+        let rows = side.measure(one, self.exponents, memory, &mut scratch.products);
         Prepared { exponents: self.exponents, one, rows, side }
     }
 }
@@ -188,21 +205,25 @@ impl Compare for Weighted {
 pub(crate) struct Prepared<'q> {
     exponents: Exponents,
     one: &'q Phrase<'q>,
-    rows: Vec<f32>,
+    rows: UnitRows<'q>,
     side: Side,
 }
 
 impl Prepared<'_> {
     /// Completes both sides.
     fn complete(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) {
-        let dims = other.model().vectors().dims();
-        let side = &mut scratch.sides[1];
-        side.measure(other, self.exponents, &mut scratch.other);
-        pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
-        farthest_in_rows(&scratch.other_gram, &side.reach, &mut side.own);
-        pairwise::products(&self.rows, &scratch.other, dims, &mut scratch.cross);
-        farthest_in_rows(&scratch.cross, &side.reach, &mut self.side.other);
-        farthest_in_columns(&scratch.cross, &self.side.reach, &mut side.other);
+        let (side, work) = (&mut scratch.sides[1], &mut scratch.products);
+        let memory = std::mem::take(&mut scratch.unit_rows[1]);
+        let rows = side.measure(other, self.exponents, memory, work);
+        if self.exponents.beta == 0.0 {
+            self.rows.largest_across(&rows, work, [&mut self.side.other, &mut side.other]);
+        } else {
+            let cosines = self.rows.products(&rows, work);
+            farthest_in_rows(cosines.rows(), &side.reach, &mut self.side.other);
+            let columns = side.weights.len();
+            farthest_in_columns(cosines.rows(), columns, &self.side.reach, &mut side.other);
+        }
+        scratch.unit_rows[1] = rows.into_memory();
     }
 }
 
@@ -240,7 +261,7 @@ impl Against for Prepared<'_> {
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {
-        scratch.one = std::mem::take(&mut self.rows);
+        scratch.unit_rows[0] = std::mem::take(&mut self.rows).into_memory();
         scratch.sides[0] = std::mem::take(&mut self.side);
     }
 }
@@ -261,9 +282,9 @@ mod tests {
     fn reach_belongs_to_the_member_not_to_the_universe() {
         let matrix = [0.5, -1.0, 0.25, 1.0, 0.0, -0.5];
         let mut out = Vec::new();
-        farthest_in_rows(&matrix, &[1.0, 9.0, 4.0], &mut out);
+        farthest_in_rows(matrix.chunks_exact(3), &[1.0, 9.0, 4.0], &mut out);
         assert_eq!(out, [1.0, 1.0]);
-        farthest_in_columns(&matrix, &[4.0, 1.0], &mut out);
+        farthest_in_columns(matrix.chunks_exact(3), 3, &[4.0, 1.0], &mut out);
         assert_eq!(out, [2.0, 0.0, 1.0]);
     }
 }

@@ -7,6 +7,7 @@
 mod unlisted;
 
 use crate::kernels::simd;
+use crate::kernels::simd::bytes;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::model::LONGEST;
@@ -75,7 +76,11 @@ pub struct PhraseMemory {
     bag: Vec<u32>,
     token_keys: Vec<u64>,
     unknown: Vec<u32>,
+    /// Rows made for this text, one after another.
     made: Vec<f32>,
+    /// The same as bytes with their scales, where the model's rows are bytes.
+    made_bytes: Vec<i8>,
+    made_scales: Vec<f32>,
     buffer: String,
     pieces: Vec<u32>,
     /// Of the tokens that are looked up, their hashes and the words that they are.
@@ -126,8 +131,23 @@ impl<'m> Phrase<'m> {
         let tokens = std::mem::take(&mut self.memory.tokens);
         self.look_up(&tokens, most);
         self.memory.tokens = tokens;
+        if self.vectors.are_bytes() {
+            self.quantise_made();
+        }
         self.sort_bag();
         self.memory.tokens.len()
+    }
+
+    /// Brings the rows that were made to the type of those that are listed, so that every product is
+    /// one of bytes.
+    fn quantise_made(&mut self) {
+        let PhraseMemory { made, made_bytes, made_scales, .. } = &mut self.memory;
+        made_scales.clear();
+        made_bytes.resize(made.len(), 0);
+        let dims = self.vectors.dims();
+        for (row, of_row) in made.chunks_exact(dims).zip(made_bytes.chunks_exact_mut(dims)) {
+            made_scales.push(bytes::quantise(row, of_row));
+        }
     }
 
     /// Finds the words of the first `most` tokens. Each step is taken for all tokens before the next:
@@ -196,6 +216,7 @@ impl<'m> Phrase<'m> {
         self.memory.words.clear();
         self.memory.bag.clear();
         self.memory.made = Vec::new();
+        self.memory.made_bytes = Vec::new();
     }
 
     fn sort_bag(&mut self) {
@@ -280,13 +301,23 @@ impl<'m> Phrase<'m> {
         cut.into_iter().map(|piece| pieces.name(piece)).collect()
     }
 
-    /// The vector of one of this phrase's words.
+    /// The vector of one of this phrase's words. Where the model's rows are bytes, one that was made for
+    /// the text is of bytes, too.
+    #[inline]
     pub fn row(&self, word: &Word) -> Row<'_> {
         let listed = word.id.and_then(|id| self.vectors.row(id));
-        listed.unwrap_or_else(|| {
-            let start = word.made as usize;
-            Row::F32(self.memory.made.get(start..start + self.vectors.dims()).unwrap_or(&[]))
-        })
+        listed.unwrap_or_else(|| self.made_row(word.made as usize))
+    }
+
+    /// The row that was made for this text and begins at `start`.
+    #[cold]
+    fn made_row(&self, start: usize) -> Row<'_> {
+        let (memory, dims) = (&self.memory, self.vectors.dims());
+        let scale = memory.made_scales.get(start / dims).filter(|_| self.vectors.are_bytes());
+        match scale.zip(memory.made_bytes.get(start..start + dims)) {
+            Some((&scale, bytes)) => Row::I8(bytes, scale),
+            None => Row::F32(memory.made.get(start..start + dims).unwrap_or(&[])),
+        }
     }
 
     /// Whether no vector of these words is longer than [`LONGEST`] or holds what is no number, as is

@@ -11,11 +11,14 @@
 //! Sums run over the one text's words and the other's apart and are added last, which makes the
 //! score symmetric bit for bit.
 
+mod for_many;
 mod ratio;
 
 use crate::kernels::pairwise;
 use crate::kernels::simd::Columns;
 use crate::kernels::simd::Packed;
+use crate::kernels::simd::bytes;
+use crate::kernels::simd::bytes::ByteRows;
 use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
@@ -30,7 +33,7 @@ use crate::methods::Shares;
 use crate::methods::common::counted;
 use crate::methods::common::rows;
 use crate::methods::common::words_met;
-use crate::methods::common::words_met::WordsMet;
+use crate::methods::sets::dynamax::for_many::ForMany;
 use crate::methods::sets::dynamax::ratio::Ratio;
 use crate::methods::sets::dynamax::ratio::Side;
 use crate::model::Model;
@@ -49,11 +52,14 @@ pub(crate) struct Buffers {
     rows: Vec<f32>,
     /// Rows of both where they lie. Always empty: only its memory is kept.
     borrowed: Vec<&'static [f32]>,
+    /// Rows of either text, if they are bytes. Always empty, too.
+    bytes: [ByteRows<'static>; 2],
     products: Vec<f32>,
     columns: Columns,
-    /// Memberships of the one's words in the other.
-    one_in_other: Vec<f32>,
-    /// Memberships of the other's words in themselves and in the one.
+    byte_columns: bytes::Columns,
+    /// Memberships of the one's words in the one and in the other.
+    of_one: [Vec<f32>; 2],
+    /// Memberships of the other's words in the other and in the one.
     of_other: [Vec<f32>; 2],
     /// Memberships of the words of both in either text.
     both: [Vec<f32>; 2],
@@ -66,21 +72,50 @@ impl Dynamax {
         if self.sif { rows::sif_weight(phrase, word) } else { 1.0 }
     }
 
-    /// The memberships of the words of both texts, those of the one first, in either text.
-    fn memberships(&self, one: &Phrase<'_>, other: &Phrase<'_>, buffers: &mut Buffers) {
-        self.products(&[one, other], one.words().len(), buffers);
+    /// The memberships of the words of both texts, seen from those of the one and from those of the
+    /// other.
+    fn memberships<'b>(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        buffers: &'b mut Buffers,
+    ) -> [Side<'b>; 2] {
+        let [mut rows, mut others] = std::mem::take(&mut buffers.bytes);
+        let of_bytes = rows::bytes(one, |word| self.weight(one, word), &mut rows)
+            && rows::bytes(other, |word| self.weight(other, word), &mut others);
+        if of_bytes {
+            let columns = &mut buffers.byte_columns;
+            let ([own, in_other], [other_own, in_one]) =
+                (&mut buffers.of_one, &mut buffers.of_other);
+            bytes::within(&rows, columns, own);
+            bytes::across(&rows, &others, columns, [in_other, in_one]);
+            bytes::within(&others, columns, other_own);
+        } else {
+            self.products(&[one, other], one.words().len(), buffers);
+        }
+        buffers.bytes = [rows.emptied(), others.emptied()];
+        if !of_bytes {
+            return sides(&buffers.both, one.words().len());
+        }
+        let side = |[own, other]: &'b [Vec<f32>; 2]| Side { own, other };
+        [side(&buffers.of_one), side(&buffers.of_other)]
     }
 
     /// One text against one: all products of the words of both at once.
     fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, buffers: &mut Buffers) -> f32 {
-        self.memberships(one, other, buffers);
-        let [one, other] = sides(&buffers.both, one.words().len());
+        let [one, other] = self.memberships(one, other, buffers);
         self.ratio.of(one, other)
     }
 
     /// The memberships of a text's words in the text itself, as the first of `both`.
     fn within(&self, phrase: &Phrase<'_>, buffers: &mut Buffers) {
-        self.products(&[phrase], phrase.words().len(), buffers);
+        let mut rows: ByteRows<'_> = std::mem::take(&mut buffers.bytes[0]);
+        if rows::bytes(phrase, |word| self.weight(phrase, word), &mut rows) {
+            bytes::within(&rows, &mut buffers.byte_columns, &mut buffers.both[0]);
+        } else {
+            self.products(&[phrase], phrase.words().len(), buffers);
+        }
+        buffers.bytes[0] = rows.emptied();
     }
 
     /// Multiplies all words of all texts with each other; `split` is where the first text ends.
@@ -133,67 +168,7 @@ impl Compare for Dynamax {
 struct Prepared<'q> {
     method: &'q Dynamax,
     one: &'q Phrase<'q>,
-    many: Option<ForMany>,
-}
-
-/// What belongs to a text that is compared with many.
-struct ForMany {
-    rows: Vec<f32>,
-    /// Memberships of the text's words in itself.
-    own: Vec<f32>,
-    met: WordsMet,
-}
-
-impl ForMany {
-    fn of(method: &Dynamax, one: &Phrase<'_>, buffers: &mut Buffers) -> Self {
-        method.within(one, buffers);
-        let own = std::mem::take(&mut buffers.both[0]);
-        let mut rows = Vec::new();
-        rows::weighted(one, |word| method.weight(one, word), &mut rows);
-        Self { rows, own, met: WordsMet::by(one.words().len()) }
-    }
-
-    /// Multiplies the words of many texts that were not met yet with those of the one.
-    fn meet(&mut self, method: &Dynamax, many: &[Phrase<'_>], buffers: &mut Buffers) {
-        let dims = many.first().map_or(1, |other| other.model().vectors().dims());
-        buffers.rows.clear();
-        buffers.places.clear();
-        for other in many {
-            for word in other.bag() {
-                let Some((place, new)) = word.id.map(|id| self.met.place(id)) else {
-                    buffers.places.push(u32::MAX);
-                    continue;
-                };
-                buffers.places.push(place);
-                if new {
-                    let start = buffers.rows.len();
-                    buffers.rows.resize(start + dims, 0.0);
-                    let row = buffers.rows.get_mut(start..).unwrap_or_default();
-                    other.row(word).scale_to(method.weight(other, word), row);
-                }
-            }
-        }
-        pairwise::products(&buffers.rows, &self.rows, dims, &mut buffers.products);
-        self.met.learn(&buffers.products);
-    }
-
-    /// The text against another of which all words were met: they have the places from `first` on.
-    fn score(
-        &self,
-        method: &Dynamax,
-        other: &Phrase<'_>,
-        first: usize,
-        buffers: &mut Buffers,
-    ) -> f32 {
-        method.within(other, buffers);
-        std::mem::swap(&mut buffers.of_other[0], &mut buffers.both[0]);
-        let places = buffers.places.get(first..first + other.words().len()).unwrap_or_default();
-        let into = [&mut buffers.one_in_other, &mut buffers.of_other[1]];
-        self.met.memberships(places, into);
-        let [own, other] = &buffers.of_other;
-        let one = Side { own: &self.own, other: &buffers.one_in_other };
-        method.ratio.of(one, Side { own, other })
-    }
+    many: Option<ForMany<'q>>,
 }
 
 impl Against for Prepared<'_> {
@@ -204,7 +179,7 @@ impl Against for Prepared<'_> {
         let mut for_many =
             together.then(|| self.many.get_or_insert_with(|| ForMany::of(method, one, buffers)));
         if let Some(for_many) = &mut for_many {
-            for_many.met.tidy();
+            for_many.tidy();
             for_many.meet(method, many, buffers);
         }
         let mut first = 0;
@@ -221,8 +196,7 @@ impl Against for Prepared<'_> {
 
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
         let (method, one, buffers) = (self.method, self.one, &mut scratch.dynamax);
-        method.memberships(one, other, buffers);
-        let [side_one, side_other] = sides(&buffers.both, one.words().len());
+        let [side_one, side_other] = method.memberships(one, other, buffers);
         let score = f64::from(method.ratio.of(side_one, side_other));
         let product = method.ratio == Ratio::Cosine;
         let above = |own: f32, other: f32| {

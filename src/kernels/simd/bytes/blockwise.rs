@@ -1,0 +1,84 @@
+//! How products of rows of bytes are made block by block, the same for every width. What a tile of four
+//! rows by four is made of, and how its sixteen numbers are compared, is the business of the file that
+//! calls this.
+
+/// Defines `within`, `across`, `gram` and `products` over `tile`, `own_tile`, `larger`, `turned`, `tallest`,
+/// `load`, `store` and `zeros`.
+macro_rules! blockwise {
+    ($features:literal) => {
+        #[target_feature(enable = $features)]
+        pub(super) fn within(rows: Blocks<'_>, columns: &mut Vec<Tile>, out: &mut [[f32; SIDE]]) {
+            columns.clear();
+            columns.resize(rows.len(), [0.0; SIDE * SIDE]);
+            for (i, out) in out.iter_mut().enumerate() {
+                let block = rows.block(i);
+                let mut along = zeros();
+                for (j, column) in columns.iter_mut().enumerate().skip(i + 1) {
+                    let tile = tile(block, rows.block(j), rows.dims);
+                    along = larger(along, tile);
+                    *column = store(larger(load(column), tile));
+                }
+                let best = larger(own_tile(block, rows.dims), load(&columns[i]));
+                *out = tallest(larger(best, turned(along)));
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(super) fn across(
+            a: Blocks<'_>,
+            b: Blocks<'_>,
+            columns: &mut Vec<Tile>,
+            [of_a, of_b]: [&mut [[f32; SIDE]]; 2],
+        ) {
+            columns.clear();
+            columns.resize(b.len(), [0.0; SIDE * SIDE]);
+            for (i, out) in of_a.iter_mut().enumerate() {
+                let block = a.block(i);
+                let mut along = zeros();
+                for (j, column) in columns.iter_mut().enumerate() {
+                    let tile = tile(block, b.block(j), a.dims);
+                    along = larger(along, tile);
+                    *column = store(larger(load(column), tile));
+                }
+                *out = tallest(turned(along));
+            }
+            for (column, out) in columns.iter().zip(of_b) {
+                *out = tallest(load(column));
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        pub(super) fn products(a: Blocks<'_>, b: Blocks<'_>, out: &mut [[f32; SIDE]]) {
+            for i in 0..a.len() {
+                for j in 0..b.len() {
+                    let tile = tile(a.block(i), b.block(j), a.dims);
+                    put(&store(tile), out, i * SIDE * b.len() + j, b.len());
+                }
+            }
+        }
+
+        /// Tiles on and above the diagonal; the rest is their mirror image.
+        #[target_feature(enable = $features)]
+        pub(super) fn gram(a: Blocks<'_>, out: &mut [[f32; SIDE]]) {
+            for i in 0..a.len() {
+                let own = own_tile(a.block(i), a.dims);
+                put(&store(own), out, i * SIDE * a.len() + i, a.len());
+                for j in i + 1..a.len() {
+                    let tile = tile(a.block(i), a.block(j), a.dims);
+                    put(&store(tile), out, i * SIDE * a.len() + j, a.len());
+                    put(&store(turned(tile)), out, j * SIDE * a.len() + i, a.len());
+                }
+            }
+        }
+
+        /// Writes the rows of a tile, the first to `at`, each `stride` places after the one before.
+        #[inline(always)]
+        fn put(tile: &Tile, out: &mut [[f32; SIDE]], at: usize, stride: usize) {
+            for (row, numbers) in tile.as_chunks::<SIDE>().0.iter().enumerate() {
+                out[at + row * stride] = *numbers;
+            }
+        }
+    };
+}
+
+pub(super) use blockwise;
