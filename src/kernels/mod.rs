@@ -3,6 +3,7 @@
 pub mod convolution;
 pub mod linalg;
 pub mod pairwise;
+pub mod scan;
 pub mod simd;
 pub mod transport;
 pub mod vector;

@@ -12,6 +12,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod plain;
+pub mod scan;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
