@@ -225,9 +225,11 @@ impl Run<'_> {
                 if let Some(summary) = &mut self.summary {
                     summary.take(tweet, number, decision, self.engine.model().normalisation());
                 }
-                if number.is_multiple_of(SWEEP) {
-                    self.sweep(number)?;
-                }
+            }
+            // After the batch, because what its last texts forgot may be named by its first.
+            let next = self.stream.next();
+            if first / SWEEP != next / SWEEP {
+                self.sweep(next)?;
             }
         }
         Ok(())
