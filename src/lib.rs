@@ -15,6 +15,8 @@
 //! | [`model`] | the model file: format, mapping, vocabulary, vectors, a text looked up, the writer |
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
+//! | [`window`] | the last texts of a stream, the nearest of each among them, and their events |
+//! | [`events`] | a stream of texts written back with the event of each |
 //! | [`pack`] | foreign vectors and counts become a model file |
 //! | [`export`] | a model file becomes a folder for model2vec or sentence-transformers |
 //! | [`fit`] | a model file gets what methods fit to it |
@@ -25,7 +27,7 @@
 //! | [`http`] | the service: routes, limits, admission, reload; the only module with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand, and one question asked without a service |
 //!
-//! `pack`, `export`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not
+//! `events`, `pack`, `export`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not
 //! use one another. A test reads the imports of every file and holds them to this order.
 //!
 //! [`Engine`], [`Query`], [`Method`] and [`Measure`] are all that most programs need:
@@ -49,6 +51,7 @@ pub mod cli;
 pub mod engine;
 #[cfg(feature = "eval")]
 pub mod eval;
+pub mod events;
 pub mod export;
 pub mod files;
 pub mod fit;
@@ -66,6 +69,7 @@ pub mod stats;
 pub mod text;
 #[cfg(feature = "train")]
 pub mod train;
+pub mod window;
 
 pub use engine::Engine;
 pub use engine::Measure;

@@ -22,7 +22,8 @@ pub enum Clock {
 }
 
 impl Clock {
-    fn seconds(self) -> f64 {
+    /// Seconds on this clock.
+    pub fn now(self) -> f64 {
         let id = match self {
             Self::Wall => rustix::time::ClockId::Monotonic,
             Self::Thread => rustix::time::ClockId::ThreadCPUTime,
@@ -44,10 +45,10 @@ pub fn interleaved_by(clock: Clock, contestants: &mut [Contestant<'_>], rounds: 
     let mut seconds = vec![Vec::with_capacity(rounds); contestants.len()];
     for round in 0..=rounds {
         for (place, (_, work)) in contestants.iter_mut().enumerate() {
-            let start = clock.seconds();
+            let start = clock.now();
             std::hint::black_box(work());
             if round > 0 {
-                seconds[place].push(clock.seconds() - start);
+                seconds[place].push(clock.now() - start);
             }
         }
     }

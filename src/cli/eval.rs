@@ -1,5 +1,7 @@
 //! Flags of `cognate eval`.
 
+mod events;
+
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -41,6 +43,8 @@ pub(super) enum EvalCommand {
     Sts(StsArgs),
     /// Compare scores with labels; rows of label, text, text, or a header with label, text1, text2
     Pairs(PairsArgs),
+    /// Find events in a labelled stream by each method and setting, and compare them with the labels
+    Events(events::EventsArgs),
     /// Compare rankings with judgements; rows of qid, query, label, text, or with id, rank, score
     Ranking(RankingArgs),
     /// Find thresholds on labelled pairs and store them in the model file
@@ -307,6 +311,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
             args.shared.publish(&engine, &eval::eval_pairs(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Ranking(args) => ranking(args),
+        EvalCommand::Events(args) => events::run(args),
         EvalCommand::Calibrate(args) => {
             let options = CalibrateOptions {
                 file: args.file,

@@ -6,6 +6,7 @@
 mod ask;
 mod choices;
 mod eval;
+mod events;
 mod export;
 mod fit;
 mod healthcheck;
@@ -67,6 +68,8 @@ enum Command {
     Keygen(keygen::KeygenArgs),
     /// Show the contents of a model file, and how it reads texts
     Inspect(inspect::InspectArgs),
+    /// Find events in a stream of texts: each joins that of its nearest before it, or begins one
+    Events(Box<events::EventsArgs>),
     /// Measure methods on labelled texts, or calibrate thresholds
     #[command(subcommand)]
     Eval(Box<eval::EvalCommand>),
@@ -145,6 +148,7 @@ pub fn run() -> Result<(), Failure> {
         Command::Healthcheck(args) => healthcheck::run(args),
         Command::Keygen(args) => keygen::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Events(args) => events::run(*args),
         Command::Eval(command) => eval::run(*command),
         Command::Train(command) => train::run(command),
         Command::Pairs(command) => pairs::run(*command),

@@ -11,6 +11,7 @@ mod combination;
 mod contenders;
 mod datasets;
 mod error;
+pub mod events;
 mod page;
 mod pairs;
 mod parallel;

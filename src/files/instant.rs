@@ -45,6 +45,18 @@ pub fn of_snowflake(id: &str) -> Option<i64> {
     (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKES_FROM))
 }
 
+/// An instant as RFC 3339 has it, in UTC and to the second; empty beyond the years that it can write.
+pub fn written(milliseconds: i64) -> String {
+    let instant = OffsetDateTime::from_unix_timestamp(milliseconds.div_euclid(1000)).ok();
+    let parts = instant.filter(|instant| (0..=9999).contains(&instant.year())).map(|instant| {
+        let (year, month, day) = instant.to_calendar_date();
+        let (hour, minute, second) = instant.to_hms();
+        let month = u8::from(month);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    });
+    parts.unwrap_or_default()
+}
+
 fn number(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -84,6 +96,13 @@ mod tests {
         assert_eq!(milliseconds("1969-12-31T23:59:59.5Z"), Some(-500));
         assert_eq!(milliseconds("99999999999"), Some(99_999_999_999_000));
         assert_eq!(milliseconds("100000000000"), Some(100_000_000_000));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        assert_eq!(written(1_539_202_764_999), "2018-10-10T20:19:24Z");
+        assert_eq!(written(-1), "1969-12-31T23:59:59Z");
+        assert_eq!(written(i64::MAX), "");
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod convolution;
 pub mod linalg;
 pub mod pairwise;
 pub mod row_sum;
+pub mod scan;
 pub mod simd;
 pub mod transport;
 pub mod vector;

@@ -12,6 +12,7 @@
 pub mod auc_interval;
 pub mod bootstrap;
 pub mod classification;
+pub mod clustering;
 pub mod correlation;
 pub mod curve;
 pub mod distribution;

@@ -8,6 +8,7 @@
 mod command_line;
 mod engine;
 mod eval;
+mod events;
 mod export;
 mod fit;
 mod fuse;

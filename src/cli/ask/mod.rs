@@ -57,15 +57,7 @@ pub(super) struct Asked {
 impl Asked {
     /// Opens the model, with the limits that the service would have.
     fn open(&self) -> Result<Arc<LoadedModel>, Failure> {
-        let given = self.model.iter().map(|model| ("model".to_owned(), vec![model.clone()]));
-        let loaded = machine::settings(None, given.collect(), &[]);
-        serve::refuse(&loaded.problems)?;
-        let mut model = loaded.settings.model;
-        model.truncate(1);
-        // Whether this process could write to the file matters to who serves it.
-        let settings = Settings { model, strict: false, ..loaded.settings };
-        let models = Models::open(&settings)?;
-        models.choose(None).cloned().map_err(|error| usage(error.detail))
+        open_model(self.model.as_ref())
     }
 
     /// How candidates are ranked by this model: a method, or several that it fuses.
@@ -105,6 +97,20 @@ impl Asked {
         let method = engine.method(&self.method).map_err(refused)?;
         Ok(Query { truncate: self.truncate, ..Query::new(method) })
     }
+}
+
+/// Opens the model that is named, or the first that a service would take, with the limits that the
+/// service would have.
+pub(super) fn open_model(model: Option<&String>) -> Result<Arc<LoadedModel>, Failure> {
+    let given = model.map(|model| ("model".to_owned(), vec![model.clone()]));
+    let loaded = machine::settings(None, given.into_iter().collect(), &[]);
+    serve::refuse(&loaded.problems)?;
+    let mut model = loaded.settings.model;
+    model.truncate(1);
+    // Whether this process could write to the file matters to who serves it.
+    let settings = Settings { model, strict: false, ..loaded.settings };
+    let models = Models::open(&settings)?;
+    models.choose(None).cloned().map_err(|error| usage(error.detail))
 }
 
 /// A question that cannot be answered, in the engine's words.

@@ -14,6 +14,7 @@ mod avx512;
 pub mod bytes;
 mod kinds;
 mod plain;
+pub mod scan;
 pub mod sums;
 #[cfg(test)]
 mod tests;

@@ -250,6 +250,39 @@ def ranking_cases(rng):
             "mean_map": sum(v["map"] for v in measured.values()) / len(measured)}
 
 
+def clustering_cases():
+    """Partitions with few and many clusters; draws of its own, so that other cases stay as they are."""
+    rng = np.random.default_rng(21)
+    cases = []
+    for texts, gold_clusters, found_clusters, noise in [(40, 3, 5, 0), (120, 4, 40, 50), (200, 200, 6, 0), (90, 1, 7, 0), (150, 6, 6, 30)]:
+        gold = rng.integers(0, gold_clusters, texts)
+        gold[:noise] = 1000 + np.arange(noise)
+        found = np.where(rng.random(texts) < 0.6, gold % found_clusters, rng.integers(0, found_clusters, texts))
+        precision, recall = [], []
+        for at in range(texts):
+            of_gold, of_found = gold == gold[at], found == found[at]
+            both = np.sum(of_gold & of_found)
+            precision.append(both / np.sum(of_found))
+            recall.append(both / np.sum(of_gold))
+        best = []
+        for label in np.unique(gold):
+            if np.sum(gold == label) > 1:
+                best.append(max(sk.f1_score(gold == label, found == other) for other in np.unique(found)))
+        cases.append(
+            {
+                "gold": gold,
+                "found": found,
+                "nmi": sk.normalized_mutual_info_score(gold, found),
+                "ami": sk.adjusted_mutual_info_score(gold, found),
+                "ari": sk.adjusted_rand_score(gold, found),
+                "b_cubed_precision": float(np.mean(precision)),
+                "b_cubed_recall": float(np.mean(recall)),
+                "best_match_f1": float(np.mean(best)) if best else 0.0,
+            }
+        )
+    return cases
+
+
 def main():
     rng = np.random.default_rng(20240607)
     golden = {
@@ -263,6 +296,7 @@ def main():
         "classification": classification_cases(rng),
         "distribution": distribution_cases(rng),
         "ranking": ranking_cases(rng),
+        "clustering": clustering_cases(),
     }
     lines = ",\n".join(f'"{key}": {json.dumps(plain(value), allow_nan=False)}' for key, value in golden.items())
     Path(__file__).with_name("golden.json").write_text("{\n" + lines + "\n}\n")

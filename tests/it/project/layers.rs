@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A module and the modules it may use. A file's module is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 21] = [
     ("random", &[]),
     ("kernels", &["random"]),
     ("text", &["kernels"]),
@@ -15,6 +15,8 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("model", &["text", "random", "kernels"]),
     ("methods", &["random", "kernels", "model"]),
     ("engine", &["kernels", "model", "methods"]),
+    ("window", &["random", "kernels", "methods", "engine"]),
+    ("events", &["text", "files", "model", "methods", "engine", "window"]),
     ("pack", &["text", "kernels", "files", "model"]),
     ("export", &["text", "model"]),
     ("fit", &["files", "model", "methods"]),
@@ -23,14 +25,17 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("pairs", &["text", "random", "files", "model"]),
     (
         "eval",
-        &["text", "random", "kernels", "files", "page", "stats", "model", "methods", "engine"],
+        &[
+            "text", "random", "kernels", "files", "page", "stats", "model", "methods", "engine",
+            "window",
+        ],
     ),
     ("http", &["model", "methods", "engine"]),
     (
         "cli",
         &[
-            "text", "stats", "model", "engine", "http", "pack", "export", "fit", "train",
-            "inspect", "pairs", "eval",
+            "text", "files", "stats", "model", "engine", "window", "events", "http", "pack",
+            "export", "fit", "train", "inspect", "pairs", "eval",
         ],
     ),
     ("main", &["cli"]),

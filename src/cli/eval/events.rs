@@ -1,0 +1,108 @@
+//! Flags of `cognate eval events`.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::count;
+use crate::cli::eval::refused;
+use crate::cli::eval::write;
+use crate::cli::model::model_file;
+use crate::cli::print;
+use crate::cli::usage;
+use crate::engine::Engine;
+use crate::eval::events;
+use crate::eval::events::EventsOptions;
+use crate::events::usual;
+use crate::files::records::Options as RecordOptions;
+use crate::model::OpenOptions;
+use crate::model::target::clash;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct EventsArgs {
+    /// Texts with times and events: a JSON object a line, or rows under a header between tabs or
+    /// commas; .gz and .zst are read directly
+    file: PathBuf,
+    /// Field of events; a text without one is an event of its own
+    #[arg(long, value_name = "NAME")]
+    gold: String,
+    /// Stream to choose settings on [default: the measured one]
+    #[arg(long, value_name = "FILE")]
+    choose_on: Option<PathBuf>,
+    /// Let all events begin at the same moment; texts whose column `related` is not 1 are events of
+    /// their own, those whose column `english` is not 1 are left out
+    #[arg(long)]
+    interleave: bool,
+    /// Methods that score the nearest by avg-cos once more, separated by commas; `none` leaves them
+    /// as they are
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "none,coverage,coverage-blend"
+    )]
+    second: Vec<String>,
+    /// Leave out the references, tf-idf and MinHash
+    #[arg(long)]
+    no_references: bool,
+    /// Field of texts
+    #[arg(long, value_name = "NAME", default_value = "text")]
+    text: String,
+    /// Field of times [default: the first of time, time_utc, created_at, timestamp]
+    #[arg(long, value_name = "NAME")]
+    time: Option<String>,
+    /// Texts that are looked back at
+    #[arg(long, value_name = "N", default_value_t = usual::LAST,
+          value_parser = count::<usize>(1, 10_000_000))]
+    last: usize,
+    /// How many of the nearest are asked
+    #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
+          value_parser = count::<usize>(1, 1000))]
+    nearest: usize,
+    /// Model file, as FILE or NAME=FILE; the name is ignored
+    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
+    model: PathBuf,
+    /// Write every figure as JSON; `-` is standard output, and then no table is printed
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+    /// Write one HTML page with tables and a timeline
+    #[arg(long, value_name = "PATH")]
+    html: Option<PathBuf>,
+}
+
+pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
+    let json = args.json.as_deref().filter(|path| path.as_os_str() != "-");
+    let written = [("--json", json), ("--html", args.html.as_deref())];
+    let written: Vec<(&str, &Path)> =
+        written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
+    let read = args.choose_on.iter().chain([&args.file, &args.model]).map(PathBuf::as_path);
+    if let Some(problem) = clash(&written, read) {
+        return Err(usage(problem));
+    }
+    let engine = Engine::open(&args.model, &OpenOptions::default())?;
+    let options = EventsOptions {
+        file: args.file,
+        records: RecordOptions::default(),
+        gold: args.gold,
+        text: args.text,
+        time: args.time,
+        interleave: args.interleave,
+        choose_on: args.choose_on,
+        seconds: args.second,
+        references: !args.no_references,
+        last: args.last,
+        nearest: args.nearest,
+    };
+    let report = events::eval_events(&engine, &options).map_err(refused)?;
+    if let Some(path) = &args.html {
+        write(path, &events::html(&report))?;
+    }
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => return print(&report.json()),
+        Some(path) => write(path, &(report.json() + "\n"))?,
+        None => {}
+    }
+    print(&report.to_string())
+}

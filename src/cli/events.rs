@@ -1,0 +1,224 @@
+//! Flags of `cognate events`.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+
+use crate::cli::Failure;
+use crate::cli::ask;
+use crate::cli::count;
+use crate::cli::usage;
+use crate::engine::Engine;
+use crate::events;
+use crate::events::Columns;
+use crate::events::EventsError;
+use crate::events::EventsOptions;
+use crate::events::Output;
+use crate::files::records::Format;
+use crate::files::records::Options as RecordOptions;
+use crate::model::target::clash;
+use crate::window::Limits;
+use crate::window::events::Rule;
+use crate::window::stream::Settings;
+
+/// Largest window: its vectors alone are a gigabyte for each million texts and 256 dimensions.
+const MOST_LAST: u64 = 10_000_000;
+/// Most of the nearest that can be asked.
+const MOST_NEAREST: u64 = 1000;
+
+#[derive(Debug, Args)]
+pub(super) struct EventsArgs {
+    /// Texts in the order of their times: a JSON object a line, or rows under a header between tabs
+    /// or commas; .gz and .zst are read directly, `-` is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// File to write; with --state, to add to [default: standard output]
+    #[arg(short, long, default_value = "-", hide_default_value = true)]
+    output: PathBuf,
+    /// How records are written down [default: what the file's name says, or its first line]
+    #[arg(long, value_parser = PossibleValuesParser::new(Format::NAMES)
+          .try_map(|name| name.parse::<Format>()))]
+    format: Option<Format>,
+    /// Rows have no header; columns are named by their numbers, from 1
+    #[arg(long)]
+    no_header: bool,
+    /// Field of texts
+    #[arg(long, value_name = "NAME", default_value = "text")]
+    text: String,
+    /// Field of times: RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since 1970, or as
+    /// Twitter writes it [default: the first of time, time_utc, created_at, timestamp]
+    #[arg(long, value_name = "NAME")]
+    time: Option<String>,
+    /// Field of ids, by which events and neighbours are named; without a field of times, these are
+    /// read from it as from the ids of tweets [default: the first of id_str, id, tweet_id]
+    #[arg(long, value_name = "NAME")]
+    id: Option<String>,
+    /// Put before the names of the added fields event, nearest, score and new
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    prefix: String,
+    /// Texts that are looked back at
+    #[arg(long, value_name = "N", default_value_t = events::usual::LAST,
+          value_parser = count::<usize>(1, MOST_LAST))]
+    last: usize,
+    /// How far is looked back in time, as 30s, 15m, 24h or 7d [default: as far as --last reaches]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    within: Option<i64>,
+    /// How late a text may come, as 30s; texts wait so long to be put in the order of their times
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s")]
+    slack: i64,
+    /// Method whose vectors find the nearest
+    #[arg(long, value_name = "NAME", default_value = "avg-cos")]
+    method: String,
+    /// Method that scores the nearest once more, or `none`
+    #[arg(long, value_name = "NAME", default_value = events::usual::SECOND)]
+    second: String,
+    /// How many of the nearest are scored once more and asked for their events
+    #[arg(long, value_name = "N", default_value_t = events::usual::NEAREST,
+          value_parser = count::<usize>(1, MOST_NEAREST))]
+    nearest: usize,
+    /// Texts of an event that must speak for it on average
+    #[arg(long, value_name = "N", default_value_t = events::usual::VOTES,
+          value_parser = count::<usize>(1, MOST_NEAREST))]
+    votes: usize,
+    /// Share of the cosine to an event's centre in its score, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = events::usual::CENTRE,
+          value_parser = share)]
+    centre: f32,
+    /// Least score at which a text joins an event [default: what was found for the method that
+    /// scores: see docs/events.md]
+    #[arg(long, value_name = "SCORE", value_parser = share)]
+    threshold: Option<f32>,
+    /// Table of events to write: event, start, end, texts, per_hour, words, central
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// Fewest texts of an event in the table
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = count::<u64>(1, u64::MAX))]
+    least: u64,
+    /// File that the stream goes on from, if it is there, and that keeps what it got to
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
+    /// COGNATE_MODEL]
+    #[arg(long, value_name = "[NAME=]FILE")]
+    model: Option<String>,
+}
+
+/// A span of time in milliseconds.
+fn duration(text: &str) -> Result<i64, String> {
+    let wrong = || "expected a number with s, m, h or d, such as 30s or 24h".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let seconds: u32 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u32 = number.parse().map_err(|_| wrong())?;
+    Ok(i64::from(number) * i64::from(seconds) * 1000)
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+impl EventsArgs {
+    fn settings(&self, engine: &Engine) -> Result<Settings, Failure> {
+        let named = |name: &str| engine.method(name).map_err(usage);
+        let method = named(&self.method)?;
+        let second = match self.second.as_str() {
+            "none" => None,
+            name => Some(named(name)?),
+        };
+        let scoring = second.unwrap_or(method);
+        let usual = events::usual::threshold(scoring);
+        let threshold = self.threshold.or(usual).ok_or_else(|| {
+            usage(format!(
+                "no threshold is known for {}: say one with --threshold; `cognate eval events` \
+                 finds it on a labelled stream",
+                scoring.name()
+            ))
+        })?;
+        Ok(Settings {
+            method,
+            second,
+            nearest: self.nearest,
+            floor: events::usual::FLOOR,
+            rule: Rule { threshold, votes: self.votes, centre: self.centre },
+            limits: Limits { last: self.last, within: self.within },
+        })
+    }
+
+    /// Refuses to write over what is read, or two things into one file.
+    fn check(&self) -> Result<(), Failure> {
+        let file = |path: &'_ PathBuf| path.as_os_str() != "-";
+        let written = [
+            ("-o", Some(&self.output).filter(|path| file(path))),
+            ("--summary", self.summary.as_ref()),
+            ("--state", self.state.as_ref()),
+        ];
+        let written: Vec<(&str, &Path)> = written
+            .iter()
+            .filter_map(|(flag, path)| Some((*flag, path.as_ref()?.as_path())))
+            .collect();
+        let read = Some(self.file.as_path()).filter(|path| path.as_os_str() != "-");
+        clash(&written, read).map_or(Ok(()), |problem| Err(usage(problem)))
+    }
+}
+
+pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
+    args.check()?;
+    let model = ask::open_model(args.model.as_ref())?;
+    let settings = args.settings(&model.engine)?;
+    let options = EventsOptions {
+        input: args.file,
+        records: RecordOptions { format: args.format, headless: args.no_header },
+        columns: Columns { text: args.text, time: args.time, id: args.id },
+        prefix: args.prefix,
+        settings,
+        slack: args.slack,
+        summary: args.summary,
+        least: args.least,
+        state: args.state,
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    stop_at_signals(&interrupted)?;
+    let mut out = Output::open(&args.output, options.state.is_some()).map_err(refused)?;
+    match events::run(&model.engine, &options, &mut out, &interrupted) {
+        Ok(outcome) => {
+            out.finish().map_err(refused)?;
+            // Standard output may hold the records.
+            eprintln!("{outcome}");
+            Ok(())
+        }
+        Err(EventsError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => {
+            out.give_up();
+            Err(refused(error))
+        }
+    }
+}
+
+/// What was read is still decided and written after the first signal; the second ends the process.
+fn stop_at_signals(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(interrupted))?;
+        signal_hook::flag::register(signal, Arc::clone(interrupted))?;
+    }
+    Ok(())
+}
+
+fn refused(error: EventsError) -> Failure {
+    match error {
+        EventsError::Options(problem) => usage(problem),
+        EventsError::Query(problem) => usage(problem),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,131 @@
+//! Many rows of length 1, kept a second time as signed bytes, so that a query finds fast which of
+//! them may reach a score; none that does is left out.
+//!
+//! A row `x` is `s q + e`: its bytes `q` times its scale, and an error of which the length is kept.
+//! For two such rows `x · y = s_x s_y (q_x · q_y) + x · e_y + e_x · (s_y q_y)`, so it is at most
+//! `s_x s_y (q_x · q_y) + |e_x| + |e_y| (1 + |e_x|)`. A tenth of a per mille is added for the
+//! rounding of what is compared in single precision.
+
+use crate::kernels::simd::scan;
+use crate::kernels::simd::scan::BLOCK;
+use crate::kernels::simd::scan::GROUP;
+use crate::kernels::simd::scan::PROBES;
+use crate::kernels::simd::scan::TILE;
+
+pub use crate::kernels::simd::scan::PROBES as QUERIES;
+pub use crate::kernels::simd::scan::TILE as ROWS;
+
+/// What covers the rounding of single precision: of the rows themselves, of their errors and of what
+/// is compared.
+const ROUNDING: f32 = 1e-4;
+
+/// Rows as bytes, in places that are written again and again.
+#[derive(Debug)]
+pub struct Shelf {
+    /// Numbers of a row, filled up with zeros to whole groups.
+    dims: usize,
+    bytes: Vec<i8>,
+    biases: Vec<i32>,
+    scales: Vec<f32>,
+    errors: Vec<f32>,
+}
+
+/// A query as bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Probe {
+    bytes: Vec<u8>,
+    scale: f32,
+    error: f32,
+}
+
+/// The bytes of a row in `out`, its scale, and the length of what they miss.
+fn quantise(row: &[f32], out: &mut Vec<i8>) -> (f32, f32) {
+    let largest = row.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
+    let scale = largest / 127.0;
+    out.clear();
+    if scale < f32::MIN_POSITIVE {
+        out.resize(row.len(), 0);
+        return (0.0, largest * (row.len() as f32).sqrt());
+    }
+    let mut error = 0.0;
+    for &number in row {
+        // Within the bytes, because no number is larger than the largest.
+        let byte = (number / scale).round().clamp(-127.0, 127.0) as i8;
+        error += (f64::from(number) - f64::from(scale) * f64::from(byte)).powi(2);
+        out.push(byte);
+    }
+    (scale, error.sqrt() as f32)
+}
+
+impl Shelf {
+    /// Places for rows of `dims` numbers, as many as fill whole tiles.
+    pub fn new(dims: usize, rows: usize) -> Self {
+        let (dims, rows) = (dims.next_multiple_of(GROUP), rows.next_multiple_of(TILE));
+        Self {
+            dims,
+            bytes: vec![0; dims * rows],
+            biases: vec![0; rows],
+            scales: vec![0.0; rows],
+            errors: vec![0.0; rows],
+        }
+    }
+
+    /// Writes a row of length 1, or of zeros, into a place.
+    pub fn put(&mut self, place: usize, row: &[f32]) {
+        let mut bytes = Vec::with_capacity(self.dims);
+        let (scale, error) = quantise(row, &mut bytes);
+        bytes.resize(self.dims, 0);
+        let (block, lane) = (place / BLOCK, place % BLOCK);
+        let start = block * BLOCK * self.dims + lane * GROUP;
+        for (number, group) in bytes.chunks_exact(GROUP).enumerate() {
+            let at = start + number * GROUP * BLOCK;
+            self.bytes[at..at + GROUP].copy_from_slice(group);
+        }
+        self.biases[place] = -128 * bytes.iter().map(|&byte| i32::from(byte)).sum::<i32>();
+        (self.scales[place], self.errors[place]) = (scale, error);
+    }
+
+    /// For each query, as bits, those of the [`ROWS`] rows of a tile whose product with it may not be
+    /// below its least.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such tile, or a query is of another length.
+    #[inline]
+    pub fn reach(&self, tile: usize, probes: [(&Probe, f32); PROBES]) -> [u64; PROBES] {
+        let rows = tile * TILE..(tile + 1) * TILE;
+        let whole = "a tile has so many rows";
+        let tile = scan::Tile {
+            bytes: &self.bytes[rows.start * self.dims..rows.end * self.dims],
+            biases: self.biases[rows.clone()].try_into().expect(whole),
+            scales: self.scales[rows.clone()].try_into().expect(whole),
+            errors: self.errors[rows].try_into().expect(whole),
+        };
+        scan::reach(&tile, &probes.map(|(probe, least)| probe.at_least(least)))
+    }
+}
+
+impl Probe {
+    /// The bytes of a query of length 1.
+    pub fn new(row: &[f32]) -> Self {
+        let mut bytes = Vec::new();
+        let (scale, error) = quantise(row, &mut bytes);
+        bytes.resize(row.len().next_multiple_of(GROUP), 0);
+        Self {
+            bytes: bytes.iter().map(|&byte| byte.cast_unsigned() ^ 0x80).collect(),
+            scale,
+            error,
+        }
+    }
+
+    /// The query as it is compared: everything divided by its scale.
+    #[inline]
+    fn at_least(&self, least: f32) -> scan::Probe<'_> {
+        let scale = self.scale.max(f32::MIN_POSITIVE);
+        scan::Probe {
+            bytes: &self.bytes,
+            gain: (1.0 + self.error) / scale,
+            least: (least - self.error - ROUNDING) / scale,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Which of many rows of signed bytes may reach a query: sixty-four rows against four queries at a
+//! time, in whole numbers, compared with a bound at the end.
+//!
+//! Rows lie sixteen side by side: four numbers of the first, four of the second and so on, then the
+//! next four of each. That is the order in which the processor's product of bytes wants them, and no
+//! sum has to be folded. That product takes a query's bytes without sign, so queries are stored 128
+//! higher, and what that adds to the sum of a row is taken off by its `bias`.
+
+use super::Width;
+use super::width;
+
+/// Rows of a block, which lie side by side.
+pub const BLOCK: usize = 16;
+/// Rows that are looked at together.
+pub const TILE: usize = 4 * BLOCK;
+/// Queries that are looked at together.
+pub const PROBES: usize = 4;
+/// Numbers of a row that lie together.
+pub const GROUP: usize = 4;
+
+/// Sixty-four rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Tile<'t> {
+    /// Their numbers, a block after the other.
+    pub bytes: &'t [i8],
+    /// What is taken off each sum.
+    pub biases: &'t [i32; TILE],
+    /// What each row's numbers are to be multiplied by.
+    pub scales: &'t [f32; TILE],
+    /// How far each row is from what its numbers say.
+    pub errors: &'t [f32; TILE],
+}
+
+/// A query.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe<'p> {
+    /// Its numbers, each 128 higher than it is.
+    pub bytes: &'p [u8],
+    /// What the error of a row counts.
+    pub gain: f32,
+    /// What must be reached.
+    pub least: f32,
+}
+
+/// For each query the rows, as bits, of which `sum · scale + error · gain` is not below its least.
+///
+/// # Panics
+///
+/// Where rows and queries are not of the same length, a multiple of four.
+#[inline]
+pub fn reach(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES]) -> [u64; PROBES] {
+    let dims = tile.bytes.len() / TILE;
+    assert!(dims.is_multiple_of(GROUP) && tile.bytes.len() == dims * TILE, "whole groups");
+    assert!(probes.iter().all(|probe| probe.bytes.len() == dims), "as long as the rows");
+    #[cfg(target_arch = "x86_64")]
+    if width() == Width::Avx512 && is_x86_feature_detected!("avx512vnni") {
+        // SAFETY: the processor was just found to have both, and lengths were checked above.
+        return unsafe { vnni(tile, probes, dims / GROUP) };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if width() >= Width::Avx2 {
+        // SAFETY: `width` names only what this processor was found to have.
+        return unsafe { avx2(tile, probes, dims / GROUP) };
+    }
+    plain(tile, probes, dims / GROUP)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+    plain(tile, probes, groups)
+}
+
+#[inline(always)]
+fn plain(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+    let mut found = [0; PROBES];
+    for (found, probe) in found.iter_mut().zip(probes) {
+        for (number, block) in tile.bytes.chunks_exact(groups * GROUP * BLOCK).enumerate() {
+            let mut sums = [0_i32; BLOCK];
+            let lanes = block.as_chunks::<{ GROUP * BLOCK }>().0;
+            for (lanes, query) in lanes.iter().zip(probe.bytes.as_chunks::<GROUP>().0) {
+                for (sum, row) in sums.iter_mut().zip(lanes.as_chunks::<GROUP>().0) {
+                    for (&number, &of_query) in row.iter().zip(query) {
+                        *sum += i32::from(number) * i32::from(of_query);
+                    }
+                }
+            }
+            for (lane, sum) in sums.iter().enumerate() {
+                let row = number * BLOCK + lane;
+                let sum = (sum + tile.biases[row]) as f32;
+                let reached = sum * tile.scales[row] + tile.errors[row] * probe.gain;
+                *found |= u64::from(reached >= probe.least) << row;
+            }
+        }
+    }
+    found
+}
+
+/// Sixteen sums of sixteen rows each stay in registers; each load of a row serves four queries, and
+/// each of a query four blocks.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn vnni(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+    use std::arch::x86_64::*;
+    const BLOCKS: usize = TILE / BLOCK;
+    let mut sums = [[_mm512_setzero_si512(); BLOCKS]; PROBES];
+    let (bytes, biases) = (tile.bytes.as_ptr(), tile.biases.as_ptr());
+    // SAFETY: a block has `groups` times 64 bytes, a query as many times four; each of the arrays
+    // holds four times sixteen numbers. Loads need no alignment.
+    unsafe {
+        for number in 0..BLOCKS {
+            let bias = _mm512_loadu_si512(biases.add(number * BLOCK).cast());
+            for sums in &mut sums {
+                sums[number] = bias;
+            }
+        }
+        for group in 0..groups {
+            let mut rows = [_mm512_setzero_si512(); BLOCKS];
+            for (number, row) in rows.iter_mut().enumerate() {
+                let at = (number * groups + group) * GROUP * BLOCK;
+                *row = _mm512_loadu_si512(bytes.add(at).cast());
+            }
+            for (sums, probe) in sums.iter_mut().zip(probes) {
+                let word = probe.bytes.as_ptr().add(group * GROUP).cast::<i32>();
+                let query = _mm512_set1_epi32(word.read_unaligned());
+                for (sum, row) in sums.iter_mut().zip(rows) {
+                    *sum = _mm512_dpbusd_epi32(*sum, query, row);
+                }
+            }
+        }
+        let mut found = [0; PROBES];
+        for ((found, sums), probe) in found.iter_mut().zip(sums).zip(probes) {
+            let (gain, least) = (_mm512_set1_ps(probe.gain), _mm512_set1_ps(probe.least));
+            for (number, sum) in sums.into_iter().enumerate() {
+                let scales = _mm512_loadu_ps(tile.scales.as_ptr().add(number * BLOCK));
+                let errors = _mm512_loadu_ps(tile.errors.as_ptr().add(number * BLOCK));
+                let slack = _mm512_mul_ps(errors, gain);
+                let reached = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scales, slack);
+                let mask = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(reached, least);
+                *found |= u64::from(mask) << (number * BLOCK);
+            }
+        }
+        found
+    }
+}

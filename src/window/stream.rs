@@ -1,0 +1,195 @@
+//! Texts with times, one after another, each joined to its event: an engine, a window over vectors
+//! and, where wanted, a second look at the nearest by another method.
+
+use std::collections::VecDeque;
+
+use crate::engine::Engine;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::engine::RankOptions;
+use crate::methods::Method;
+use crate::window::BATCH;
+use crate::window::Entry;
+use crate::window::Limits;
+use crate::window::Near;
+use crate::window::Window;
+use crate::window::events::Decision;
+use crate::window::events::Events;
+use crate::window::events::Rule;
+
+/// How a stream is followed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// A method with vectors, by whose cosine the nearest are found.
+    pub method: Method,
+    /// A method that scores the nearest once more; nothing where the cosine is enough.
+    pub second: Option<Method>,
+    /// How many of the nearest are asked.
+    pub nearest: usize,
+    /// The least cosine of those that are asked.
+    pub floor: f32,
+    /// How a text finds its event.
+    pub rule: Rule,
+    /// What the window keeps.
+    pub limits: Limits,
+}
+
+/// A stream at work.
+pub struct Stream<'e> {
+    engine: &'e Engine,
+    settings: Settings,
+    window: Window,
+    events: Events,
+    /// The texts of the window.
+    texts: VecDeque<Box<str>>,
+    /// The number of the first of them.
+    first: u64,
+}
+
+/// A text of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Item<'t> {
+    /// When it was written, in milliseconds.
+    pub time: i64,
+    /// What it says.
+    pub text: &'t str,
+}
+
+impl<'e> Stream<'e> {
+    /// A stream that has not begun, or an error where a method cannot do what is asked of it.
+    pub fn new(engine: &'e Engine, settings: Settings) -> Result<Self, QueryError> {
+        let dims = engine.embedding_dims(settings.method)?;
+        if let Some(method) = settings.second {
+            engine.check(&Query::new(method))?;
+        }
+        Ok(Self {
+            engine,
+            settings,
+            window: Window::new(dims, settings.limits),
+            events: Events::default(),
+            texts: VecDeque::new(),
+            first: 0,
+        })
+    }
+
+    /// Gives the first text this number, to go on where another stream ended: texts of the window are
+    /// [remembered](Self::remember) then.
+    pub fn begin_at(&mut self, number: u64) {
+        self.window.begin_at(number);
+        self.events = Events::starting_at(number);
+        self.first = number;
+    }
+
+    /// The number that the next text will have.
+    pub fn next(&self) -> u64 {
+        self.window.next()
+    }
+
+    /// The events so far.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// The events so far, to set what is known of them.
+    pub fn events_mut(&mut self) -> &mut Events {
+        &mut self.events
+    }
+
+    /// What the window keeps.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Decides what each text belongs to, in order, as if each had come alone.
+    pub fn follow(&mut self, items: &[Item<'_>]) -> Result<Vec<Decision>, QueryError> {
+        let mut decisions = Vec::with_capacity(items.len());
+        for batch in items.chunks(BATCH) {
+            let vectors = self.vectors(batch)?;
+            let entries = entries(batch, &vectors);
+            let before = self.window.next();
+            let Settings { nearest, floor, rule, .. } = self.settings;
+            let near = self.window.follow(&entries, nearest, floor);
+            for (at, (mut near, entry)) in near.into_iter().zip(&entries).enumerate() {
+                let number = before + at as u64;
+                if let Some(method) = self.settings.second {
+                    let text_of = |number| self.text(number);
+                    near = look_again(self.engine, method, batch[at].text, &near, text_of)?;
+                }
+                self.texts.push_back(batch[at].text.into());
+                self.forget(number);
+                decisions.push(self.events.join(entry.vector, &near, &rule));
+            }
+        }
+        Ok(decisions)
+    }
+
+    /// Takes in a text whose event is known.
+    pub fn remember(&mut self, item: Item<'_>, event: u64) -> Result<(), QueryError> {
+        let vectors = self.vectors(&[item])?;
+        for entry in entries(&[item], &vectors) {
+            self.window.add(&entry);
+            self.events.add(event, entry.vector);
+        }
+        self.texts.push_back(item.text.into());
+        Ok(())
+    }
+
+    /// A text that the window holds.
+    pub fn text(&self, number: u64) -> Option<&str> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.texts.get(at).map(AsRef::as_ref)
+    }
+
+    /// How the stream is followed.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn vectors(&self, items: &[Item<'_>]) -> Result<Vec<Option<Vec<f32>>>, QueryError> {
+        let texts: Vec<&str> = items.iter().map(|item| item.text).collect();
+        let query = Query { truncate: true, ..Query::new(self.settings.method) };
+        Ok(self.engine.embed(&texts, &query)?.vectors)
+    }
+
+    /// Forgets what the window before a text does not hold.
+    fn forget(&mut self, number: u64) {
+        let kept = number.saturating_sub(self.settings.limits.last as u64);
+        self.events.forget_before(kept);
+        while self.first < kept {
+            self.texts.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+/// Scores the nearest of a text once more by another method, and puts them in the order of that. What
+/// each of them says is asked of `text_of`.
+pub fn look_again<'t>(
+    engine: &Engine,
+    method: Method,
+    text: &str,
+    near: &[Near],
+    text_of: impl Fn(u64) -> Option<&'t str>,
+) -> Result<Vec<Near>, QueryError> {
+    let candidates = near.iter().map(|near| text_of(near.number).unwrap_or(""));
+    let candidates: Vec<&str> = candidates.collect();
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = Query { truncate: true, ..Query::new(method) };
+    let ranking = engine.rank_best(text, &candidates, &RankOptions::all(query))?;
+    let again = ranking.results.iter().filter_map(|result| {
+        let near = near.get(result.index)?;
+        Some(Near { number: near.number, score: result.score })
+    });
+    let mut again: Vec<Near> = again.collect();
+    again.sort_by(|one, other| {
+        other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))
+    });
+    Ok(again)
+}
+
+fn entries<'v>(items: &[Item<'_>], vectors: &'v [Option<Vec<f32>>]) -> Vec<Entry<'v>> {
+    let both = items.iter().zip(vectors);
+    both.map(|(item, vector)| Entry { time: item.time, vector: vector.as_deref() }).collect()
+}

@@ -1,0 +1,234 @@
+//! `cognate events`: texts come back whole with their events, from files and live, in one run or in
+//! several.
+
+use std::fmt::Write as _;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::command::cognate;
+use crate::support::command::command;
+use crate::support::command::stderr;
+use crate::support::command::stdout;
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+
+/// Two events and two texts alone, a minute apart: an event's name, and a text.
+const STREAM: [(&str, &str); 10] = [
+    ("quake", "Strong earthquake shakes the city of Lima tonight"),
+    ("flood", "The river floods the old town of Passau"),
+    ("quake", "Strong earthquake shakes Lima, people run out of their houses"),
+    ("", "my cat sleeps on the keyboard again"),
+    ("flood", "River floods the old town of Passau, streets under water"),
+    ("quake", "Lima: a strong earthquake shakes houses in the city"),
+    ("flood", "Old town of Passau under water, the river floods more streets"),
+    ("", "this pancake recipe is the best so far"),
+    ("quake", "Another strong earthquake shakes the city of Lima"),
+    ("flood", "Passau: the river floods the old town again"),
+];
+
+fn objects() -> String {
+    let mut lines = String::new();
+    for (at, (_, text)) in STREAM.iter().enumerate() {
+        let time = format!("2024-05-01T10:{at:02}:00Z");
+        writeln!(lines, "{{\"id\":\"t{at}\",\"created_at\":\"{time}\",\"text\":\"{text}\"}}")
+            .unwrap();
+    }
+    lines
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    cognate(folder, &[("COGNATE_MODEL", MODEL)], &[&["events"], arguments].concat())
+}
+
+#[track_caller]
+fn succeeds(folder: &Path, arguments: &[&str]) {
+    let output = run(folder, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr(&output));
+}
+
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str], code: i32, parts: &[&str]) {
+    let output = run(folder, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+    for part in parts {
+        assert!(stderr(&output).contains(part), "`{part}` is missing in: {}", stderr(&output));
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tweets.ndjson"), objects()).unwrap();
+    folder
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+#[test]
+fn texts_come_back_whole_with_their_events() {
+    let folder = folder();
+    let folder = folder.path();
+    let summary = ["--summary", "events.tsv"];
+    succeeds(folder, &[&["tweets.ndjson", "-o", "events.ndjson"][..], &summary].concat());
+    let lines = read(folder, "events.ndjson");
+    let mut events = std::collections::BTreeMap::<&str, String>::new();
+    for (((name, text), line), before) in STREAM.iter().zip(lines.lines()).zip(objects().lines()) {
+        assert!(line.starts_with(before.strip_suffix('}').unwrap()), "{line}");
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["text"], *text);
+        let event = line["event"].as_str().unwrap();
+        assert_eq!(line["new"], line["event"] == line["id"]);
+        match *name {
+            "" => assert_eq!(line["new"], true, "{line}"),
+            name => assert_eq!(events.entry(name).or_insert(event.to_owned()), event, "{line}"),
+        }
+        if line["new"] == false {
+            assert!(line["score"].as_f64().unwrap() > 0.4 && line["nearest"].is_string(), "{line}");
+        }
+    }
+    let table = read(folder, "events.tsv");
+    let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split('\t').collect()).collect();
+    assert_eq!(rows[0].join(" "), "event start end texts per_hour words central");
+    let first: Vec<&[&str]> = rows[1..].iter().map(|row| &row[..4]).collect();
+    assert_eq!(
+        first,
+        [
+            ["t0", "2024-05-01T10:00:00Z", "2024-05-01T10:08:00Z", "4"],
+            ["t1", "2024-05-01T10:01:00Z", "2024-05-01T10:09:00Z", "4"]
+        ]
+    );
+    assert!(rows[1][5].contains("lima") && rows[2][5].contains("passau"), "{table}");
+    assert!(STREAM.iter().any(|(name, text)| *name == "flood" && *text == rows[2][6]), "{table}");
+}
+
+#[test]
+fn rows_and_objects_give_the_same_events() {
+    let folder = folder();
+    let folder = folder.path();
+    let (mut tabs, mut commas) = (String::new(), "when,tweet,said\n".to_owned());
+    for (at, (_, text)) in STREAM.iter().enumerate() {
+        let seconds = 1_714_557_600 + 60 * at;
+        writeln!(tabs, "{seconds}\tt{at}\t{text}").unwrap();
+        writeln!(commas, "{seconds},t{at},\"{text}\"").unwrap();
+    }
+    std::fs::write(folder.join("tweets.tsv"), tabs).unwrap();
+    std::fs::write(folder.join("tweets.csv"), commas).unwrap();
+    succeeds(folder, &["tweets.ndjson", "-o", "a.ndjson"]);
+    let columns = ["--no-header", "--time", "1", "--id", "2", "--text", "3"];
+    succeeds(folder, &[&["tweets.tsv", "-o", "b.tsv"][..], &columns].concat());
+    let columns = ["--time", "when", "--id", "tweet", "--text", "said", "--prefix", "found_"];
+    succeeds(folder, &[&["tweets.csv", "-o", "c.csv"][..], &columns].concat());
+    let expected: Vec<String> = read(folder, "a.ndjson")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().into())
+        .collect();
+    let tabs = read(folder, "b.tsv");
+    let events: Vec<&str> = tabs.lines().map(|row| row.split('\t').nth(3).unwrap()).collect();
+    assert_eq!(events, expected);
+    let commas = read(folder, "c.csv");
+    let mut rows = commas.lines();
+    let header = "when,tweet,said,found_event,found_nearest,found_score,found_new";
+    assert_eq!(rows.next(), Some(header));
+    let events: Vec<&str> = rows.map(|row| row.rsplit(',').nth(3).unwrap()).collect();
+    assert_eq!(events, expected);
+}
+
+#[test]
+fn a_line_leaves_as_soon_as_it_is_decided() {
+    let folder = folder();
+    let program = Path::new(env!("CARGO_BIN_EXE_cognate"));
+    let mut command = command(program, folder.path(), &[("COGNATE_MODEL", MODEL)]);
+    let command = command.arg("events").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut output = BufReader::new(output).lines();
+    for line in objects().lines() {
+        writeln!(input, "{line}").unwrap();
+        // Without end of input: this would wait for ever if the line did.
+        let answer = output.next().unwrap().unwrap();
+        assert!(answer.starts_with(line.strip_suffix('}').unwrap()), "{answer}");
+    }
+    drop(input);
+    assert!(output.next().is_none());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_stream_that_stops_goes_on_as_if_it_had_not() {
+    let folder = folder();
+    let folder = folder.path();
+    succeeds(folder, &["tweets.ndjson", "-o", "whole.ndjson", "--last", "4"]);
+    let all = objects();
+    let lines: Vec<&str> = all.lines().collect();
+    for (part, lines) in lines.chunks(3).enumerate() {
+        let name = format!("part{part}.ndjson");
+        std::fs::write(folder.join(&name), lines.join("\n")).unwrap();
+        let more = ["-o", "parts.ndjson", "--state", "state", "--last", "4"];
+        succeeds(folder, &[&[name.as_str()][..], &more].concat());
+    }
+    assert_eq!(read(folder, "parts.ndjson"), read(folder, "whole.ndjson"));
+    // What another window found cannot be gone on from, nor what was damaged.
+    let state = ["tweets.ndjson", "--state", "state"];
+    refused(folder, &[&state[..], &["--last", "5"]].concat(), 1, &["state", "last 4", "last 5"]);
+    let damaged = read(folder, "state").replacen("earthquake", "earthquakf", 1);
+    std::fs::write(folder.join("state"), damaged).unwrap();
+    refused(folder, &[&state[..], &["--last", "4"]].concat(), 1, &["state", "digest"]);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_what_to_do() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("gold.tsv"), "event\ttext\na\tb\n").unwrap();
+    refused(folder, &["gold.tsv"], 2, &["`event`", "--prefix"]);
+    refused(folder, &["gold.tsv", "--within", "1h", "--prefix", "x"], 2, &["--time"]);
+    refused(folder, &["gold.tsv", "--text", "body"], 1, &["`body`", "event, text"]);
+    refused(folder, &["tweets.ndjson", "-o", "tweets.ndjson"], 2, &["-o", "that are read"]);
+    refused(folder, &["tweets.ndjson", "--second", "wrd"], 2, &["wrd", "--threshold"]);
+    refused(folder, &["tweets.ndjson", "--method", "wmd"], 2, &["wmd"]);
+    refused(folder, &["tweets.ndjson", "--within", "1 day"], 2, &["24h"]);
+    let bad = objects().replacen("2024-05-01T10:03:00Z", "noon", 1);
+    std::fs::write(folder.join("bad.ndjson"), bad).unwrap();
+    refused(folder, &["bad.ndjson", "-o", "out.ndjson"], 1, &["line 4", "created_at", "noon"]);
+    assert!(!folder.join("out.ndjson").exists(), "half of an output was left");
+}
+
+#[test]
+fn settings_are_measured_on_a_labelled_stream() {
+    let folder = folder();
+    let folder = folder.path();
+    let mut rows = "event\ttime\trelated\tenglish\ttext\n".to_owned();
+    for (at, (event, text)) in STREAM.iter().enumerate() {
+        let related = u8::from(!event.is_empty());
+        // Another day, another event: interleaving lets both begin at once.
+        let day = if *event == "flood" { 2 } else { 1 };
+        writeln!(rows, "{event}\t2024-05-{day:02}T10:{at:02}:00Z\t{related}\t1\t{text}").unwrap();
+    }
+    writeln!(rows, "flood\t2024-05-02T11:00:00Z\t1\t0\tla rivière déborde").unwrap();
+    std::fs::write(folder.join("gold.tsv"), rows).unwrap();
+    let arguments = ["eval", "events", "gold.tsv", "--gold", "event", "--interleave"];
+    let more = ["--json", "-", "--html", "page.html"];
+    let environment = [("COGNATE_MODEL", MODEL)];
+    let output = cognate(folder, &environment, &[&arguments[..], &more].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(report["format"], "cognate-eval-events-1");
+    assert_eq!((&report["texts"], &report["gold_events"]), (&10.into(), &2.into()));
+    let results = report["results"].as_array().unwrap();
+    let names: Vec<&str> = results.iter().map(|result| result["name"].as_str().unwrap()).collect();
+    let seconds = ["avg-cos", "avg-cos, then coverage", "avg-cos, then coverage-blend"];
+    assert_eq!(names, [&seconds[..], &["tf-idf", "MinHash"]].concat());
+    for result in &results[..3] {
+        assert_eq!(result["figures"]["best_match_f1"], 1.0, "{result}");
+        assert_eq!(result["figures"]["ari"], 1.0, "{result}");
+    }
+    let page = read(folder, "page.html");
+    assert!(page.contains("Timeline") && page.contains("quake (4)"), "{page}");
+}
