@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A module and the modules it may use. A file's module is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 21] = [
     ("text", &[]),
     ("random", &[]),
     ("kernels", &["random"]),
@@ -25,12 +25,14 @@ const MAY_USE: [(&str, &[&str]); 19] = [
         "eval",
         &["text", "random", "kernels", "files", "page", "stats", "model", "methods", "engine"],
     ),
+    ("bulk", &["files", "model", "engine"]),
+    ("dedupe", &["random", "kernels", "files", "model", "methods", "engine"]),
     ("http", &["model", "methods", "engine"]),
     (
         "cli",
         &[
             "text", "stats", "model", "engine", "http", "pack", "export", "fit", "train",
-            "inspect", "pairs", "eval",
+            "inspect", "pairs", "eval", "files", "bulk", "dedupe",
         ],
     ),
     ("main", &["cli"]),
