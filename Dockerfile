@@ -24,11 +24,11 @@ RUN mkdir -p src benches \
     && echo 'fn main() {}' >> src/main.rs \
     && awk '/^\[/ { bench = /^\[\[bench\]\]/ } bench && $1 == "name" { gsub(/"/, "", $3); print "benches/" $3 ".rs" }' Cargo.toml \
         | xargs -r touch \
-    && cargo build --locked --release --bin cognate --target "$(cat /target)" \
+    && cargo build --locked --release --features columns --bin cognate --target "$(cat /target)" \
     && cargo clean --locked --release --package cognate --target "$(cat /target)"
 
 COPY src src
-RUN cargo build --locked --release --bin cognate --target "$(cat /target)" \
+RUN cargo build --locked --release --features columns --bin cognate --target "$(cat /target)" \
     && install -D -m 0555 "target/$(cat /target)/release/cognate" /image/cognate \
     && ldd /image/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \
     && /image/cognate --version

@@ -24,10 +24,12 @@
 //! | [`inspect`] | what is inside a model file |
 //! | [`pairs`] | labelled pairs of texts, made from unlabelled text |
 //! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
+//! | [`bulk`] | a question asked of every row of files |
+//! | [`dedupe`] | near-duplicates among very many texts |
 //! | [`http`] | the service: routes, limits, admission, reload; the only module with tokio, axum, tower |
 //! | [`cli`] | flags turned into the options of each subcommand, and one question asked without a service |
 //!
-//! `events`, `pack`, `export`, `fit`, `train`, `inspect`, `pairs`, `eval` and `http` stand beside each other and do not
+//! `events`, `pack`, `export`, `fit`, `train`, `inspect`, `pairs`, `eval`, `bulk`, `dedupe` and `http` stand beside each other and do not
 //! use one another. A test reads the imports of every file and holds them to this order.
 //!
 //! [`Engine`], [`Query`], [`Method`] and [`Measure`] are all that most programs need:
@@ -43,11 +45,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The features `cli`, `http`, `train` and `eval` are on by default; a library user who needs none of
+//! The features `cli`, `http`, `train`, `eval` and `bulk` are on by default; a library user who needs none of
 //! them sets `default-features = false`.
 
+#[cfg(feature = "bulk")]
+pub mod bulk;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "bulk")]
+pub mod dedupe;
 pub mod engine;
 #[cfg(feature = "eval")]
 pub mod eval;

@@ -4,6 +4,7 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+use crate::bulk::OnError;
 use crate::engine::Measure;
 use crate::eval::View;
 use crate::export::Inflections;
@@ -66,6 +67,10 @@ choices! {
     Documents {
         Line = "line": "Every line is a document",
         Paragraph = "paragraph": "Documents are separated by an empty line",
+    }
+    OnError {
+        Fail = "fail": "Stop, naming the row",
+        Null = "null": "Leave its score empty, and count it",
     }
     #[cfg(feature = "train-ranker")]
     Encoder {

@@ -5,9 +5,11 @@
 
 mod ask;
 mod choices;
+mod dedupe;
 mod eval;
 mod events;
 mod export;
+mod files;
 mod fit;
 mod healthcheck;
 mod inspect;
@@ -50,14 +52,16 @@ enum Command {
     Fit(fit::FitArgs),
     /// Start the HTTP service
     Serve(serve::ServeArgs),
-    /// Score how similar two texts are
-    Similarity(ask::similarity::SimilarityArgs),
-    /// Rank candidates by similarity to a text
-    Rank(ask::rank::RankArgs),
-    /// Print the vectors of texts
-    Embed(ask::embed::EmbedArgs),
+    /// Score how similar two texts are, or those of every row of files
+    Similarity(Box<ask::similarity::SimilarityArgs>),
+    /// Rank candidates by similarity to a text, or those of every query of files
+    Rank(Box<ask::rank::RankArgs>),
+    /// Print the vectors of texts, or write those of every row of files
+    Embed(Box<ask::embed::EmbedArgs>),
     /// Show what each word adds to the score of two texts
     Explain(ask::explain::ExplainArgs),
+    /// Find near-duplicates in a file, or of one file in another
+    Dedupe(Box<dedupe::DedupeArgs>),
     /// Print a script that completes commands and flags in a shell
     Completions(shell::CompletionsArgs),
     /// Print the manual page of a command
@@ -139,10 +143,11 @@ pub fn run() -> Result<(), Failure> {
         Command::Export(args) => export::run(args),
         Command::Fit(args) => fit::run(args),
         Command::Serve(args) => serve::run(args),
-        Command::Similarity(args) => ask::similarity::run(args),
-        Command::Rank(args) => ask::rank::run(args),
-        Command::Embed(args) => ask::embed::run(args),
+        Command::Similarity(args) => ask::similarity::run(*args),
+        Command::Rank(args) => ask::rank::run(*args),
+        Command::Embed(args) => ask::embed::run(*args),
         Command::Explain(args) => ask::explain::run(args),
+        Command::Dedupe(args) => dedupe::run(*args),
         Command::Completions(args) => shell::completions(args),
         Command::Man(args) => shell::man(args),
         Command::Healthcheck(args) => healthcheck::run(args),

@@ -45,6 +45,16 @@ pub enum Reason {
     TooLong,
 }
 
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "a text is empty",
+            Self::Unknown => "a text has no known word",
+            Self::TooLong => "a text is too long",
+        })
+    }
+}
+
 /// The vectors of texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Embeddings {

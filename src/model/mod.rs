@@ -9,6 +9,7 @@ mod counts;
 pub mod disk;
 mod error;
 pub mod format;
+pub mod growing;
 mod header;
 mod limits;
 pub mod mapped;

@@ -5,7 +5,11 @@
 // Outside functions marked as tests the lint does not see that this is all test code.
 #![allow(clippy::unwrap_used)]
 
+mod bulk;
+#[cfg(feature = "columns")]
+mod bulk_columns;
 mod command_line;
+mod dedupe;
 mod engine;
 mod eval;
 mod events;

@@ -1,11 +1,13 @@
-//! `cognate embed`: the vectors of texts.
+//! `cognate embed`: the vectors of texts, or of that of every row of files.
 
 use std::sync::Arc;
 
 use clap::Args;
 
+use crate::bulk::Task;
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
+use crate::cli::ask::bulk::Files;
 use crate::cli::ask::refused;
 use crate::cli::ask::texts;
 use crate::cli::print;
@@ -16,21 +18,26 @@ use crate::http::request::query::Resolved;
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EmbedArgs {
     /// Texts; `-` alone reads them from standard input, one a line
-    #[arg(required = true)]
+    #[arg(required_unless_present = "input", conflicts_with = "input")]
     texts: Vec<String>,
     #[command(flatten)]
     asked: Asked,
+    #[command(flatten)]
+    files: Files,
+    /// Column of texts, by name or number [default: text, or 1 without a header]
+    #[arg(long = "text", value_name = "COLUMN", help_heading = "Rows of files")]
+    column: Option<String>,
 }
 
 pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
-    let texts = texts(args.texts)?;
     let model = args.asked.open()?;
     let engine = &model.engine;
-    let mut query = args.asked.query(engine)?;
-    if args.asked.method.trim().eq_ignore_ascii_case("auto") {
-        // The model's choice for scores need not have vectors.
-        query.method = engine.auto_embedding();
+    let query = args.asked.chosen.vectors(engine)?;
+    if args.files.are_given(&[("--text", &args.column)])? {
+        let text = args.files.column(args.column, "text", 1);
+        return args.files.run(engine, query, Task::Embed { text }, args.asked.json);
     }
+    let texts = texts(args.texts)?;
     let mut embedded = engine.embed(&texts, &query).map_err(refused)?;
     if args.asked.json {
         let vectors = std::mem::take(&mut embedded.vectors).into_iter();

@@ -1,6 +1,7 @@
-//! `cognate similarity`, `rank`, `embed` and `explain`: one question, answered by the engine without a
-//! service. Models, limits and settings are those that `cognate serve` would have here.
+//! `cognate similarity`, `rank`, `embed` and `explain`: one question, or that of every row of files,
+//! answered by the engine without a service. Models, limits and settings are those that `cognate serve` would have here.
 
+mod bulk;
 pub(super) mod embed;
 pub(super) mod explain;
 mod heat;
@@ -22,7 +23,6 @@ use crate::engine::Engine;
 use crate::engine::Measure;
 use crate::engine::Query;
 use crate::engine::QueryError;
-use crate::engine::Reason;
 use crate::engine::fuse::FusedProblem;
 use crate::engine::fuse::Ranker;
 use crate::http::Models;
@@ -36,9 +36,9 @@ const MOST_INPUT: u64 = 256 << 20;
 /// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// What every question may say.
+/// The model and the method that answer.
 #[derive(Debug, Args)]
-pub(super) struct Asked {
+pub(super) struct Chosen {
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
     /// COGNATE_MODEL]
     #[arg(long, value_name = "[NAME=]FILE")]
@@ -49,14 +49,31 @@ pub(super) struct Asked {
     /// Cut a text with too many tokens rather than refuse it
     #[arg(long)]
     truncate: bool,
+}
+
+/// What every question may say.
+#[derive(Debug, Args)]
+pub(super) struct Asked {
+    #[command(flatten)]
+    chosen: Chosen,
     /// Print as JSON, as the service answers
     #[arg(long)]
     json: bool,
 }
 
 impl Asked {
-    /// Opens the model, with the limits that the service would have.
     fn open(&self) -> Result<Arc<LoadedModel>, Failure> {
+        self.chosen.open()
+    }
+
+    fn query(&self, engine: &Engine) -> Result<Query, Failure> {
+        self.chosen.query(engine)
+    }
+}
+
+impl Chosen {
+    /// Opens the model, with the limits that the service would have.
+    pub(super) fn open(&self) -> Result<Arc<LoadedModel>, Failure> {
         open_model(self.model.as_ref())
     }
 
@@ -93,9 +110,18 @@ impl Asked {
     }
 
     /// How the question is asked of this model.
-    fn query(&self, engine: &Engine) -> Result<Query, Failure> {
+    pub(super) fn query(&self, engine: &Engine) -> Result<Query, Failure> {
         let method = engine.method(&self.method).map_err(refused)?;
         Ok(Query { truncate: self.truncate, ..Query::new(method) })
+    }
+
+    /// [`Chosen::query`] where vectors are wanted: the model's choice for scores need not have them.
+    fn vectors(&self, engine: &Engine) -> Result<Query, Failure> {
+        let query = self.query(engine)?;
+        if self.method.trim().eq_ignore_ascii_case("auto") {
+            return Ok(Query { method: engine.auto_embedding(), ..query });
+        }
+        Ok(query)
     }
 }
 
@@ -114,7 +140,7 @@ pub(super) fn open_model(model: Option<&String>) -> Result<Arc<LoadedModel>, Fai
 }
 
 /// A question that cannot be answered, in the engine's words.
-fn refused(error: QueryError) -> Failure {
+pub(super) fn refused(error: QueryError) -> Failure {
     match error {
         QueryError::NonFinite { .. } => error.into(),
         error => usage(error),
@@ -126,15 +152,6 @@ fn pair_refused(error: QueryError) -> Failure {
     let Failure { code, error } = refused(error);
     let told = error.to_string().replace("pairs[0][0]", "A").replace("pairs[0][1]", "B");
     Failure { code, error: anyhow::anyhow!(told) }
-}
-
-/// Why a pair has no score, in words.
-fn of_a_text(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Empty => "a text is empty",
-        Reason::Unknown => "a text has no known word",
-        Reason::TooLong => "a text is too long",
-    }
 }
 
 /// The texts given, or the lines of standard input where `-` is all that is given.

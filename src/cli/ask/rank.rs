@@ -1,5 +1,5 @@
 //! `cognate rank`: candidates by how alike they are to a text, or to liked texts and not to disliked
-//! ones.
+//! ones; or those of every query of files.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -8,8 +8,10 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::bulk::Task;
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
+use crate::cli::ask::bulk::Files;
 use crate::cli::ask::on_a_line;
 use crate::cli::ask::refused;
 use crate::cli::ask::texts;
@@ -44,10 +46,10 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 pub(in crate::cli) struct RankArgs {
     /// The text to rank for, unless --like is given, then candidates; `-` in the place of these reads
     /// them from standard input, one a line
-    #[arg(required = true, value_name = "QUERY CANDIDATE")]
+    #[arg(required_unless_present = "input", conflicts_with = "input", value_name = "QUERY CANDIDATE")]
     texts: Vec<String>,
     /// Rank for texts that are liked, not for a query; may stand more than once
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     like: Vec<String>,
     /// And against texts that are disliked; may stand more than once
     #[arg(long, value_name = "TEXT", requires = "like")]
@@ -56,25 +58,36 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_enum, requires = "like")]
     strategy: Option<LikeStrategy>,
     /// Most candidates to print
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1, 100_000))]
+    #[arg(long, value_name = "N", conflicts_with = "input",
+          value_parser = count::<usize>(1, 100_000))]
     top_k: Option<usize>,
     /// Pass over the first candidates
-    #[arg(long, value_name = "N", value_parser = count::<usize>(0, 100_000))]
+    #[arg(long, value_name = "N", conflicts_with = "input",
+          value_parser = count::<usize>(0, 100_000))]
     offset: Option<usize>,
     /// Fold candidates at least so much like a better one into it: a number or `calibrated`
-    #[arg(long, value_name = "SCORE", value_parser = threshold)]
+    #[arg(long, value_name = "SCORE", conflicts_with = "input", value_parser = threshold)]
     collapse: Option<Threshold>,
     /// Make the best differ: what a score counts against likeness to those before, from 0 to 1
-    #[arg(long, value_name = "LAMBDA", value_parser = share)]
+    #[arg(long, value_name = "LAMBDA", conflicts_with = "input", value_parser = share)]
     diversify: Option<Share>,
     /// Print the words with the largest shares of the first twenty scores
-    #[arg(long)]
+    #[arg(long, conflicts_with = "input")]
     explain: bool,
     /// Measure of a vector method [default: the method's own]
     #[arg(long, value_enum)]
     measure: Option<Measure>,
     #[command(flatten)]
     asked: Asked,
+    #[command(flatten)]
+    files: Files,
+    /// Column of queries, by name or number: rows with the same query stand together [default: query,
+    /// or 1 without a header]
+    #[arg(long = "query", value_name = "COLUMN", help_heading = "Rows of files")]
+    of_query: Option<String>,
+    /// Column of candidates [default: text, or 2 without a header]
+    #[arg(long = "text", value_name = "COLUMN", help_heading = "Rows of files")]
+    of_text: Option<String>,
 }
 
 fn threshold(written: &str) -> Result<Threshold, String> {
@@ -137,6 +150,9 @@ fn told(page: &Page, candidates: &[String], offset: usize) -> String {
 }
 
 pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
+    if args.files.are_given(&[("--query", &args.of_query), ("--text", &args.of_text)])? {
+        return rank_files(args);
+    }
     let mut given = std::mem::take(&mut args.texts);
     let asked = args.like.is_empty().then(|| given.remove(0));
     if given.is_empty() {
@@ -144,7 +160,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     }
     let candidates = texts(given)?;
     let model = args.asked.open()?;
-    let resolved = args.asked.ranked_by(&model, args.measure)?;
+    let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
     let request = args.request(asked.as_deref(), &candidates);
     let wrong = |error: crate::http::error::ApiError| usage(error.detail);
     request.check_method(&resolved).map_err(wrong)?;
@@ -176,4 +192,18 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     }
     let response = RankResponse::of(&page.ranking, page.results(&request), &resolved);
     print(&serde_json::to_string(&response.passing(&passed))?)
+}
+
+/// Ranks the candidates of every query of files.
+fn rank_files(args: RankArgs) -> Result<(), Failure> {
+    let model = args.asked.open()?;
+    let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
+    if let Some(Fused { name, .. }) = &resolved.fused {
+        return Err(usage(format!("{name}: rows of files are ranked by one method")));
+    }
+    let task = Task::Rank {
+        query: args.files.column(args.of_query, "query", 1),
+        text: args.files.column(args.of_text, "text", 2),
+    };
+    args.files.run(&model.engine, resolved.query, task, args.asked.json)
 }

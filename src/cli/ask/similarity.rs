@@ -1,12 +1,13 @@
-//! `cognate similarity`: the score of one pair.
+//! `cognate similarity`: the score of one pair, or of that of every row of files.
 
 use std::sync::Arc;
 
 use clap::Args;
 
+use crate::bulk::Task;
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
-use crate::cli::ask::of_a_text;
+use crate::cli::ask::bulk::Files;
 use crate::cli::ask::pair_refused;
 use crate::cli::print;
 use crate::engine::Measure;
@@ -17,27 +18,42 @@ use crate::http::request::query::Resolved;
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SimilarityArgs {
     /// The first text
-    a: String,
+    #[arg(required_unless_present = "input", conflicts_with = "input")]
+    a: Option<String>,
     /// The second text
-    b: String,
+    #[arg(required_unless_present = "input", conflicts_with = "input")]
+    b: Option<String>,
     /// Measure of a vector method [default: the method's own]
     #[arg(long, value_enum)]
     measure: Option<Measure>,
     #[command(flatten)]
     asked: Asked,
+    #[command(flatten)]
+    files: Files,
+    /// Column of the first text, by name or number [default: a, or 1 without a header]
+    #[arg(long = "a", value_name = "COLUMN", help_heading = "Rows of files")]
+    first: Option<String>,
+    /// Column of the second text [default: b, or 2 without a header]
+    #[arg(long = "b", value_name = "COLUMN", help_heading = "Rows of files")]
+    second: Option<String>,
 }
 
 pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
-    let pairs = [(&args.a, &args.b)];
+    if args.files.are_given(&[("--a", &args.first), ("--b", &args.second)])? {
+        let a = args.files.column(args.first, "a", 1);
+        let b = args.files.column(args.second, "b", 2);
+        return args.files.run(&model.engine, query, Task::Similarity { a, b }, args.asked.json);
+    }
+    let pairs = [(args.a.unwrap_or_default(), args.b.unwrap_or_default())];
     let scored = model.engine.similarity(&pairs, &query).map_err(pair_refused)?;
     if args.asked.json {
         let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
         return print(&serde_json::to_string(&SimilarityResponse::of(&scored, &resolved))?);
     }
     match (scored.scores.as_slice(), scored.reasons.as_slice()) {
-        (_, [reason, ..]) => print(&format!("0 (not scored: {})", of_a_text(*reason))),
+        (_, [reason, ..]) => print(&format!("0 (not scored: {reason})")),
         ([score], []) => print(&score.to_string()),
         _ => Err(anyhow::anyhow!("one pair has {} scores", scored.scores.len()).into()),
     }

@@ -167,6 +167,11 @@ impl Records {
         self.input.has_line()
     }
 
+    /// The line on which the record last read begins.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
     /// Shows how far the reading is.
     pub fn follow(&self, progress: &Progress) {
         progress.follow(&self.input);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A module and the modules it may use. A file's module is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 21] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("random", &[]),
     ("kernels", &["random"]),
     ("text", &["kernels"]),
@@ -30,12 +30,14 @@ const MAY_USE: [(&str, &[&str]); 21] = [
             "window",
         ],
     ),
+    ("bulk", &["files", "model", "engine"]),
+    ("dedupe", &["random", "kernels", "files", "model", "methods", "engine"]),
     ("http", &["model", "methods", "engine"]),
     (
         "cli",
         &[
             "text", "files", "stats", "model", "engine", "window", "events", "http", "pack",
-            "export", "fit", "train", "inspect", "pairs", "eval",
+            "export", "fit", "train", "inspect", "pairs", "eval", "bulk", "dedupe",
         ],
     ),
     ("main", &["cli"]),

@@ -1,0 +1,105 @@
+//! Flags of a question that is asked of every row of files.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::bulk;
+use crate::bulk::BulkError;
+use crate::bulk::OnError;
+use crate::bulk::Options;
+use crate::bulk::Question;
+use crate::bulk::Task;
+use crate::cli::Failure;
+use crate::cli::ask::refused;
+use crate::cli::files::Reading;
+use crate::cli::show;
+use crate::cli::usage;
+use crate::engine::Engine;
+use crate::engine::Query;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rows of files")]
+pub(super) struct Files {
+    /// Files whose rows are asked about, folders of them, or `-` for standard input: NDJSON, TSV or
+    /// CSV; .gz and .zst are read directly
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    input: Vec<PathBuf>,
+    /// File for the rows with what was found of them, packed if its name ends in .gz; or a folder,
+    /// for a file of each input, where those that are finished are not made again [default:
+    /// standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// What becomes of a row whose texts are missing, empty, too long or unknown [default:
+    /// null]
+    #[arg(long, value_enum)]
+    on_error: Option<OnError>,
+    /// Put this before the names of added fields
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Files {
+    /// Whether files were named. Where none are, nothing may be said of them, nor of `columns`.
+    pub(super) fn are_given(&self, columns: &[(&str, &Option<String>)]) -> Result<bool, Failure> {
+        if !self.input.is_empty() {
+            return Ok(true);
+        }
+        let own = [
+            ("-o", self.output.is_some()),
+            ("--on-error", self.on_error.is_some()),
+            ("--prefix", self.prefix.is_some()),
+        ];
+        let columns = columns.iter().map(|(flag, column)| (*flag, column.is_some()));
+        let said = own.into_iter().chain(self.reading.said()).chain(columns);
+        match said.into_iter().find(|(_, said)| *said) {
+            Some((flag, _)) => {
+                Err(usage(format!("{flag} is for rows of files: name them with --input")))
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// A column that was named, or the one of that name or, without a header, number.
+    pub(super) fn column(&self, named: Option<String>, name: &str, number: usize) -> String {
+        match named {
+            Some(column) => column,
+            None if self.reading.options().headless => number.to_string(),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Asks the question of every row.
+    pub(super) fn run(
+        self,
+        engine: &Engine,
+        query: Query,
+        task: Task,
+        json: bool,
+    ) -> Result<(), Failure> {
+        let question = Question { engine, query, task };
+        let options = Options {
+            inputs: self.input,
+            output: self.output,
+            records: self.reading.options(),
+            on_error: self.on_error.unwrap_or(OnError::Null),
+            prefix: self.prefix.unwrap_or_default(),
+        };
+        let done = self.reading.on_threads(|| bulk::run(&question, &options))?;
+        let report = done.map_err(|error| match error {
+            BulkError::Options(problem) => usage(problem),
+            BulkError::Query(error) => refused(error),
+            other => other.into(),
+        })?;
+        if options.output.is_some() {
+            return show(&report, json);
+        }
+        // Rows are on standard output; a standard error that is closed is no reason to fail.
+        let told = if json { serde_json::to_string(&report)? } else { report.to_string() };
+        let _ = writeln!(std::io::stderr(), "{}", told.trim_end());
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Flags of `cognate dedupe`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::ask::Chosen;
+use crate::cli::files::Reading;
+use crate::cli::files::bytes;
+use crate::cli::files::folder_for;
+use crate::cli::show;
+use crate::cli::usage;
+use crate::dedupe;
+use crate::dedupe::DedupeError;
+use crate::dedupe::LEAST_MEMORY;
+use crate::dedupe::MEMORY;
+use crate::dedupe::Options;
+
+#[derive(Debug, Args)]
+pub(super) struct DedupeArgs {
+    /// Records to look at, or `-` for standard input: NDJSON, TSV or CSV; .gz and .zst are read
+    /// directly
+    #[arg(id = "input", value_name = "FILE")]
+    file: PathBuf,
+    /// Look for the texts of FILE in this file instead
+    #[arg(long, value_name = "OTHER")]
+    against: Option<PathBuf>,
+    /// File to write: the records as they came, with `cluster` (the number of the record that stands
+    /// for it, its own if none does) and `score`; packed if its name ends in .gz [default: standard
+    /// output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Column of texts, by name or number [default: text, or the only one]
+    #[arg(long, value_name = "COLUMN")]
+    text: Option<String>,
+    /// The least score of duplicates
+    #[arg(long, value_name = "SCORE", default_value_t = 0.8, value_parser = share)]
+    threshold: f32,
+    /// Write the records that no other stands for as they came, and leave the others out
+    #[arg(long)]
+    drop: bool,
+    /// Write the words that a duplicate shares with the record that stands for it, as `shared`
+    #[arg(long)]
+    explain: bool,
+    /// File for all pairs found, by the numbers of their records
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
+    /// Put this before the names of added fields
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    prefix: String,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Score only pairs whose mean vectors have at least this cosine [default: the threshold less 0.1,
+    /// or the threshold itself for a vector method]
+    #[arg(long, value_name = "COSINE", value_parser = share)]
+    floor: Option<f32>,
+    /// Memory for sorting; what does not fit is sorted on disk
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = memory)]
+    memory: usize,
+    /// Folder for what is sorted on disk [default: that of -o]
+    #[arg(long, value_name = "FOLDER")]
+    temp: Option<PathBuf>,
+    /// Compare N texts with all others to tell how much was found: that takes as long as N times
+    /// scoring the file
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    check: usize,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|number: &f32| *number > 0.0 && *number <= 1.0);
+    number.ok_or_else(|| "expected a number above 0, at most 1".to_owned())
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    let bytes = bytes(text)?;
+    if bytes < LEAST_MEMORY {
+        return Err(format!("expected at least {}M", LEAST_MEMORY >> 20));
+    }
+    Ok(bytes)
+}
+
+pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
+    let model = args.chosen.open()?;
+    let query = args.chosen.query(&model.engine)?;
+    let folder = folder_for(args.temp, args.output.as_deref());
+    let options = Options {
+        file: args.file,
+        against: args.against,
+        records: args.reading.options(),
+        text: args.text,
+        query,
+        threshold: args.threshold,
+        floor: args.floor,
+        output: args.output,
+        prefix: args.prefix,
+        drop: args.drop,
+        pairs: args.pairs,
+        explain: args.explain,
+        memory: args.memory,
+        folder,
+        check: args.check,
+    };
+    let done = args.reading.on_threads(|| dedupe::run(&model.engine, &options))?;
+    let report = done.map_err(refused)?;
+    if options.output.is_some() {
+        return show(&report, args.json);
+    }
+    // Records are on standard output; a standard error that is closed is no reason to fail.
+    let told = if args.json { serde_json::to_string(&report)? } else { report.to_string() };
+    let _ = writeln!(std::io::stderr(), "{}", told.trim_end());
+    Ok(())
+}
+
+fn refused(error: DedupeError) -> Failure {
+    match error {
+        DedupeError::Options(problem) => usage(problem),
+        DedupeError::Query(error) => crate::cli::ask::refused(error),
+        other => other.into(),
+    }
+}
+
+/// The default of `--memory` is spelled as people do.
+const _: () = assert!(MEMORY == 1 << 30);

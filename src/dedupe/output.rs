@@ -1,0 +1,163 @@
+//! What is written: the file's records with what was found of them, or those that nothing stands
+//! for, and all matches. Records are counted from 1, a header not among them.
+
+use std::io;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::dedupe::DedupeError;
+use crate::dedupe::Options;
+use crate::dedupe::block::Judge;
+use crate::dedupe::block::Match;
+use crate::dedupe::clusters::Clusters;
+use crate::dedupe::texts::Source;
+use crate::files::progress::Progress;
+use crate::files::records::Added;
+use crate::files::records::Appender;
+use crate::model::growing::Destination;
+use crate::model::growing::Growing;
+use crate::model::target::clash;
+
+/// Bytes of records written at once.
+const BUFFER: usize = 1 << 16;
+
+/// Refuses files that would take the place of others.
+pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
+    let named = [("-o", &options.output), ("--pairs", &options.pairs)];
+    let written: Vec<(&str, &Path)> =
+        named.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?))).collect();
+    let read = options.against.iter().chain([&options.file]).map(PathBuf::as_path);
+    match clash(&written, read) {
+        Some(problem) => Err(DedupeError::Options(problem)),
+        None => Ok(()),
+    }
+}
+
+/// The file of all matches: the numbers of both records and their score, and the words they share.
+pub(super) struct Pairs {
+    out: Option<(PathBuf, Growing)>,
+    explain: bool,
+    across: bool,
+    known: u32,
+}
+
+impl Pairs {
+    pub(super) fn create(options: &Options, known: Option<u32>) -> Result<Self, DedupeError> {
+        let mut pairs = Self {
+            out: None,
+            explain: options.explain,
+            across: known.is_some(),
+            known: known.unwrap_or_default(),
+        };
+        if let Some(path) = &options.pairs {
+            let mut out = Growing::create(path).map_err(failed(path))?;
+            let names = if pairs.across { "known\trecord\tscore" } else { "first\tsecond\tscore" };
+            let shared = if options.explain { "\tshared" } else { "" };
+            writeln!(out, "{names}{shared}").map_err(failed(path))?;
+            pairs.out = Some((path.clone(), out));
+        }
+        Ok(pairs)
+    }
+
+    pub(super) fn push(&mut self, found: &Match) -> io::Result<()> {
+        let Some((_, out)) = &mut self.out else { return Ok(()) };
+        let (one, other) = (u64::from(found.earlier) + 1, u64::from(found.later - self.known) + 1);
+        write!(out, "{one}\t{other}\t{}", found.score)?;
+        if self.explain {
+            write!(out, "\t{}", found.shared)?;
+        }
+        out.write_all(b"\n")
+    }
+
+    pub(super) fn finish(self) -> Result<(), DedupeError> {
+        match self.out {
+            Some((path, out)) => out.finish().map(drop).map_err(failed(&path)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> DedupeError {
+    let path = path.to_owned();
+    move |source| DedupeError::Write { path: path.clone(), source }
+}
+
+/// Writes the records of the file whose duplicates were looked for.
+pub(super) fn write(
+    options: &Options,
+    judge: &Judge<'_>,
+    source: &Source,
+    clusters: &Clusters,
+    firsts: &[u32],
+) -> Result<(), DedupeError> {
+    let name = options.output.clone().unwrap_or_else(|| PathBuf::from("standard output"));
+    let failed = failed(&name);
+    let mut out = Destination::create(options.output.as_deref()).map_err(&failed)?;
+    let (mut records, column) = source.open()?;
+    let across = judge.known.is_some();
+    let mut names = vec![if across { "duplicate_of" } else { "cluster" }, "score"];
+    names.extend(options.explain.then_some("shared"));
+    let names: Vec<String> = names.iter().map(|name| options.prefix.clone() + name).collect();
+    let appender = Appender::new(records.format(), names.clone());
+    let mut text = String::new();
+    match records.header() {
+        Some(header) if options.drop => text = format!("{header}\n"),
+        header => appender.header(header, &mut text),
+    }
+    if let Some(name) = names.iter().find(|name| !options.drop && records.names().contains(name)) {
+        return Err(taken(name));
+    }
+    let progress = Progress::bytes("writing");
+    let mut id = judge.known.unwrap_or_default();
+    loop {
+        records.follow(&progress);
+        let Some(record) = records.read()? else { break };
+        let first = firsts.get(id as usize).copied().unwrap_or(id);
+        let duplicate = clusters.duplicate(id, first).map_err(DedupeError::Room)?;
+        if options.drop {
+            if duplicate.is_none() {
+                text.push_str(record.raw());
+                text.push('\n');
+            }
+        } else {
+            if let Some(name) = names.iter().find(|name| record.has(name)) {
+                return Err(taken(name));
+            }
+            let shared = match &duplicate {
+                Some(duplicate) if options.explain => match &duplicate.shared {
+                    Some(shared) => shared.clone(),
+                    // A text with the same tokens shares all of them.
+                    None => {
+                        let own = record.field(&column).ok().flatten().unwrap_or_default();
+                        judge.shared(&own, &own)
+                    }
+                },
+                _ => String::new(),
+            };
+            let number = |of: u32| Added::Count(u64::from(of) + 1);
+            let added = match &duplicate {
+                Some(found) => [number(found.of), Added::Score(found.score), Added::Text(&shared)],
+                None if across => [Added::Nothing; 3],
+                None => [number(id), Added::Nothing, Added::Nothing],
+            };
+            appender.record(record.raw(), added.get(..names.len()).unwrap_or(&added), &mut text);
+        }
+        id += 1;
+        if text.len() >= BUFFER {
+            if !out.put(text.as_bytes()).map_err(&failed)? {
+                return Ok(());
+            }
+            text.clear();
+        }
+    }
+    out.put(text.as_bytes()).map_err(&failed)?;
+    out.finish().map(drop).map_err(&failed)
+}
+
+fn taken(name: &str) -> DedupeError {
+    let problem = format!(
+        "the records have a field `{name}` already; --prefix puts something before the names of added ones"
+    );
+    DedupeError::Options(problem)
+}

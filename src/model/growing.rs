@@ -1,0 +1,179 @@
+//! A file whose size nobody knows before its last byte: it grows beside its target under a temporary
+//! name and takes the target's place, whole, when it is finished. Packed where its name ends in `.gz`.
+//!
+//! Unlike `disk::replace` it does not hold the folder's lock, because a run may take hours.
+
+use std::fs::File;
+use std::io;
+use std::io::BufWriter;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::model::disk::Disk;
+use crate::model::disk::DiskFile;
+use crate::model::disk::LocalDisk;
+use crate::model::target::Target;
+use crate::model::target::directory_of;
+
+/// Bytes moved at once.
+const BUFFER: usize = 1 << 20;
+
+/// A file on its way. Dropped before it is finished, it leaves nothing.
+pub struct Growing {
+    target: Target,
+    temporary: PathBuf,
+    sink: Option<Sink>,
+}
+
+enum Sink {
+    Plain(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+}
+
+impl Growing {
+    /// Begins a file that will stand at `path`.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let target = Target::of(path)?;
+        let folder = directory_of(&target.path);
+        LocalDisk.sweep(folder)?;
+        // What is replaced may be private, so what replaces it is so until it gets the mode.
+        let mode = if target.mode.is_some() { 0o600 } else { 0o666 };
+        let (temporary, file) = LocalDisk.create(folder, mode)?;
+        let file = BufWriter::with_capacity(BUFFER, file);
+        let sink = match path.extension().is_some_and(|ending| ending == "gz") {
+            true => Sink::Gzip(GzEncoder::new(file, Compression::default())),
+            false => Sink::Plain(file),
+        };
+        Ok(Self { target, temporary, sink: Some(sink) })
+    }
+
+    /// Makes the bytes last and gives the file its name. Gives back its size.
+    pub fn finish(mut self) -> io::Result<u64> {
+        let Some(sink) = self.sink.take() else { return Ok(0) };
+        let outcome = sink.into_file().and_then(|mut file| {
+            if let Some(mode) = self.target.mode {
+                file.publish(mode)?;
+            }
+            file.sync()?;
+            LocalDisk.rename(&self.temporary, &self.target.path)?;
+            file.metadata()
+        });
+        match outcome {
+            Ok(written) => {
+                LocalDisk.sync_directory(directory_of(&self.target.path))?;
+                Ok(written.len())
+            }
+            Err(error) => {
+                self.remove();
+                Err(error)
+            }
+        }
+    }
+
+    /// What is left behind is removed by the next writer, so a failure needs no word.
+    fn remove(&self) {
+        let _ = LocalDisk.remove(&self.temporary);
+    }
+}
+
+impl Sink {
+    fn into_file(self) -> io::Result<File> {
+        let file = match self {
+            Self::Plain(file) => file,
+            Self::Gzip(file) => file.finish()?,
+        };
+        file.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+impl Write for Growing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.sink {
+            Some(Sink::Plain(file)) => file.write(bytes),
+            Some(Sink::Gzip(file)) => file.write(bytes),
+            None => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Some(Sink::Plain(file)) => file.flush(),
+            Some(Sink::Gzip(file)) => file.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        if self.sink.take().is_some() {
+            self.remove();
+        }
+    }
+}
+
+/// Where rows go: a file on its way, or standard output.
+pub enum Destination {
+    /// A file.
+    File(Growing),
+    /// Standard output.
+    Standard(io::Stdout),
+}
+
+impl Destination {
+    /// A file that will stand at `path`; standard output where there is none.
+    pub fn create(path: Option<&Path>) -> io::Result<Self> {
+        match path {
+            Some(path) => Ok(Self::File(Growing::create(path)?)),
+            None => Ok(Self::Standard(io::stdout())),
+        }
+    }
+
+    /// Writes bytes; whether anybody still reads them. A reader that went away is no failure.
+    pub fn put(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        let written = match self {
+            Self::File(file) => return file.write_all(bytes).map(|()| true),
+            Self::Standard(out) => out.write_all(bytes).and_then(|()| out.flush()),
+        };
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Makes the bytes of a file last and gives it its name. Gives back its size, 0 for standard
+    /// output.
+    pub fn finish(self) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.finish(),
+            Self::Standard(_) => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_old_file_stands_until_the_new_one_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.tsv");
+        std::fs::write(&path, "old").unwrap();
+        let mut dropped = Growing::create(&path).unwrap();
+        dropped.write_all(b"half").unwrap();
+        drop(dropped);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        let mut growing = Growing::create(&path).unwrap();
+        growing.write_all(b"new rows").unwrap();
+        growing.flush().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(growing.finish().unwrap(), 8);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new rows");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,248 @@
+//! Near-duplicates: what stands for what, whatever the threads and the memory, and that next to
+//! nothing is missed.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Output;
+
+use cognate::Engine;
+use cognate::Query;
+use cognate::dedupe;
+use cognate::dedupe::Options;
+use cognate::dedupe::Report;
+use cognate::files::records::Options as Records;
+use cognate::random::Random;
+
+use crate::support::command::cognate;
+use crate::support::command::stderr;
+use crate::support::command::stdout;
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+
+const ROWS: &str = "id\ttext\n\
+    a\tStrong earthquake shakes Los Angeles this morning\n\
+    b\tCat naps on a sofa\n\
+    c\tSTRONG earthquake shakes Los Angeles, this morning!\n\
+    d\tA strong earthquake shook Los Angeles this morning\n\
+    e\t!!!\n\
+    f\tFootball results of the weekend\n\
+    g\tCat naps on the sofa\n";
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    cognate(folder, &[("COGNATE_MODEL", MODEL)], &[&["dedupe"], arguments].concat())
+}
+
+fn written(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr(&output));
+    stdout(&output).to_owned()
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("rows.tsv"), ROWS).unwrap();
+    folder
+}
+
+#[test]
+fn a_record_names_the_one_that_stands_for_it() {
+    let folder = folder();
+    let folder = folder.path();
+    let told = written(folder, &["rows.tsv", "--explain"]);
+    let lines: Vec<Vec<&str>> = told.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines[0], ["id", "text", "cluster", "score", "shared"]);
+    let clusters: Vec<&str> = lines[1..].iter().map(|cells| cells[2]).collect();
+    assert_eq!(clusters, ["1", "2", "1", "1", "5", "6", "2"], "{told}");
+    assert_eq!(lines[3][3..], ["1", "strong earthquake shakes los angeles this morning"]);
+    assert_eq!(lines[4][4], "strong earthquake los angeles this morning");
+    let score: f32 = lines[4][3].parse().unwrap();
+    let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+    let query = Query::new(engine.auto());
+    let expected = engine.similarity(&[(lines[1][1], lines[4][1])], &query).unwrap().scores[0];
+    assert_eq!(score, expected, "the score is the method's own");
+    assert_eq!(lines[1][3..], ["", ""]);
+
+    let kept = written(folder, &["rows.tsv", "--drop"]);
+    let ids: Vec<&str> = kept.lines().map(|line| &line[..1]).collect();
+    assert_eq!(ids, ["i", "a", "b", "e", "f"]);
+    let strict = written(folder, &["rows.tsv", "--threshold", "1", "--drop"]);
+    assert_eq!(strict.lines().count(), 7, "only what has the same words: {strict}");
+}
+
+#[test]
+fn a_file_is_held_against_another() {
+    let folder = folder();
+    let folder = folder.path();
+    let new = "{\"text\":\"cat naps on a sofa\",\"n\":1}\n{\"text\":\"An election is held\"}\n\
+               {\"text\":\"An election is held!\"}\n{\"text\":null}\n";
+    std::fs::write(folder.join("new.ndjson"), new).unwrap();
+    std::fs::write(
+        folder.join("known.ndjson"),
+        "{\"text\":\"x y z\"}\n{\"text\":\"The cat naps on a sofa\"}\n",
+    )
+    .unwrap();
+    let arguments = ["new.ndjson", "--against", "known.ndjson", "--pairs", "pairs.tsv"];
+    let told = written(folder, &arguments);
+    let lines: Vec<serde_json::Value> =
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["duplicate_of"], 2);
+    assert_eq!((&lines[0]["n"], &lines[0]["text"]), (&1.into(), &"cat naps on a sofa".into()));
+    assert!(lines[1..].iter().all(|line| line["duplicate_of"].is_null()), "{told}");
+    let pairs = std::fs::read_to_string(folder.join("pairs.tsv")).unwrap();
+    let pairs: Vec<&str> = pairs.lines().collect();
+    assert_eq!(pairs.len(), 2, "{pairs:?}");
+    assert!(pairs[0] == "known\trecord\tscore" && pairs[1].starts_with("2\t1\t0.9"), "{pairs:?}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("taken.tsv"), "text\tcluster\na\tb\n").unwrap();
+    std::fs::write(folder.join("other.csv"), "title,body\na,b\n").unwrap();
+    for (arguments, code, expected) in [
+        (&["rows.tsv", "-o", "rows.tsv"][..], 2, "-o: rows.tsv is one of the files that are read"),
+        (&["rows.tsv", "--method", "jaccard"], 2, "jaccard compares letters or tokens"),
+        (&["rows.tsv", "--method", "bm25"], 2, "bm25 only ranks"),
+        (&["rows.tsv", "--threshold", "1.5"], 2, "above 0, at most 1"),
+        (&["rows.tsv", "--memory", "1M"], 2, "at least 16M"),
+        (&["taken.tsv"], 2, "a field `cluster` already"),
+        (&["other.csv"], 1, "expected a column `text`; the columns are title, body"),
+        (&["none.tsv"], 1, "none.tsv"),
+    ] {
+        let output = run(folder, arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{expected} in {}", stderr(&output));
+    }
+    let fine = written(folder, &["taken.tsv", "--prefix", "d_"]);
+    assert!(fine.starts_with("text\tcluster\td_cluster\td_score\n"), "{fine}");
+    assert_eq!(std::fs::read_to_string(folder.join("rows.tsv")).unwrap(), ROWS);
+}
+
+/// Texts that come in families, as those of a stream do: a word exchanged, left out or moved.
+fn families(count: usize) -> Vec<String> {
+    let words: Vec<&str> = "storm hits coast town evacuated river floods bridge fire forest smoke \
+        market stocks fall rise bank loan vote election senate court judge trial team wins cup final \
+        goal player injured concert album singer tour film award actor phone launch chip update bug \
+        virus vaccine hospital doctor school strike union wage train delay crash flight airport"
+        .split_whitespace()
+        .collect();
+    let mut random = Random::seeded(11);
+    let mut texts: Vec<String> = Vec::new();
+    while texts.len() < count {
+        let mut text: Vec<&str> = (0..8).map(|_| words[random.below(words.len())]).collect();
+        for _ in 0..1 + random.below(3) {
+            texts.push(text.join(" "));
+            match random.below(3) {
+                0 => {
+                    let at = random.below(text.len());
+                    text[at] = words[random.below(words.len())];
+                }
+                1 => text.swap(0, 5),
+                _ => drop(text.pop()),
+            }
+        }
+    }
+    random.shuffle(&mut texts);
+    texts.truncate(count);
+    texts
+}
+
+fn options(folder: &Path, engine: &Engine) -> Options {
+    Options {
+        file: folder.join("texts.tsv"),
+        against: None,
+        records: Records { headless: true, ..Records::default() },
+        text: None,
+        query: Query::new(engine.auto()),
+        threshold: 0.8,
+        floor: None,
+        output: Some(folder.join("out.tsv")),
+        prefix: String::new(),
+        drop: false,
+        pairs: Some(folder.join("pairs.tsv")),
+        explain: true,
+        memory: 1 << 26,
+        folder: folder.to_owned(),
+        check: 0,
+    }
+}
+
+fn on_threads(threads: usize, engine: &Engine, options: &Options) -> Report {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| dedupe::run(engine, options)).unwrap()
+}
+
+#[test]
+fn threads_and_memory_change_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("texts.tsv"), families(700).join("\n")).unwrap();
+    let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let mut known = None;
+    for (threads, memory) in [(1, 1 << 26), (3, 1 << 26), (2, 1 << 16)] {
+        let report = on_threads(threads, &engine, &Options { memory, ..options(folder, &engine) });
+        assert_eq!(report.runs > 3, memory == 1 << 16, "{report:?}");
+        assert!(report.duplicates > 100, "{report:?}");
+        let written = [read("out.tsv"), read("pairs.tsv")];
+        assert!(known.get_or_insert_with(|| written.clone()) == &written, "{threads}, {memory}");
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 3, "nothing else is left");
+}
+
+/// What all pairs say, where the blocks are few enough to ask them.
+#[test]
+fn pairs_are_those_that_the_method_scores_high_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let texts = families(150);
+    std::fs::write(folder.join("texts.tsv"), texts.join("\n")).unwrap();
+    let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+    let options = Options { floor: Some(0.5), ..options(folder, &engine) };
+    let report = on_threads(2, &engine, &options);
+    let pairs = std::fs::read_to_string(folder.join("pairs.tsv")).unwrap();
+    let found: BTreeSet<(usize, usize)> = pairs
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<&str> = line.split('\t').collect();
+            (cells[0].parse::<usize>().unwrap() - 1, cells[1].parse::<usize>().unwrap() - 1)
+        })
+        .collect();
+    let mut missed = Vec::new();
+    for (later, text) in texts.iter().enumerate() {
+        let earlier: Vec<(&String, &String)> =
+            texts[..later].iter().map(|one| (one, text)).collect();
+        let scores = engine.similarity(&earlier, &options.query).unwrap().scores;
+        for (earlier, score) in scores.into_iter().enumerate() {
+            let pair = (earlier, later);
+            let same = texts[earlier] == *text;
+            assert!(score >= options.threshold || !found.contains(&pair), "{pair:?} has {score}");
+            if score >= options.threshold && !same && !found.contains(&pair) {
+                missed.push(pair);
+            }
+        }
+    }
+    // Copies are found by their tokens and are no pairs of different texts.
+    let copied = |&(one, other): &(usize, usize)| {
+        texts[..one].contains(&texts[one]) || texts[..other].contains(&texts[other])
+    };
+    missed.retain(|pair| !copied(pair));
+    assert!(found.len() > 25, "{report:?}");
+    assert!(missed.is_empty(), "{missed:?} of {} are missed", found.len());
+}
+
+#[test]
+fn what_the_blocks_miss_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("texts.tsv"), families(1200).join("\n")).unwrap();
+    let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+    let report = on_threads(2, &engine, &Options { check: 30, ..options(folder, &engine) });
+    let recall = report.recall.unwrap();
+    assert_eq!(recall.texts, 30);
+    assert!(recall.matches >= 10 && recall.found <= recall.matches, "{recall:?}");
+    assert!(recall.found as f64 >= 0.9 * recall.matches as f64, "{recall:?}");
+    assert!(report.to_string().contains("checked: "), "{report}");
+}
