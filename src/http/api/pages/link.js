@@ -4,7 +4,7 @@
 /** Most characters of such a part: chat programs and browsers cut longer addresses. */
 const LONGEST = 8000;
 
-const TEXTS = { compare: ["a", "b"], rank: ["query", "candidates"] };
+const TEXTS = { compare: ["a", "b"], rank: ["query", "candidates"], events: ["stream"] };
 const SETTINGS = ["model", "method", "measure"];
 
 /** The names of the tabs, the first one first. */
