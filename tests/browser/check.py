@@ -190,6 +190,56 @@ class Pages:
         self.browser.until(LISTED)
         self.quiet()
 
+    def events(self):
+        """A stream comes apart into events; the threshold moves them, and the command with them."""
+        self.browser.click("#events-tab")
+        rows = "return document.querySelectorAll('.event').length"
+        self.browser.until(rows)
+        sizes = "return [...document.querySelectorAll('.event summary .value')].map((at) => Number(at.textContent))"
+        found = self.browser.run(sizes)
+        assert found == sorted(found, reverse=True) and len(found) == 3 and min(found) > 2, found
+        largest = self.browser.run("return document.querySelector('.event .about').textContent")
+        assert "lima" in largest.lower(), largest
+        offered = self.browser.run(
+            "return [...document.querySelectorAll('#method option:enabled')].map((at) => at.value)"
+        )
+        assert "avg-cos" in offered and "dynamax-jaccard" not in offered, offered
+        self.browser.click(".event summary")
+        told = self.browser.run("return document.querySelectorAll('.event[open] li').length")
+        assert told == found[0], (told, found)
+        self.picture("events-light")
+        shown = "return document.querySelector('#command-text').textContent"
+        assert "--threshold 0.50" in self.browser.run(shown)
+        move = (
+            "const at = document.querySelector('#threshold'); at.value = arguments[0];"
+            "at.dispatchEvent(new Event('input'))"
+        )
+        self.browser.run(move, "1")
+        assert self.browser.run(rows) == 0, "only equal texts are one event at 1"
+        assert "--threshold 1.00" in self.browser.run(shown)
+        self.browser.run(move, "0")
+        assert self.browser.run(sizes)[0] > found[0]
+        refused = "return document.querySelector('#problem').innerText.includes(arguments[0])"
+        fill = "document.querySelector('#stream').value = arguments[0]"
+        self.browser.run(fill, "")
+        self.browser.click("#ask")
+        self.browser.until(refused, "No texts")
+        lines = [{"created_at": f"Wed Aug 27 13:0{at}:45 +0000 2008", "text": "<b>fire</b> in town"} for at in (5, 4)]
+        self.browser.run(fill, "\n".join(json.dumps(line) for line in lines))
+        self.browser.click("#ask")
+        self.browser.until(rows)
+        assert "2008-08-27 13:04" in self.browser.run("return document.querySelector('#event-list').textContent")
+        assert not self.browser.run("return document.querySelector('#event-list b')"), "texts are never markup"
+        self.browser.run("const at = document.querySelector('#stream'); at.value = at.defaultValue")
+        self.browser.click("#ask")
+        self.browser.until("return document.querySelectorAll('.event').length === 3")
+        for width, scheme in ((360, "dark"), (1280, "dark")):
+            self.browser.look(width, scheme)
+            self.fits(width)
+            self.picture(f"events-{width}-{scheme}")
+        self.browser.look(1280, "light")
+        self.quiet()
+
     def opened(self):
         """A ranked text opens its explanation, and the way back leads to the list."""
         first = self.browser.run("return document.querySelector('.ranked .candidate').textContent")
@@ -365,7 +415,8 @@ def main():
     parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
     arguments = parser.parse_args()
     checks = (
-        "first_sight comparison escaped methods refused ranking told_apart opened recommended linked folded unknown "
+        "first_sight comparison escaped methods refused ranking told_apart opened recommended events linked folded "
+        "unknown "
         "copied labelled narrow_and_dark documentation own_host"
     )
     failed = 0

@@ -22,17 +22,19 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Files that our pages need: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 13] = [
+const ASSETS: [(&str, &str, &str); 15] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
     ("playground.js", SCRIPT, include_str!("pages/playground.js")),
     ("asking.js", SCRIPT, include_str!("pages/asking.js")),
     ("elements.js", SCRIPT, include_str!("pages/elements.js")),
+    ("events.js", SCRIPT, include_str!("pages/events.js")),
     ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
     ("link.js", SCRIPT, include_str!("pages/link.js")),
     ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
     ("recommending.js", SCRIPT, include_str!("pages/recommending.js")),
     ("settings.js", SCRIPT, include_str!("pages/settings.js")),
+    ("stream.js", SCRIPT, include_str!("pages/stream.js")),
     ("docs.css", CSS, include_str!("pages/docs.css")),
     ("docs.js", SCRIPT, include_str!("pages/docs.js")),
     ("icon.svg", "image/svg+xml", include_str!("pages/icon.svg")),

@@ -1,14 +1,17 @@
 // The playground: reads the form, asks, and hands the answers to those who show them.
 
 import { ask, command, hasKey, refusalInWords, Refusal, useKey } from "./asking.js";
+import { checkLength, embedAll, eventList, eventsCommand, nearestEarlier } from "./events.js";
 import { banner, explanation, verdict } from "./explanation.js";
 import { TABS, read, textsOf, written } from "./link.js";
 import { ranking } from "./ranking.js";
 import { fillIn, filledIn, linesOf, recommending } from "./recommending.js";
 import * as settings from "./settings.js";
+import { readStream } from "./stream.js";
 
 const by = (id) => document.getElementById(id);
-const SUBMITS = { compare: "Compare", rank: "Rank" };
+const LISTS = ["candidates", "like", "unlike", "stream"];
+const SUBMITS = { compare: "Compare", rank: "Rank", events: "Find events" };
 
 let tab = "compare";
 // What is being asked in each tab, and what was asked last, to be shown again with it.
@@ -39,7 +42,7 @@ const QUESTIONS = {
     };
     const hint =
       "/similarity takes the same texts as pairs, many at once, and answers with the scores alone.";
-    return { path: "/explain", body: { a, b, ...settings.chosen() }, show, hint };
+    return { ...posted("/explain", { a, b, ...settings.chosen() }), show, hint };
   },
   rank() {
     const candidates = linesOf("candidates");
@@ -53,9 +56,34 @@ const QUESTIONS = {
       if (fields.like === undefined) tellUnknown(answer, query, candidates, chosen.model);
     };
     const hint = "Candidates may also be objects with an id and a text; top_k and min_score cut the list.";
-    return { path: "/rank", body: { ...fields, candidates, ...chosen }, show, hint };
+    return { ...posted("/rank", { ...fields, candidates, ...chosen }), show, hint };
+  },
+  events() {
+    const stream = readStream(by("stream").value);
+    const chosen = settings.chosen();
+    const find = async (signal) => {
+      checkLength(stream.texts.length);
+      const embedded = await embedAll(stream.texts, chosen, signal);
+      return { embedded, nearest: await nearestEarlier(embedded.vectors, signal) };
+    };
+    let text = "";
+    const tell = () => text;
+    const moved = (threshold, method) => {
+      text = eventsCommand(method, threshold);
+      if (asked.events?.tell === tell) by("command-text").textContent = text;
+    };
+    const show = ({ embedded, nearest }) => {
+      by("event-list").replaceChildren(...eventList(stream, embedded, nearest, moved));
+    };
+    const hint = "Save the texts as tweets.ndjson, or under a header as tweets.tsv. Without the second line the command finds better events.";
+    return { find, tell, show, hint };
   },
 };
+
+/** A question that is one request: how its answer is found, and how it is asked from a terminal. */
+function posted(path, body) {
+  return { find: (signal) => ask(path, body, signal), tell: () => command(path, body) };
+}
 
 /** How a result is explained, beside the text that it is compared with: by the method where it compares
     pairs, or else by `auto`. */
@@ -93,16 +121,16 @@ async function tellUnknown(ranked, query, candidates, model) {
 
 async function answer() {
   const here = tab;
-  const { path, body, show, hint } = QUESTIONS[here]();
+  const { find, tell, show, hint } = QUESTIONS[here]();
   asking[here]?.abort();
   const current = new AbortController();
   asking[here] = current;
   by("ask").setAttribute("aria-busy", "true");
   try {
-    const result = await ask(path, body, current.signal);
+    const result = await find(current.signal);
     if (asking[here] !== current) return;
     show(result);
-    asked[here] = { text: command(path, body), hint, link: linkOf(here) };
+    asked[here] = { tell, hint, link: linkOf(here) };
     if (here === tab) {
       by("problem").replaceChildren();
       by("key-form").hidden = true;
@@ -119,7 +147,7 @@ function showAnswers() {
   for (const name of TABS) by(`${name}-answer`).hidden = name !== tab || !asked[name];
   by("command").hidden = !asked[tab];
   if (!asked[tab]) return;
-  by("command-text").textContent = asked[tab].text;
+  by("command-text").textContent = asked[tab].tell();
   by("command-hint").textContent = asked[tab].hint;
   by("copied").textContent = "";
   const { link } = asked[tab];
@@ -170,7 +198,7 @@ function choose(name, focus) {
   if (focus) by(`${name}-tab`).focus();
   by("ask").textContent = SUBMITS[name];
   by("problem").replaceChildren();
-  settings.offer(name === "rank");
+  settings.offer(name);
   showAnswers();
 }
 
@@ -222,15 +250,35 @@ by("question").addEventListener("submit", (event) => {
   begin();
 });
 
-// Short texts rarely have lines: Enter asks, and Shift and Enter starts a line. The list has lines.
-for (const id of ["a", "b", "query", "candidates", "like", "unlike", "collapse", "diversify"]) {
+// Short texts rarely have lines: Enter asks, and Shift and Enter starts a line. Lists have lines.
+for (const id of ["a", "b", "query", "collapse", "diversify", ...LISTS]) {
   by(id).addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
-    const asks = ["candidates", "like", "unlike"].includes(id) ? event.ctrlKey || event.metaKey : !event.shiftKey;
+    const asks = LISTS.includes(id) ? event.ctrlKey || event.metaKey : !event.shiftKey;
     if (!asks) return;
     event.preventDefault();
     begin();
   });
+}
+
+by("stream-file").addEventListener("change", () => {
+  const [file] = by("stream-file").files;
+  if (file) open(file);
+});
+by("stream").addEventListener("dragover", (event) => event.preventDefault());
+by("stream").addEventListener("drop", (event) => {
+  const [file] = event.dataTransfer.files;
+  // Text that is dropped goes where text goes.
+  if (!file) return;
+  event.preventDefault();
+  open(file);
+});
+
+/** Takes the stream from a file. */
+async function open(file) {
+  by("stream").value = await file.text();
+  by("stream-file").value = "";
+  await begin();
 }
 
 for (const example of document.querySelectorAll(".examples button")) {

@@ -8,8 +8,8 @@ export const AUTO = "auto";
 
 let models = [];
 let methods = { auto: "", methods: [] };
-// Whether methods are offered that only rank.
-let ranks = false;
+// The tab whose methods are offered.
+let offered = "compare";
 // What an address asked for and the form does not offer yet.
 let wanted = {};
 
@@ -41,11 +41,18 @@ export async function takeWanted() {
   else applyWanted();
 }
 
-/** Offers methods that only rank, or leaves them out. */
-export function offer(ranking) {
-  ranks = ranking;
+/** Offers the methods that fit a tab. */
+export function offer(tab) {
+  offered = tab;
   if (known()) fillMethods();
 }
+
+/** Which methods fit a tab: only lists are ranked, and events are found by vectors. */
+const FITS = {
+  compare: (method) => method.kind === "similarity",
+  rank: () => true,
+  events: (method) => method.kind === "similarity" && method.embeds,
+};
 
 /** A method of this server by its name. */
 export function methodOf(name) {
@@ -98,12 +105,13 @@ const GROUPS = [
 
 function fillMethods() {
   const before = by("method").value || AUTO;
-  const fits = (method) => ranks || method.kind === "similarity";
   const groups = GROUPS.map(([label, belongs]) => {
-    const members = methods.methods.filter((method) => fits(method) && belongs(method));
+    const members = methods.methods.filter((method) => FITS[offered](method) && belongs(method));
     return element("optgroup", { label }, ...members.map(methodOption));
   });
-  const auto = element("option", { value: AUTO }, `auto (${methods.auto})`);
+  // Of a method without vectors `/embed` takes another in its place, and its answer says which.
+  const named = methods.methods.some((method) => method.name === methods.auto && FITS[offered](method));
+  const auto = element("option", { value: AUTO }, named ? `auto (${methods.auto})` : AUTO);
   by("method").replaceChildren(auto, ...groups.filter((group) => group.children.length > 0));
   by("method").value = before;
   // A choice that does not exist here, as a ranker in the other tab.
@@ -121,7 +129,8 @@ export function tellMethod() {
   const method = methodOf(by("method").value);
   if (!method) return;
   const note = method.note ? ` Note: ${method.note}.` : "";
-  by("method-summary").textContent = method.summary + note;
+  const usual = "The method that this model's vectors are made by, unless another is chosen.";
+  by("method-summary").textContent = FITS[offered](method) ? method.summary + note : usual;
   by("measure-field").hidden = !method.embeds;
   const options = ["cosine", "euclidean"].map((name) => element("option", { value: name }, name));
   by("measure").replaceChildren(...options);
