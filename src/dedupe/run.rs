@@ -146,8 +146,8 @@ impl Run<'_> {
             for text in part {
                 phrase.read_up_to(&text.text, most);
                 joined.clear();
-                for token in phrase.tokens().bytes() {
-                    joined.extend_from_slice(token);
+                for token in phrase.tokens().texts() {
+                    joined.extend_from_slice(token.as_bytes());
                     joined.push(0);
                 }
                 if !joined.is_empty() {
