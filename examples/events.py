@@ -14,7 +14,7 @@ from collections import defaultdict
 
 import numpy as np
 
-SERVICE = "http://127.0.0.1:8080"
+SERVICE = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
 LAST, NEAREST, FLOOR = 2000, 16, 0.2  # texts looked back at; how many are asked; the least cosine of those
 SECOND, VOTES, THRESHOLD = "coverage", 4, 0.48
 BATCH = 256  # texts sent at a time: more is faster, fewer are decided sooner

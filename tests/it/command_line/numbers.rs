@@ -39,6 +39,11 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "pack" => &["v.txt", "-o=out"],
         "fit" => &["m.safetensors", "--universe=axes:3", "-o=out"],
         "inspect" => &["m.safetensors", "quake"],
+        "similarity" => {
+            &["--input=pairs.tsv", "--no-header", "--a=2", "--b=3", "--model=m.safetensors"]
+        }
+        "embed" => &["--input=pairs.tsv", "--no-header", "--text=2", "--model=m.safetensors"],
+        "dedupe" => &["pairs.tsv", "--no-header", "--text=2", "--model=m.safetensors"],
         "rank" => &["quake", "the quake", "new york", "--model=m.safetensors"],
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],
         "eval pairs" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos"],
