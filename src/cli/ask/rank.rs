@@ -46,7 +46,11 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 pub(in crate::cli) struct RankArgs {
     /// The text to rank for, unless --like is given, then candidates; `-` in the place of these reads
     /// them from standard input, one a line
-    #[arg(required_unless_present = "input", conflicts_with = "input", value_name = "QUERY CANDIDATE")]
+    #[arg(
+        required_unless_present = "input",
+        conflicts_with = "input",
+        value_name = "QUERY CANDIDATE"
+    )]
     texts: Vec<String>,
     /// Rank for texts that are liked, not for a query; may stand more than once
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
