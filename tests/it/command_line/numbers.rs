@@ -45,6 +45,8 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "embed" => &["--input=pairs.tsv", "--no-header", "--text=2", "--model=m.safetensors"],
         "dedupe" => &["pairs.tsv", "--no-header", "--text=2", "--model=m.safetensors"],
         "rank" => &["quake", "the quake", "new york", "--model=m.safetensors"],
+        "events" => &["tweets.tsv", "--threshold=0.5", "--model=m.safetensors"],
+        "eval events" => &["events.tsv", "--gold=event", "--model=m.safetensors"],
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],
         "eval pairs" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos"],
         "eval ranking" => &["rank.tsv", "--model=m.safetensors", "--methods=avg-cos"],
@@ -116,6 +118,9 @@ fn folder() -> tempfile::TempDir {
     ];
     let tweets = tweets.map(|text| format!("2020-01-01 12:00:00\t{text}\n")).concat();
     write("tweets.tsv", &format!("time\ttext\n{tweets}"));
+    let labelled = "time\ttext\tevent\n2020-01-01 12:00:00\tthe quake\tone\n\
+                    2020-01-01 12:01:00\tnew york\ttwo\n2020-01-01 12:02:00\tthe quake hits\tone\n";
+    write("events.tsv", labelled);
     let couples = (0..400).map(|at| match at % 4 {
         0 => "1\tthe quake hits the city\tthe earthquake shakes the town\n",
         1 => "0\tthe quake hits\tnew york\n",

@@ -5,18 +5,20 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 19] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
     ("/assets/playground.js", "text/javascript; charset=utf-8"),
     ("/assets/asking.js", "text/javascript; charset=utf-8"),
     ("/assets/elements.js", "text/javascript; charset=utf-8"),
+    ("/assets/events.js", "text/javascript; charset=utf-8"),
     ("/assets/explanation.js", "text/javascript; charset=utf-8"),
     ("/assets/link.js", "text/javascript; charset=utf-8"),
     ("/assets/ranking.js", "text/javascript; charset=utf-8"),
     ("/assets/recommending.js", "text/javascript; charset=utf-8"),
     ("/assets/settings.js", "text/javascript; charset=utf-8"),
+    ("/assets/stream.js", "text/javascript; charset=utf-8"),
     ("/assets/icon.svg", "image/svg+xml"),
     ("/docs/index.html", "text/html; charset=utf-8"),
     ("/assets/docs.css", "text/css; charset=utf-8"),
@@ -206,6 +208,6 @@ async fn every_field_has_a_label() {
                 fields += 1;
             }
         }
-        assert_eq!(fields, if path == "/" { 13 } else { 0 }, "{path}");
+        assert_eq!(fields, if path == "/" { 15 } else { 0 }, "{path}");
     }
 }
