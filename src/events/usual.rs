@@ -20,7 +20,7 @@ pub const FLOOR: f32 = 0.2;
 pub fn threshold(method: Method) -> Option<f32> {
     match method.name() {
         "coverage-blend" | "coverage" => Some(0.48),
-        "avg-cos" | "blend" => Some(0.5),
+        "avg-cos" => Some(0.51),
         _ => None,
     }
 }
