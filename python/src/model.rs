@@ -62,13 +62,15 @@ fn of_rows(place: Place) -> (&'static str, Option<usize>) {
         Place::Text(row) => ("texts", Some(row)),
         Place::Candidate(row) => ("candidates", Some(row)),
         Place::Query => ("query", None),
+        Place::QueryOf(row) => ("queries", Some(row)),
+        Place::Liked(row) => ("like", Some(row)),
+        Place::Disliked(row) => ("unlike", Some(row)),
     }
 }
 
 fn of_matrix(place: Place) -> (&'static str, Option<usize>) {
     match place {
         Place::Candidate(row) => ("choices", Some(row)),
-        Place::Text(row) => ("queries", Some(row)),
         other => of_rows(other),
     }
 }

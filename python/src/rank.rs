@@ -155,7 +155,7 @@ pub(crate) fn best(
     Ok(Best { indexes, scores, width })
 }
 
-/// An error of the query says which of them it was: its place is then that of a text of a list.
+/// An error of the query says which of them it was.
 fn in_query(mut error: QueryError, number: usize) -> QueryError {
     if let QueryError::EmptyText { place }
     | QueryError::TextTooLong { place, .. }
@@ -163,7 +163,7 @@ fn in_query(mut error: QueryError, number: usize) -> QueryError {
     | QueryError::AllUnknown { place } = &mut error
         && *place == Place::Query
     {
-        *place = Place::Text(number);
+        *place = Place::QueryOf(number);
     }
     error
 }

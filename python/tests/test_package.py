@@ -61,3 +61,8 @@ def test_licences_are_inside() -> None:
     files = importlib.metadata.files("cognate-text") or []
     names = {file.name for file in files}
     assert {"LICENSE-MIT", "LICENSE-APACHE", "NOTICE", "py.typed", "default.safetensors"} <= names
+
+
+def test_folders_of_the_machine_that_built_stay_outside() -> None:
+    for file in importlib.metadata.files("cognate-text") or []:
+        assert str(ROOT).encode() not in file.read_binary(), file
