@@ -36,6 +36,9 @@ pub(in crate::cli) struct RecommendArgs {
     /// Texts that a reader likes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(2, 100))]
     liked: usize,
+    /// Topics that these are of
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::<usize>(1, 100))]
+    topics: usize,
     /// Readers of each topic, who like other texts of it
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(1, 10_000))]
     draws: usize,
@@ -68,6 +71,9 @@ pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
     if let Some(problem) = clash(&written, read) {
         return Err(usage(problem));
     }
+    if args.topics > args.liked {
+        return Err(usage("a reader cannot like more topics than texts"));
+    }
     let engine = Engine::open(&args.model, &OpenOptions::default())?;
     let options = RecommendOptions {
         files: args.files,
@@ -75,6 +81,7 @@ pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
         methods: args.methods,
         measures: args.measure,
         liked: args.liked,
+        topics: args.topics,
         draws: args.draws,
         lambda: args.lambda,
         pool: args.pool,

@@ -1,5 +1,5 @@
-//! `cognate eval recommend`: what is recommended to readers who like some texts of a topic, and how
-//! much of it are other texts of that topic.
+//! `cognate eval recommend`: what is recommended to readers who like some texts of a topic, or of
+//! several, and how much of it are other texts of these.
 //!
 //! The rankings are those of `/rank` with `like`, `strategy` and `diversify`. All settings rank the
 //! same candidates for the same readers: every text of the file but those that the reader likes.
@@ -28,6 +28,7 @@ use crate::eval::datasets;
 use crate::eval::datasets::ranking;
 use crate::eval::datasets::ranking::Judged;
 use crate::eval::parallel;
+use crate::eval::recommend::readers::Draws;
 use crate::eval::recommend::readers::Library;
 use crate::eval::recommend::readers::Reader;
 use crate::eval::table::Better;
@@ -57,6 +58,8 @@ pub struct RecommendOptions {
     pub measures: Vec<Measure>,
     /// Texts that a reader likes.
     pub liked: usize,
+    /// Topics that they are of.
+    pub topics: usize,
     /// Readers of each topic.
     pub draws: usize,
     /// What a score counts against likeness to the texts before, where texts shall differ.
@@ -74,6 +77,8 @@ pub struct RecommendReport {
     pub format: &'static str,
     /// The model's fingerprint.
     pub fingerprint: String,
+    /// Topics that a reader likes.
+    pub topics: usize,
     /// Readers of each topic.
     pub draws: usize,
     /// What a score counts against likeness to the texts before.
@@ -166,12 +171,22 @@ pub fn eval_recommend(
     });
     let queries: Vec<(&str, Query)> = queries.collect();
     let judged = Judged::read(&options.qrels)?;
+    let draws = Draws {
+        liked: options.liked,
+        topics: options.topics,
+        readers: options.draws,
+        seed: options.seed,
+    };
     let mut files = Vec::new();
     for source in datasets::sources(&options.files)? {
         let set = ranking::read(&source, &[])?;
-        let library = Library::of(&set, &judged, (options.liked, options.draws), options.seed);
+        let library = Library::of(&set, &judged, draws);
         if library.readers.is_empty() {
-            let problem = format!("no topic has more than {} relevant texts", options.liked);
+            let most = options.liked.div_ceil(options.topics);
+            let problem = match options.topics {
+                1 => format!("no topic has more than {most} relevant texts"),
+                few => format!("fewer than {few} topics have more than {most} relevant texts"),
+            };
             return Err(EvalError::Data { file: set.name, problem });
         }
         let jobs: Vec<(&Query, &Reader)> = queries
@@ -199,6 +214,7 @@ pub fn eval_recommend(
     Ok(RecommendReport {
         format: "cognate-recommend-1",
         fingerprint: engine.model().fingerprint().to_owned(),
+        topics: options.topics,
         draws: options.draws,
         lambda: options.lambda,
         pool: options.pool,
@@ -319,14 +335,18 @@ impl fmt::Display for RecommendReport {
                 if place + number > 0 {
                     writeln!(f)?;
                 }
-                write!(f, "{}", table(file, method, self.draws))?;
+                write!(f, "{}", table(file, method, self))?;
             }
         }
         Ok(())
     }
 }
 
-fn table(file: &RecommendFile, method: &str, draws: usize) -> Table {
+fn table(file: &RecommendFile, method: &str, report: &RecommendReport) -> Table {
+    let of = match report.topics {
+        1 => String::new(),
+        topics => format!(" of {topics} topics"),
+    };
     let column = |name: &str, better| Column { name: name.to_owned(), better };
     let of_method = || file.results.iter().filter(|result| result.method == method);
     let one = of_method().next().map_or(0.0, |result| result.map);
@@ -343,9 +363,10 @@ fn table(file: &RecommendFile, method: &str, draws: usize) -> Table {
     };
     Table {
         title: format!(
-            "{}, {method}: {} topics, {draws} readers each, {} texts",
+            "{}, {method}: {} topics, {} readers each{of}, {} texts",
             file.name,
             file.topics,
+            report.draws,
             HumanCount(file.texts as u64)
         ),
         stub: "setting",

@@ -85,3 +85,10 @@ fn a_method_that_only_ranks_is_refused() {
     let output = cognate(folder.path(), &arguments);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
+
+#[test]
+fn more_topics_than_liked_texts_are_refused() {
+    let folder = compass(&[("ways.tsv", ROWS)]);
+    let output = cognate(folder.path(), &[RUN.as_slice(), &["--topics=3"]].concat());
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
