@@ -21,7 +21,7 @@ from typing import Iterable
 
 PRECISIONS = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7]
 # Low enough that every precision above is passed on the way down.
-LOWEST = {"cognate": 0.55, "semhash": 0.6, "minhash": 0.2}
+LOWEST = {"cognate": 0.5, "semhash": 0.5, "minhash": 0.2}
 PERMUTATIONS = 128
 
 Found = list[tuple[int, int, float]]
@@ -49,11 +49,11 @@ def by_semhash(texts: list[str], folder: str) -> Found:
     place = {text: number for number, text in enumerate(texts)}
     number = [place[group[0]["text"]] for group in index.items]
     found = []
-    for at, (near, distances) in enumerate(index.query_threshold(index.vectors, threshold=LOWEST["semhash"])):
-        for other, distance in zip(near, distances):
+    for at, (near, scores) in enumerate(index.query_threshold(index.vectors, threshold=LOWEST["semhash"])):
+        for other, score in zip(near, scores):
             if at != other:
                 one, two = sorted((number[at], number[other]))
-                found.append((one, two, 1.0 - float(distance)))
+                found.append((one, two, float(score)))
     return found
 
 
