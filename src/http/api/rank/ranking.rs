@@ -27,7 +27,7 @@ impl<'b> RankRequest<'b> {
     pub(super) fn contenders(&self) -> Contenders<'_, 'b> {
         let exclude = self.exclude.as_ref().map_or(&[][..], |list| &list.items);
         let by = self.boost_by.unwrap_or_default().into();
-        Contenders::of(&self.candidates.items, exclude, by)
+        Contenders::of(self.candidates(), exclude, by)
     }
 
     /// The texts that are read, with their places.
@@ -43,7 +43,7 @@ impl<'b> RankRequest<'b> {
         for fault in &mut error.faults {
             let index = fault.pointer.strip_prefix("/candidates/");
             let index = index.and_then(|index| index.parse::<usize>().ok());
-            let candidate = index.and_then(|index| self.candidates.items.get(index));
+            let candidate = index.and_then(|index| self.candidates().get(index));
             if matches!(candidate, Some(Candidate::Named(_))) {
                 fault.pointer.push_str("/text");
             }
@@ -83,7 +83,7 @@ impl<'b> RankRequest<'b> {
         }
         let (engine, contenders) = (&resolved.model.engine, self.contenders());
         let places = self.places(&contenders);
-        let total = resolved.check_total(places.clone(), &app.settings);
+        let total = resolved.check_total(places.clone(), self.most_tokens(app));
         total.map_err(|error| self.locate(error))?;
         let options = self.options(resolved)?;
         let ranked = match self.asked()? {
@@ -110,7 +110,7 @@ impl<'b> RankRequest<'b> {
             // A part that was given up is not whole, and by then the job is late.
             work.check()?;
         }
-        Resolved::check_read(ranking.counts.tokens as usize, &app.settings)?;
+        Resolved::check_read(ranking.counts.tokens as usize, self.most_tokens(app))?;
         ranking.order(&options);
         contenders.restore(&mut ranking);
         let mut counts = ranking.counts;
@@ -129,7 +129,7 @@ impl<'b> RankRequest<'b> {
         let resolved = &plan.resolved;
         let (engine, contenders) = (&resolved.model.engine, self.contenders());
         let places = self.places(&contenders);
-        let total = resolved.check_total(places.clone(), &app.settings);
+        let total = resolved.check_total(places.clone(), self.most_tokens(app));
         total.map_err(|error| self.locate(error))?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
@@ -144,7 +144,7 @@ impl<'b> RankRequest<'b> {
         // A part that was given up is not whole, and by then the job is late.
         work.check()?;
         let mut counts = rankings.first().map_or(Counts::default(), |ranking| ranking.counts);
-        Resolved::check_read(counts.tokens as usize, &app.settings)?;
+        Resolved::check_read(counts.tokens as usize, self.most_tokens(app))?;
         for ranking in &mut rankings {
             ranking.order(&options);
             contenders.restore(ranking);
