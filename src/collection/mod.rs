@@ -20,6 +20,7 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 pub use error::CollectionError;
 pub use filter::Filter;
@@ -52,6 +53,7 @@ pub use store::Collection;
 pub use store::Told;
 pub use store::View;
 pub use table::Table;
+pub use vectors::Vectors;
 
 pub use crate::files::instant::span;
 

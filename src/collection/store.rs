@@ -19,6 +19,7 @@ use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::Settings;
 use crate::collection::Table;
+use crate::collection::Vectors;
 use crate::collection::held::Held;
 use crate::collection::log::Change;
 use crate::collection::log::Lasting;
@@ -38,6 +39,8 @@ pub struct Collection {
     held: RwLock<Held>,
     /// What texts are matched against, once that was asked.
     matcher: Mutex<Option<Matcher>>,
+    /// The vectors of its items, once these were ranked by a method that has such.
+    vectors: Mutex<Option<Arc<Vectors>>>,
     /// Bytes of the log; nothing where there is none. Beside the writer, so that nobody who looks waits
     /// for one.
     log_bytes: Option<AtomicU64>,
@@ -87,6 +90,12 @@ impl View {
         let stays = |item: &&Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.iter().map(|(_, item)| item).filter(stays)
     }
+
+    /// Each with its number, in the order in which they were added.
+    pub fn numbered(&self) -> impl Iterator<Item = (u64, &Arc<Item>)> {
+        let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
+        self.table.iter().filter(move |(_, item)| stays(item))
+    }
 }
 
 impl Collection {
@@ -107,6 +116,7 @@ impl Collection {
             writer: Mutex::new(Writer { log, gone: false, revision: 0 }),
             held: RwLock::new(held),
             matcher: Mutex::default(),
+            vectors: Mutex::default(),
         }
     }
 
@@ -225,6 +235,15 @@ impl Collection {
         self.note_length(&fresh);
         writer.log = Some(fresh);
         Ok(())
+    }
+
+    pub(super) fn kept_vectors(&self) -> MutexGuard<'_, Option<Arc<Vectors>>> {
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the oldest item.
+    pub(super) fn first_number(&self) -> Option<u64> {
+        self.held().table.first()
     }
 
     pub(super) fn matcher(&self) -> MutexGuard<'_, Option<Matcher>> {

@@ -1,5 +1,6 @@
 //! Collections: over HTTP in this process, and by the built binary that is killed under load.
 
+mod command;
 mod items;
 mod killed;
 mod matching;

@@ -16,6 +16,7 @@ use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::items::ItemRanking;
+use crate::http::api::rank::plan::Told;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -44,8 +45,10 @@ pub(crate) struct Ranked<'b> {
 
 /// What a question finds in a collection.
 pub(super) struct Held {
-    /// The items that are ranked.
-    pub(super) items: Vec<Arc<Item>>,
+    /// The collection.
+    collection: Arc<Collection>,
+    /// The items that are ranked, with their numbers.
+    pub(super) items: Vec<(u64, Arc<Item>)>,
     /// The items that are liked and disliked, by their places in the request.
     liked: Vec<Option<Arc<Item>>>,
     disliked: Vec<Option<Arc<Item>>>,
@@ -81,14 +84,14 @@ impl Held {
         let left_out: HashSet<Cow<'_, str>> =
             named.chain(excluded.map(CandidateId::digits)).collect();
         let view = collection.view(now);
-        let items = view.iter().filter(|item| {
+        let items = view.numbered().filter(|(_, item)| {
             oldest.is_none_or(|oldest| item.time >= oldest)
                 && (filter.is_empty() || filter.admits(&item.attributes))
                 && (left_out.is_empty() || !left_out.contains(&*item.id))
         });
-        let items = items.cloned().collect();
+        let items = items.map(|(number, item)| (number, Arc::clone(item))).collect();
         drop(left_out);
-        Ok(Self { items, liked, disliked })
+        Ok(Self { collection, items, liked, disliked })
     }
 }
 
@@ -112,8 +115,9 @@ impl<'b> RankRequest<'b> {
     where
         'b: 's,
     {
-        let candidate =
-            |item: &'s Arc<Item>| Candidate::stored(&item.id, &item.text, item.data.as_deref());
+        let candidate = |(_, item): &'s (u64, Arc<Item>)| {
+            Candidate::stored(&item.id, &item.text, item.data.as_deref())
+        };
         let candidates: Vec<Candidate<'s>> = held.items.iter().map(candidate).collect();
         let text = |one: LikedText<'s>, item: &'s Option<Arc<Item>>| match item {
             Some(item) => LikedText { text: Text(Cow::Borrowed(&item.text)), id: None, ..one },
@@ -134,6 +138,22 @@ impl<'b> RankRequest<'b> {
         asked.exclude = None;
         asked
     }
+}
+
+/// What is told by the vectors of the items, which are kept for the next question; by their texts where
+/// there is no memory for them.
+fn told_of_kept(
+    asked: &RankRequest<'_>,
+    held: &Held,
+    plan: &Plan,
+    (app, work): (&App, &JobContext),
+) -> Result<Told, ApiError> {
+    let (engine, method) = (&plan.resolved.model.engine, plan.resolved.query.method);
+    let vectors = held.collection.vectors(engine, method, &held.items, || work.check())?;
+    let kept = vectors.as_ref().and_then(|vectors| {
+        held.items.iter().map(|(number, _)| vectors.of(*number)).collect::<Option<Vec<_>>>()
+    });
+    asked.told(plan, app, work, kept.as_deref())
 }
 
 /// A fault of an item stands in no body: the collection is what is at fault.
@@ -191,7 +211,11 @@ impl Question for Ranked<'_> {
         };
         app.metrics.ranked_with(RankPart::Collection);
         let asked = self.request.over(held);
-        let told = asked.told(plan, app, work).map_err(of_items)?;
+        let told = match asked.keeps_vectors(&plan.resolved) {
+            false => asked.told(plan, app, work, None),
+            true => told_of_kept(&asked, held, plan, (app, work)),
+        };
+        let told = told.map_err(of_items)?;
         let return_text = asked.return_text.unwrap_or(false);
         let name = self.request.collection.as_deref().unwrap_or_default();
         let ranking = ItemRanking::of(&told, held, &plan.resolved, (name, return_text), &asked);

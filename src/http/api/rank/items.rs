@@ -4,7 +4,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::collection::Attributes;
-use crate::collection::Item;
 use crate::http::api::rank::Page;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::SharedWord;
@@ -158,7 +157,7 @@ impl Page {
         offset: usize,
         return_text: bool,
     ) -> Vec<RankedItem<'r>> {
-        let item = |index: usize| held.items.get(index).map(AsRef::<Item>::as_ref);
+        let item = |index: usize| held.items.get(index).map(|(_, item)| item.as_ref());
         let results = self.ranking.results.iter().skip(offset).enumerate();
         let results = results.filter_map(|(place, ranked)| {
             let of = item(ranked.index)?;

@@ -1,6 +1,8 @@
 //! What a request is refused for, and how much work it is.
 
 use crate::engine::Counts;
+use crate::engine::KeptFor;
+use crate::engine::KeptText;
 use crate::engine::Passed;
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
@@ -197,7 +199,12 @@ impl Question for RankRequest<'_> {
         let bytes = asked.clone().chain(texts.clone()).map(str::len).sum::<usize>();
         let only_best = self.needed().is_some() || self.min_score.is_some();
         let mut work = [0_u64; 2];
-        for text in asked {
+        if self.keeps_vectors(&resolved) {
+            // Nothing is read but what is asked.
+            let dims = resolved.model.engine.model().vectors().dims() as u64;
+            work = [dims.saturating_mul((contenders.len() * self.asked_length()) as u64); 2];
+        }
+        for text in asked.filter(|_| !self.keeps_vectors(&resolved)) {
             let of_text = resolved.multiplications_of_ranking(text, texts.clone(), only_best);
             work = [work[0].saturating_add(of_text[0]), work[1].saturating_add(of_text[1])];
         }
@@ -217,7 +224,7 @@ impl Question for RankRequest<'_> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let told = self.told(plan, app, work)?;
+        let told = self.told(plan, app, work, None)?;
         if self.queries.is_some() {
             let listed = told.pages.iter().map(|page| (&page.ranking, page.results(self)));
             answer.write_json(&RankingsResponse::of(listed, &plan.resolved))?;
@@ -241,25 +248,48 @@ pub(super) struct Told {
 }
 
 impl RankRequest<'_> {
-    /// What is told of the candidates.
-    pub(super) fn told(&self, plan: &Plan, app: &App, work: &JobContext) -> Result<Told, ApiError> {
+    /// What is told of the candidates, of which vectors may have been kept.
+    pub(super) fn told(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        kept: Option<&[KeptText<'_>]>,
+    ) -> Result<Told, ApiError> {
         let (asked, resolved) = (self.asked()?, &plan.resolved);
         self.parts().for_each(|part| app.metrics.ranked_with(part));
         if let Asked::Queries(queries) = asked {
-            let (rankings, options, counts) = self.rankings(queries, plan, app, work)?;
+            let (rankings, options, counts) = match kept {
+                None => self.rankings(queries, plan, app, work)?,
+                Some(kept) => self.rankings_of_kept(queries, kept, plan, work)?,
+            };
             let pages = rankings.into_iter().zip(queries).map(|(ranking, query)| {
                 self.page(ranking, options, &Asked::Query(query), resolved, work)
             });
             let pages = pages.collect::<Result<Vec<_>, _>>()?;
             return Ok(Told { pages, passed: Passed::default(), counts });
         }
-        let (ranking, options, counts) = self.ranking(plan, app, work)?;
+        let (ranking, options, counts) = match (kept, &asked) {
+            (None, _) | (_, Asked::Queries(_)) => self.ranking(plan, app, work)?,
+            (Some(kept), Asked::Query(text)) => {
+                self.ranking_of_kept(KeptFor::Query(text.as_ref()), kept, plan, work)?
+            }
+            (Some(kept), Asked::Likes(likes)) => {
+                self.ranking_of_kept(KeptFor::Likes(likes), kept, plan, work)?
+            }
+        };
         let passed = match &asked {
             Asked::Likes(likes) => resolved.model.engine.passed_likes(likes, &options)?,
             Asked::Query(_) | Asked::Queries(_) => Passed::default(),
         };
         let page = self.page(ranking, options, &asked, resolved, work)?;
         Ok(Told { pages: vec![page], passed, counts })
+    }
+
+    /// Whether candidates are those of a collection that has vectors of them.
+    pub(super) fn keeps_vectors(&self, resolved: &Resolved) -> bool {
+        let engine = &resolved.model.engine;
+        self.collection.is_some() && resolved.fused.is_none() && engine.ranks_kept(&resolved.query)
     }
 
     /// Most tokens of all texts together; those of a collection were taken before.

@@ -1,6 +1,8 @@
 //! A request's candidates put in the order of their scores.
 
 use crate::engine::Counts;
+use crate::engine::KeptFor;
+use crate::engine::KeptText;
 use crate::engine::Place;
 use crate::engine::RankOptions;
 use crate::engine::Ranking;
@@ -19,6 +21,8 @@ use crate::http::work::pool::JobContext;
 
 /// Fewest candidates that are compared with several texts at once.
 const LEAST_PART: usize = 64;
+/// Kept candidates of a part: some hundred microseconds for each text that they are compared with.
+const KEPT_PART: usize = 4096;
 /// Parts that a list is cut into for each thread.
 const PARTS_PER_THREAD: usize = 2;
 
@@ -150,6 +154,52 @@ impl<'b> RankRequest<'b> {
             contenders.restore(ranking);
         }
         counts.add(Counts { texts: queries.len() as u64, ..Counts::default() });
+        Ok((rankings, options, counts))
+    }
+
+    /// The candidates in the order of their scores, by vectors of them that were kept.
+    pub(super) fn ranking_of_kept(
+        &self,
+        asked: KeptFor<'_>,
+        kept: &[KeptText<'_>],
+        plan: &Plan,
+        work: &JobContext,
+    ) -> Result<(Ranking, RankOptions, Counts), ApiError> {
+        let resolved = &plan.resolved;
+        let (engine, candidates) = (&resolved.model.engine, self.candidates());
+        let options = self.options(resolved)?;
+        let go_on = || work.check().is_ok();
+        let ranked = work.in_parts(kept.len(), KEPT_PART, |part| {
+            let first = part.start;
+            let kept = kept.get(part).unwrap_or_default();
+            let text_of = |index: usize| candidates.get(first + index).map_or("", AsRef::as_ref);
+            engine.rank_kept(asked, kept, text_of, &options, go_on)
+        });
+        let mut ranking =
+            ranked.map_err(|error| self.locate(resolved.explain(error, self.asked_places())))?;
+        // A part that was given up is not whole, and by then the job is late.
+        work.check()?;
+        ranking.order(&options);
+        let counts = Counts { texts: self.asked_length() as u64, ..Counts::default() };
+        Ok((ranking, options, counts))
+    }
+
+    /// The same for each of several queries.
+    pub(super) fn rankings_of_kept(
+        &self,
+        queries: &[Text<'_>],
+        kept: &[KeptText<'_>],
+        plan: &Plan,
+        work: &JobContext,
+    ) -> Result<(Vec<Ranking>, RankOptions, Counts), ApiError> {
+        let mut rankings = Vec::with_capacity(queries.len());
+        let (mut options, mut counts) = (self.options(&plan.resolved)?, Counts::default());
+        for (place, text) in queries.iter().enumerate() {
+            let asked = KeptFor::QueryOf(place, text.as_ref());
+            let (ranking, of_one, read) = self.ranking_of_kept(asked, kept, plan, work)?;
+            (options, counts) = (of_one, read);
+            rankings.push(ranking);
+        }
         Ok((rankings, options, counts))
     }
 
