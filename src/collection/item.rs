@@ -178,14 +178,12 @@ impl Item {
 
     /// Bytes of memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
-        let attribute = |(name, value): (&Box<str>, &Attribute)| {
-            let text = match value {
-                Attribute::Text(text) => text.len(),
-                Attribute::Truth(_) | Attribute::Number(_) => 0,
-            };
-            name.len() + text + 64
+        let length = |value: &Attribute| match value {
+            Attribute::Text(text) => text.len(),
+            Attribute::Truth(_) | Attribute::Number(_) => 0,
         };
-        let attributes: usize = self.attributes.iter().map(attribute).sum();
+        let attributes: usize =
+            self.attributes.iter().map(|(name, value)| name.len() + length(value) + 64).sum();
         let data = self.data.as_ref().map_or(0, |data| data.get().len());
         let event = self.event.as_ref().map_or(0, |event| event.id.len() + 16);
         OVERHEAD + 2 * self.id.len() + self.text.len() + attributes + data + event

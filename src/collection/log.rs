@@ -184,15 +184,21 @@ impl Log {
             Ok(done)
         });
         match outcome {
-            Ok((length, frames)) => {
-                disk.sync_directory(directory).map_err(failed)?;
-                Ok(Self::at(path.to_owned(), file, length, frames))
-            }
+            Ok((length, frames)) => match disk.sync_directory(directory) {
+                Ok(()) => Ok(Self::at(path.to_owned(), file, length, frames)),
+                // It took the place of the other, and nobody knows for how long.
+                Err(_) => Err(CollectionError::Unsynced { path: path.to_owned() }),
+            },
             Err(error) => {
                 let _ = disk.remove(&temporary);
                 Err(failed(error))
             }
         }
+    }
+
+    /// Takes nothing more: another took its place, or may have.
+    pub(super) fn end(&self) {
+        self.last.failed.store(true, Ordering::Release);
     }
 
     /// How long it is.

@@ -54,15 +54,14 @@ pub(super) fn open(
         if !read_frame(&mut reader, frames, end - offset, &mut changes).map_err(failed)? {
             break;
         }
-        let mut told = 0_u64;
-        for change in serde_json::Deserializer::from_slice(&changes).into_iter::<Change>() {
+        let read = serde_json::Deserializer::from_slice(&changes).into_iter::<Change>();
+        for (told, change) in read.enumerate() {
             let newer = "its changes cannot be read, as if a newer version had written them";
             let change = change.map_err(|_| damaged(offset, newer))?;
             let is_format = matches!(&change, Change::Format(format) if &**format == FORMAT);
             if (frames, told) == (0, 0) && !is_format {
                 return Err(damaged(offset, "another shape than this version reads"));
             }
-            told += 1;
             tell(change);
         }
         offset += (HEAD + changes.len()) as u64;

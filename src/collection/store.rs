@@ -231,7 +231,11 @@ impl Collection {
             (Arc::clone(&held.table), held.settings)
         };
         let items = table.iter().map(|(_, item)| item.as_ref());
-        let fresh = Log::create(log.path(), settings, items)?;
+        let fresh = Log::create(log.path(), settings, items).inspect_err(|error| {
+            if matches!(error, CollectionError::Unsynced { .. }) {
+                log.end();
+            }
+        })?;
         self.note_length(&fresh);
         writer.log = Some(fresh);
         Ok(())

@@ -116,7 +116,8 @@ impl RankArgs {
         RankRequest {
             query: query.map(text),
             like: query.is_none().then_some(List { length: like.len(), items: like }),
-            unlike: (!unlike.is_empty()).then(|| List { length: unlike.len(), items: unlike }),
+            unlike: Some(List { length: unlike.len(), items: unlike })
+                .filter(|list| list.length > 0),
             strategy: self.strategy,
             top_k: self.top_k.map(Count),
             offset: self.offset.map(Offset),

@@ -130,7 +130,7 @@ impl Question for Items {
         &self.resolved
     }
 
-    fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<LineItem, ApiError> {
+    fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(collection::now());
         let checked = item.check(self.collection.limits().text_bytes);
