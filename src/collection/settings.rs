@@ -69,6 +69,16 @@ impl Budget {
         }
     }
 
+    /// Takes bytes for what can be made again, if a quarter of all stays free.
+    pub(super) fn take_spare(&self, bytes: usize) -> Result<(), CollectionError> {
+        let most = self.limit - self.limit / 4;
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= most);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(CollectionError::NoMemory { limit: self.limit }),
+        }
+    }
+
     /// Takes bytes whether or not there are so many: of what was stored before.
     pub(super) fn take_anyhow(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);

@@ -331,7 +331,11 @@ impl Turn<'_> {
         if changes.is_empty() {
             return Ok((Applied::default(), Wait(None)));
         }
-        collection.budget.take(more)?;
+        if collection.budget.take(more).is_err() {
+            // Items come before vectors that can be made again.
+            *collection.kept_vectors() = None;
+            collection.budget.take(more)?;
+        }
         let written = self.writer.log.as_mut().map(|log| log.append(&changes)).transpose();
         let lasting = match written {
             Ok(lasting) => lasting,

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -15,6 +16,11 @@ use crate::collection::Incoming;
 use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::Settings;
+use crate::engine::Engine;
+use crate::engine::KeptText;
+use crate::engine::Query;
+use crate::engine::QueryError;
+use crate::methods::Method;
 
 fn item(id: usize, text: &str, time: i64) -> Item {
     let written = format!(r#"{{"id":"n{id}","text":"{text}","attributes":{{"n":{id}}}}}"#);
@@ -197,4 +203,53 @@ fn limits_are_held_before_anything_is_written() {
 
 fn text_of(at: usize) -> crate::collection::Attribute {
     crate::collection::Attribute::Text("x".repeat(200 + at).into())
+}
+
+/// Vectors are kept where there is memory for them, and give way to items.
+#[test]
+fn vectors_take_what_items_leave() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    let engine = Engine::open(path.as_ref(), &Default::default()).unwrap();
+    let (numbers, dims) = (600, engine.embedding_dims(Method::AvgCos).unwrap());
+    let words = ["quake", "city", "river", "town", ""];
+    let text = |at: usize| format!("{} {}", words[at % 5], words[(at / 5) % 5]);
+    let items = || (0..numbers).map(|at| item(at, &format!(". {}", text(at)), 0)).collect();
+    let block = 512 * dims * 4;
+    for (bytes, kept) in [(1 << 24, true), (2 * block, false)] {
+        let limits = Limits { bytes, ..Limits::DEFAULT };
+        let collections = Collections::in_memory(limits);
+        let (news, _) = collections.set("news", Settings::default(), 0).unwrap();
+        news.put(items(), 0).unwrap();
+        let items_alone = collections.bytes();
+        news.remove(&["n3"], 0).unwrap();
+        let view = news.view(0);
+        let numbered: Vec<_> =
+            view.numbered().map(|(number, item)| (number, Arc::clone(item))).collect();
+        let check = || Ok::<(), QueryError>(());
+        let vectors = news.vectors(&engine, Method::AvgCos, &numbered, check).unwrap();
+        assert_eq!(vectors.is_some(), kept);
+        let Some(vectors) = vectors else { continue };
+        assert!(collections.bytes() > items_alone + 2 * block);
+        let texts: Vec<&str> = numbered.iter().map(|(_, item)| &*item.text).collect();
+        let expected = engine.embed(&texts, &Query::new(Method::AvgCos)).unwrap();
+        for ((number, _), vector) in numbered.iter().zip(&expected.vectors) {
+            let found = match vectors.of(*number).unwrap() {
+                KeptText::Vector(row) => Some(row.to_vec()),
+                KeptText::Unscored(_) => None,
+            };
+            assert_eq!(found, *vector);
+        }
+        assert_eq!(vectors.of(3), None, "what was removed before");
+        // They are made once.
+        let again = news.vectors(&engine, Method::AvgCos, &numbered, || {
+            Err(QueryError::NonFinite { method: "none" })
+        });
+        assert!(Arc::ptr_eq(&again.unwrap().unwrap(), &vectors));
+        drop(vectors);
+        // Items that need the memory have it.
+        let large = "x".repeat(1000);
+        let many = (0..12_000).map(|at| item(10_000 + at, &large, 0)).collect();
+        news.put(many, 0).unwrap();
+        assert_eq!(collections.bytes(), news.told(0).bytes);
+    }
 }

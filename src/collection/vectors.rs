@@ -59,7 +59,7 @@ impl Block {
     /// A block without anything, if there is memory for it.
     fn new(dims: usize, budget: &Arc<Budget>) -> Result<Self, CollectionError> {
         let numbers = BLOCK as usize * dims;
-        budget.take(bytes(numbers))?;
+        budget.take_spare(bytes(numbers))?;
         Ok(Self {
             states: vec![State::Unread; BLOCK as usize],
             rows: vec![0.0; numbers],
