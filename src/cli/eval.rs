@@ -1,6 +1,7 @@
 //! Flags of `cognate eval`.
 
 mod events;
+mod recommend;
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -47,6 +48,8 @@ pub(super) enum EvalCommand {
     Events(events::EventsArgs),
     /// Compare rankings with judgements; rows of qid, query, label, text, or with id, rank, score
     Ranking(RankingArgs),
+    /// Recommend to readers who like some texts of a topic the others of it; rows as for ranking
+    Recommend(recommend::RecommendArgs),
     /// Find thresholds on labelled pairs and store them in the model file
     Calibrate(CalibrateArgs),
 }
@@ -312,6 +315,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
         }
         EvalCommand::Ranking(args) => ranking(args),
         EvalCommand::Events(args) => events::run(args),
+        EvalCommand::Recommend(args) => recommend::run(args),
         EvalCommand::Calibrate(args) => {
             let options = CalibrateOptions {
                 file: args.file,

@@ -16,6 +16,7 @@ mod page;
 mod pairs;
 mod parallel;
 mod ranking;
+pub mod recommend;
 mod report;
 mod scoring;
 mod set_auto;

@@ -50,6 +50,21 @@ impl Judged {
         Some(topic.documents.iter().cloned().zip(topic.grades.iter().copied()).collect())
     }
 
+    /// The candidates of a topic that are relevant, by their places, with their grades: by their labels
+    /// also where all are.
+    pub(in crate::eval) fn relevant(&self, topic: &Topic) -> Vec<(usize, u32)> {
+        let judged = self.0.as_ref().map(|judgements| judgements.get(&topic.id));
+        let grade = |place: usize| match judged {
+            None => topic.grades[place],
+            Some(grades) => {
+                let grade = grades.and_then(|grades| grades.get(&topic.documents[place]));
+                grade.copied().unwrap_or(0)
+            }
+        };
+        let graded = (0..topic.texts.len()).map(|place| (place, grade(place)));
+        graded.filter(|&(_, grade)| grade > 0).collect()
+    }
+
     /// Why no query of a file counts.
     pub(in crate::eval) fn none_counts(&self) -> &'static str {
         match self.0 {

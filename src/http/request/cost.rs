@@ -6,7 +6,7 @@
 /// take two (a vector from the hash) to seven times as long (one from pieces, short words of random
 /// letters), but which those are is only known once they were looked up. This and the next one are
 /// from `cargo bench --bench handover`.
-pub(crate) const NANOS_PER_BYTE: u64 = 16;
+pub(crate) const NANOS_PER_BYTE: u64 = 12;
 /// Multiplications a nanosecond, as the methods' costs count them, with the vectors' rows converted
 /// on the way.
 pub(crate) const MULTIPLICATIONS_PER_NANO: u64 = 32;

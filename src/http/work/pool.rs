@@ -26,10 +26,10 @@ use crate::http::error::Code;
 use crate::http::observe::metrics::Metrics;
 
 /// Estimated nanoseconds up to which an answer is computed where its request was read. A hand-over
-/// costs about 4 µs of processor time and parses the body a second time, so for less work it does not
+/// wakes a thread whose caches are cold, 30 to 90 µs of processor time, so for less work it does not
 /// pay; and the runtime's own threads must not be held much longer. `cargo bench --bench handover`
 /// measures it.
-pub const INLINE_NANOS: u64 = 100_000;
+pub const INLINE_NANOS: u64 = 300_000;
 
 /// Estimated nanoseconds of one part of a large answer.
 const PART_NANOS: u64 = 1_000_000;

@@ -51,6 +51,7 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],
         "eval pairs" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos"],
         "eval ranking" => &["rank.tsv", "--model=m.safetensors", "--methods=avg-cos"],
+        "eval recommend" => &["rank.tsv", "--model=m.safetensors", "--methods=avg-cos"],
         "eval calibrate" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos", "-o=out"],
         "pairs text" => &["two.txt", "-o=out", "--length=2"],
         "pairs tweets" => &["tweets.tsv", "-o=out"],

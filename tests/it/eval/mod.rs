@@ -4,4 +4,5 @@ mod calibrate;
 mod combination;
 pub mod figures;
 mod published_data;
+mod recommend;
 mod set_auto;

@@ -5,6 +5,7 @@
 //! model and one compute thread. Times are processor time of the whole process, figures of memory the
 //! most that this process held at once, reset before each (Linux).
 
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::fs;

@@ -1,0 +1,97 @@
+//! Flags of `cognate eval recommend`.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::count;
+use crate::cli::eval::refused;
+use crate::cli::eval::write;
+use crate::cli::model::model_file;
+use crate::cli::print;
+use crate::cli::usage;
+use crate::engine::Engine;
+use crate::engine::Measure;
+use crate::eval::recommend;
+use crate::eval::recommend::RecommendOptions;
+use crate::model::OpenOptions;
+use crate::model::target::clash;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RecommendArgs {
+    /// Files, or folders of .tsv files; .gz and .zst are read directly
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Judgements: qid, document, grade a row, or trec_eval's four columns
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    qrels: Vec<PathBuf>,
+    /// Methods for pairs, separated by commas; `all` that the model can serve
+    #[arg(long, value_delimiter = ',', default_value = "auto")]
+    methods: Vec<String>,
+    /// Measures of vector methods, separated by commas [default: each method's own]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    measure: Vec<Measure>,
+    /// Texts that a reader likes
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(2, 100))]
+    liked: usize,
+    /// Topics that these are of
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::<usize>(1, 100))]
+    topics: usize,
+    /// Readers of each topic, who like other texts of it
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(1, 10_000))]
+    draws: usize,
+    /// What a score counts against likeness to the texts before, from 0 to 1
+    #[arg(long, value_name = "LAMBDA", default_value_t = 0.7, value_parser = share)]
+    lambda: f64,
+    /// How many of the best may take the first ten places then
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = count::<usize>(10, 1000))]
+    pool: usize,
+    /// Random seed
+    #[arg(long, default_value_t = 1935)]
+    seed: u64,
+    /// Model file, as FILE or NAME=FILE; the name is ignored
+    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
+    model: PathBuf,
+    /// Write every figure as JSON; `-` is standard output, and then no table is printed
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+}
+
+fn share(written: &str) -> Result<f64, String> {
+    let share = written.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
+    let json = args.json.as_deref().filter(|path| path.as_os_str() != "-");
+    let written: Vec<(&str, &Path)> = json.map(|path| ("--json", path)).into_iter().collect();
+    let read = args.files.iter().chain(&args.qrels).chain([&args.model]).map(PathBuf::as_path);
+    if let Some(problem) = clash(&written, read) {
+        return Err(usage(problem));
+    }
+    if args.topics > args.liked {
+        return Err(usage("a reader cannot like more topics than texts"));
+    }
+    let engine = Engine::open(&args.model, &OpenOptions::default())?;
+    let options = RecommendOptions {
+        files: args.files,
+        qrels: args.qrels,
+        methods: args.methods,
+        measures: args.measure,
+        liked: args.liked,
+        topics: args.topics,
+        draws: args.draws,
+        lambda: args.lambda,
+        pool: args.pool,
+        seed: args.seed,
+    };
+    let report = recommend::eval_recommend(&engine, &options).map_err(refused)?;
+    match &args.json {
+        Some(path) if path.as_os_str() == "-" => return print(&report.json()),
+        Some(path) => write(path, &(report.json() + "\n"))?,
+        None => {}
+    }
+    print(&report.to_string())
+}
