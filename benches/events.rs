@@ -79,7 +79,7 @@ fn tweets() -> Vec<Vec<String>> {
 
 fn measure(
     name: &str,
-    mut stream: Stream<'_>,
+    mut stream: Stream<&Engine>,
     tweets: &[Vec<String>],
     texts: usize,
 ) -> serde_json::Value {

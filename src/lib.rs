@@ -16,6 +16,7 @@
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
 //! | [`window`] | the last texts of a stream, the nearest of each among them, and their events |
+//! | [`collection`] | texts that are remembered: their names, times and attributes, in memory and in a log |
 //! | [`events`] | a stream of texts written back with the event of each |
 //! | [`pack`] | foreign vectors and counts become a model file |
 //! | [`export`] | a model file becomes a folder for model2vec or sentence-transformers |
@@ -52,6 +53,7 @@
 pub mod bulk;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod collection;
 #[cfg(feature = "bulk")]
 pub mod dedupe;
 pub mod engine;

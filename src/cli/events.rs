@@ -20,12 +20,14 @@ use crate::events::Columns;
 use crate::events::EventsError;
 use crate::events::EventsOptions;
 use crate::events::Output;
+use crate::files::instant;
 use crate::files::records::Format;
 use crate::files::records::Options as RecordOptions;
 use crate::model::target::clash;
 use crate::window::Limits;
 use crate::window::events::Rule;
 use crate::window::stream::Settings;
+use crate::window::usual;
 
 /// Largest window: its vectors alone are a gigabyte for each million texts and 256 dimensions.
 const MOST_LAST: u64 = 10_000_000;
@@ -63,7 +65,7 @@ pub(super) struct EventsArgs {
     #[arg(long, value_name = "TEXT", default_value = "")]
     prefix: String,
     /// Texts that are looked back at
-    #[arg(long, value_name = "N", default_value_t = events::usual::LAST,
+    #[arg(long, value_name = "N", default_value_t = usual::LAST,
           value_parser = count::<usize>(1, MOST_LAST))]
     last: usize,
     /// How far is looked back in time, as 30s, 15m, 24h or 7d [default: as far as --last reaches]
@@ -76,18 +78,18 @@ pub(super) struct EventsArgs {
     #[arg(long, value_name = "NAME", default_value = "avg-cos")]
     method: String,
     /// Method that scores the nearest once more, or `none`
-    #[arg(long, value_name = "NAME", default_value = events::usual::SECOND)]
+    #[arg(long, value_name = "NAME", default_value = usual::SECOND)]
     second: String,
     /// How many of the nearest are scored once more and asked for their events
-    #[arg(long, value_name = "N", default_value_t = events::usual::NEAREST,
+    #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
           value_parser = count::<usize>(1, MOST_NEAREST))]
     nearest: usize,
     /// Texts of an event that must speak for it on average
-    #[arg(long, value_name = "N", default_value_t = events::usual::VOTES,
+    #[arg(long, value_name = "N", default_value_t = usual::VOTES,
           value_parser = count::<usize>(1, MOST_NEAREST))]
     votes: usize,
     /// Share of the cosine to an event's centre in its score, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = events::usual::CENTRE,
+    #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE,
           value_parser = share)]
     centre: f32,
     /// Least score at which a text joins an event [default: what was found for the method that
@@ -112,16 +114,7 @@ pub(super) struct EventsArgs {
 /// A span of time in milliseconds.
 fn duration(text: &str) -> Result<i64, String> {
     let wrong = || "expected a number with s, m, h or d, such as 30s or 24h".to_owned();
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
-    let seconds: u32 = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => return Err(wrong()),
-    };
-    let number: u32 = number.parse().map_err(|_| wrong())?;
-    Ok(i64::from(number) * i64::from(seconds) * 1000)
+    instant::span(text).ok_or_else(wrong)
 }
 
 fn share(text: &str) -> Result<f32, String> {
@@ -138,8 +131,8 @@ impl EventsArgs {
             name => Some(named(name)?),
         };
         let scoring = second.unwrap_or(method);
-        let usual = events::usual::threshold(scoring);
-        let threshold = self.threshold.or(usual).ok_or_else(|| {
+        let known = usual::threshold(scoring);
+        let threshold = self.threshold.or(known).ok_or_else(|| {
             usage(format!(
                 "no threshold is known for {}: say one with --threshold; `cognate eval events` \
                  finds it on a labelled stream",
@@ -150,7 +143,7 @@ impl EventsArgs {
             method,
             second,
             nearest: self.nearest,
-            floor: events::usual::FLOOR,
+            floor: usual::FLOOR,
             rule: Rule { threshold, votes: self.votes, centre: self.centre },
             limits: Limits { last: self.last, within: self.within },
         })

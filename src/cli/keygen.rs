@@ -20,7 +20,8 @@ const PREFIX: &str = "cog_";
 pub(super) struct KeygenArgs {
     /// Name of the key's owner: at most 64 of A-Z, a-z, 0-9, `.`, `_` and `-`
     id: String,
-    /// Scope: query, or admin, which also allows reload
+    /// Scope: query; collection, which also allows writing to collections; or admin, which allows that
+    /// and reload
     #[arg(long, default_value = "query")]
     scope: Scope,
 }

@@ -109,6 +109,16 @@ impl Environment for Machine {
         Keys::read(path).map(drop).map_err(|error| error.to_string())
     }
 
+    fn data(&self, path: &Path) -> Result<(), String> {
+        match path.metadata() {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(format!("{} is not a folder", path.display())),
+            // It is made at the start.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(format!("cannot open {}: {error}", path.display())),
+        }
+    }
+
     fn log(&self, filter: &str) -> Result<(), String> {
         log::filter(filter).map(drop)
     }

@@ -5,6 +5,7 @@
 
 mod ask;
 mod choices;
+mod collection;
 mod dedupe;
 mod eval;
 mod events;
@@ -74,6 +75,9 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Find events in a stream of texts: each joins that of its nearest before it, or begins one
     Events(Box<events::EventsArgs>),
+    /// Make, fill, show and write out collections of a folder, without a service
+    #[command(subcommand)]
+    Collection(collection::CollectionCommand),
     /// Measure methods on labelled texts, or calibrate thresholds
     #[command(subcommand)]
     Eval(Box<eval::EvalCommand>),
@@ -154,6 +158,7 @@ pub fn run() -> Result<(), Failure> {
         Command::Keygen(args) => keygen::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Events(args) => events::run(*args),
+        Command::Collection(command) => collection::run(command),
         Command::Eval(command) => eval::run(*command),
         Command::Train(command) => train::run(command),
         Command::Pairs(command) => pairs::run(*command),

@@ -42,6 +42,8 @@ pub use rank::BoostBy;
 pub use rank::Boosts;
 pub use rank::Duplicate;
 pub use rank::Fold;
+pub use rank::KeptFor;
+pub use rank::KeptText;
 pub use rank::Liked;
 pub use rank::Likes;
 pub use rank::Passed;

@@ -12,7 +12,6 @@ mod state;
 mod summary;
 #[cfg(test)]
 mod tests;
-pub mod usual;
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -170,7 +169,7 @@ const WRITTEN_BYTES: usize = 64 << 10;
 /// A stream at work, with the names that its texts have outside.
 struct Run<'e> {
     engine: &'e Engine,
-    stream: Stream<'e>,
+    stream: Stream<&'e Engine>,
     names: Names,
     appender: Appender,
     summary: Option<Summary>,

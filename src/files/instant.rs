@@ -34,6 +34,21 @@ pub fn milliseconds(text: &str) -> Option<i64> {
     })
 }
 
+/// A span of time in milliseconds, as `30s`, `15m`, `24h` or `7d`.
+pub fn span(text: &str) -> Option<i64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds: i64 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u32 = number.parse().ok().filter(|_| digits)?;
+    Some(i64::from(number) * seconds * 1000)
+}
+
 /// When Twitter's numbers begin, in milliseconds since 1970.
 const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
 
@@ -55,6 +70,17 @@ pub fn written(milliseconds: i64) -> String {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     });
     parts.unwrap_or_default()
+}
+
+/// The same to the millisecond where it does not end at a second, and as a number of milliseconds where
+/// years of four digits cannot write it: [`milliseconds`] reads what it was.
+pub fn written_exactly(milliseconds: i64) -> String {
+    let second = written(milliseconds);
+    match (second.strip_suffix('Z'), milliseconds.rem_euclid(1000)) {
+        (None, _) => milliseconds.to_string(),
+        (Some(_), 0) => second,
+        (Some(second), fraction) => format!("{second}.{fraction:03}Z"),
+    }
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -99,10 +125,24 @@ mod tests {
     }
 
     #[test]
+    fn spans_have_a_unit() {
+        assert_eq!(span("30s"), Some(30_000));
+        assert_eq!(span("15m"), Some(900_000));
+        assert_eq!(span("24h"), Some(86_400_000));
+        assert_eq!(span("7d"), Some(604_800_000));
+        for odd in ["", "s", "1", "1 d", "-1s", "+1s", "1.5h", "4294967296s", "1ä", "ä"] {
+            assert_eq!(span(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
     fn what_is_written_is_read_again() {
         assert_eq!(written(1_539_202_764_999), "2018-10-10T20:19:24Z");
         assert_eq!(written(-1), "1969-12-31T23:59:59Z");
         assert_eq!(written(i64::MAX), "");
+        for exact in [0, -1, 5, 1_539_202_764_999, 1_539_202_764_000, i64::MAX] {
+            assert_eq!(milliseconds(&written_exactly(exact)), Some(exact));
+        }
     }
 
     #[test]

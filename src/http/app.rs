@@ -13,6 +13,10 @@ use arc_swap::ArcSwap;
 use arc_swap::Guard;
 use axum::http::Method as Verb;
 
+use crate::collection;
+use crate::collection::CollectionError;
+use crate::collection::Collections;
+use crate::collection::Cut;
 use crate::http::auth::access::Access;
 use crate::http::auth::keys::KeysError;
 use crate::http::dialect::Dialect;
@@ -55,6 +59,9 @@ pub enum AppError {
     /// The counters contradict themselves.
     #[error("the counters could not be set up: {0}")]
     Counters(#[from] metrics_exporter_prometheus::BuildError),
+    /// The collections cannot be opened.
+    #[error("the collections cannot be opened: {0}")]
+    Collections(#[from] CollectionError),
     /// Spans cannot be exported as the settings ask.
     #[error("spans cannot be exported: {0}")]
     Tracer(String),
@@ -78,6 +85,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Connections that ended early.
     pub early_ends: EarlyEnds,
+    /// Texts that are remembered.
+    pub(crate) collections: Collections,
     /// Lines of requests.
     pub(crate) request_log: RequestLog,
     /// Where requests get their ids.
@@ -124,6 +133,7 @@ impl App {
                 settings.spool_file_bytes(),
             )),
             streams: Places::new(settings.most_streams()),
+            collections: open_collections(&settings)?,
             early_ends: EarlyEnds::new(early_ends, Arc::clone(&budget)),
             request_log: RequestLog::new(settings.log_requests, budget),
             ids: Ids::new(),
@@ -254,6 +264,21 @@ impl App {
         self.models().choose(None)?.check_sound()
     }
 
+    /// Takes out of the collections what is too old, and writes logs anew where most of them is of the
+    /// past.
+    pub fn look_after_collections(&self) {
+        for error in self.collections.tidy(collection::now()) {
+            tracing::error!(%error, "a collection's log could not be written anew");
+        }
+    }
+
+    /// Collections, their items, and the bytes of memory that they take.
+    fn count_collections(&self) -> (usize, usize, usize) {
+        let (all, now) = (self.collections.all(), collection::now());
+        let items = all.iter().map(|one| one.told(now).items).sum();
+        (all.len(), items, self.collections.bytes())
+    }
+
     /// What the metrics page shows of this moment.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let models = self.models();
@@ -269,10 +294,29 @@ impl App {
             unsent: self.unsent.in_use(),
             streams: self.streams.in_use(),
             spool: self.spools.in_use(),
+            collections: self.count_collections(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),
         }
     }
+}
+
+/// The collections of the settings, and a line in the log for each end of a log that a crash had left.
+fn open_collections(settings: &Settings) -> Result<Collections, CollectionError> {
+    let limits = settings.collection_limits();
+    let Some(folder) = &settings.data else { return Ok(Collections::in_memory(limits)) };
+    let (collections, cuts) = Collections::open(folder, limits)?;
+    for Cut { path, bytes, kept } in cuts {
+        let (log, kept) = (path.display(), kept.display());
+        tracing::warn!(
+            %log, bytes, %kept,
+            "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
+        );
+    }
+    let now = collection::now();
+    let items: usize = collections.all().iter().map(|one| one.told(now).items).sum();
+    tracing::info!(collections = collections.all().len(), items, "collections opened");
+    Ok(collections)
 }
 
 /// The refusal of a reload: what was taken over and what was not. Files are named in the log alone.

@@ -280,6 +280,7 @@ async fn look_after(app: Arc<App>) {
         let app = app.clone();
         let chores = move || {
             app.look_after_models();
+            app.look_after_collections();
             app.metrics.upkeep();
             app.request_log.report();
         };

@@ -25,7 +25,7 @@ pub(crate) fn life(dialects: &[Dialect]) -> Routes {
 
 /// What clients ask, in our own words and in these dialects.
 pub(crate) fn questions(dialects: &[Dialect]) -> Vec<Routes> {
-    let mut groups = vec![api::questions()];
+    let mut groups = vec![api::questions(), api::collections::collections()];
     match dialects.contains(&Dialect::Tei) {
         true => groups.push(compatible::shared()),
         false => groups.push(api::shared()),
@@ -52,12 +52,14 @@ pub(crate) fn documented(dialects: &[Dialect]) -> impl Iterator<Item = OpenApi> 
 }
 
 /// Where the document states a limit, and what it is under the settings in force.
-fn limits(app: &App) -> [(&'static str, usize); 8] {
+fn limits(app: &App) -> [(&'static str, usize); 10] {
     let settings = &app.settings;
     [
         ("NonEmptyText/maxLength", settings.text_chars),
         ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
         ("Texts/oneOf/1/maxItems", settings.max_texts),
+        ("ItemsRequest/properties/items/maxItems", settings.max_texts),
+        ("MatchRequest/properties/items/maxItems", settings.max_texts),
         ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
         ("RankRequest/properties/exclude/maxItems", settings.max_candidates),
         ("RankRequest/properties/queries/maxItems", settings.max_queries),

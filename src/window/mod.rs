@@ -11,6 +11,7 @@ mod nearest;
 pub mod stream;
 #[cfg(test)]
 mod tests;
+pub mod usual;
 
 use crate::kernels::scan::Probe;
 use crate::kernels::scan::QUERIES;

@@ -2,6 +2,7 @@
 //! and, where wanted, a second look at the nearest by another method.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 
 use crate::engine::Engine;
 use crate::engine::Query;
@@ -34,9 +35,9 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// A stream at work.
-pub struct Stream<'e> {
-    engine: &'e Engine,
+/// A stream at work, which borrows its engine or holds it in any other way.
+pub struct Stream<E> {
+    engine: E,
     settings: Settings,
     window: Window,
     events: Events,
@@ -55,9 +56,9 @@ pub struct Item<'t> {
     pub text: &'t str,
 }
 
-impl<'e> Stream<'e> {
+impl<E: Deref<Target = Engine>> Stream<E> {
     /// A stream that has not begun, or an error where a method cannot do what is asked of it.
-    pub fn new(engine: &'e Engine, settings: Settings) -> Result<Self, QueryError> {
+    pub fn new(engine: E, settings: Settings) -> Result<Self, QueryError> {
         let dims = engine.embedding_dims(settings.method)?;
         if let Some(method) = settings.second {
             engine.check(&Query::new(method))?;
@@ -103,6 +104,17 @@ impl<'e> Stream<'e> {
     /// Decides what each text belongs to, in order, as if each had come alone.
     pub fn follow(&mut self, items: &[Item<'_>]) -> Result<Vec<Decision>, QueryError> {
         let mut decisions = Vec::with_capacity(items.len());
+        self.follow_with(items, |decision, _| decisions.push(decision))?;
+        Ok(decisions)
+    }
+
+    /// The same, and for each text its nearest as they were asked, the best first: by the second method
+    /// where there is one.
+    pub fn follow_with(
+        &mut self,
+        items: &[Item<'_>],
+        mut tell: impl FnMut(Decision, &[Near]),
+    ) -> Result<(), QueryError> {
         for batch in items.chunks(BATCH) {
             let vectors = self.vectors(batch)?;
             let entries = entries(batch, &vectors);
@@ -113,14 +125,14 @@ impl<'e> Stream<'e> {
                 let number = before + at as u64;
                 if let Some(method) = self.settings.second {
                     let text_of = |number| self.text(number);
-                    near = look_again(self.engine, method, batch[at].text, &near, text_of)?;
+                    near = look_again(&self.engine, method, batch[at].text, &near, text_of)?;
                 }
                 self.texts.push_back(batch[at].text.into());
                 self.forget(number);
-                decisions.push(self.events.join(entry.vector, &near, &rule));
+                tell(self.events.join(entry.vector, &near, &rule), &near);
             }
         }
-        Ok(decisions)
+        Ok(())
     }
 
     /// Takes in a text whose event is known.

@@ -8,6 +8,7 @@
 mod bulk;
 #[cfg(feature = "columns")]
 mod bulk_columns;
+mod collections;
 mod command_line;
 mod dedupe;
 mod engine;

@@ -30,6 +30,7 @@ use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::RankResponse;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::Count;
+use crate::http::request::fields::DislikedText;
 use crate::http::request::fields::LikedText;
 use crate::http::request::fields::List;
 use crate::http::request::fields::Offset;
@@ -107,18 +108,16 @@ impl RankArgs {
     /// The question as the service would be asked it.
     fn request<'r>(&'r self, query: Option<&'r str>, candidates: &'r [String]) -> RankRequest<'r> {
         let text = |text: &'r str| Text(Cow::Borrowed(text));
-        let list = |texts: &'r [String]| {
-            let items: Vec<_> = texts.iter().map(|one| text(one)).collect();
-            List { length: items.len(), items }
-        };
-        let liked = |one: &'r String| LikedText { text: text(one), weight: None, named: false };
+        let liked = |one: &'r String| LikedText::of(text(one));
         let items: Vec<_> = candidates.iter().map(|one| Candidate::Text(text(one))).collect();
         let candidates = List { length: items.len(), items };
         let like: Vec<_> = self.like.iter().map(liked).collect();
+        let unlike: Vec<_> = self.unlike.iter().map(|one| DislikedText(liked(one))).collect();
         RankRequest {
             query: query.map(text),
             like: query.is_none().then_some(List { length: like.len(), items: like }),
-            unlike: (!self.unlike.is_empty()).then(|| list(&self.unlike)),
+            unlike: Some(List { length: unlike.len(), items: unlike })
+                .filter(|list| list.length > 0),
             strategy: self.strategy,
             top_k: self.top_k.map(Count),
             offset: self.offset.map(Offset),

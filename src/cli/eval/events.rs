@@ -15,10 +15,10 @@ use crate::cli::usage;
 use crate::engine::Engine;
 use crate::eval::events;
 use crate::eval::events::EventsOptions;
-use crate::events::usual;
 use crate::files::records::Options as RecordOptions;
 use crate::model::OpenOptions;
 use crate::model::target::clash;
+use crate::window::usual;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EventsArgs {

@@ -153,13 +153,13 @@ impl Engine {
 }
 
 /// The texts of both sides, looked up, in the order of their bytes.
-struct Sides<'e> {
-    liked: Vec<(Asked<'e>, f32)>,
-    disliked: Vec<Asked<'e>>,
+pub(super) struct Sides<'e> {
+    pub(super) liked: Vec<(Asked<'e>, f32)>,
+    pub(super) disliked: Vec<Asked<'e>>,
 }
 
 impl<'e> Sides<'e> {
-    fn read(
+    pub(super) fn read(
         engine: &'e Engine,
         likes: &Likes<'_>,
         options: &RankOptions,
@@ -181,7 +181,7 @@ impl<'e> Sides<'e> {
 /// What the scores of a block of candidates come to so far. Products and sums of a few scores and
 /// weights of single precision lose next to nothing here; so one text alone has its scores bit for bit.
 #[derive(Default)]
-struct Sums {
+pub(super) struct Sums {
     liked: Vec<f64>,
     /// The sum of the weights.
     weights: f64,
@@ -190,7 +190,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn begin(&mut self, candidates: usize) {
+    pub(super) fn begin(&mut self, candidates: usize) {
         self.weights = 0.0;
         self.liked.clear();
         self.liked.resize(candidates, 0.0);
@@ -199,7 +199,7 @@ impl Sums {
     }
 
     /// Adds the scores with one text, which is liked where it has a weight.
-    fn add(&mut self, scores: &[f32], weight: Option<f32>, strategy: Strategy) {
+    pub(super) fn add(&mut self, scores: &[f32], weight: Option<f32>, strategy: Strategy) {
         let Some(weight) = weight.map(f64::from) else {
             for (worst, &score) in self.disliked.iter_mut().zip(scores) {
                 let score = f64::from(score);
@@ -220,7 +220,7 @@ impl Sums {
     }
 
     /// The score of the candidate at a place of the block.
-    fn score(&self, place: usize, likes: &Likes<'_>) -> f32 {
+    pub(super) fn score(&self, place: usize, likes: &Likes<'_>) -> f32 {
         let liked = self.liked.get(place).copied().unwrap_or_default();
         let liked = match likes.strategy {
             Strategy::Mean => liked / self.weights,

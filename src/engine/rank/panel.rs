@@ -116,6 +116,19 @@ impl Visitor<'_> {
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 
+    /// Scores its vector against another; nothing is looked at but the vectors.
+    pub(super) fn score_row(&self, panel: &Panel<'_>, row: &[f32]) -> f32 {
+        match &self.by {
+            By::Vector(one) => panel.measure.score(one, row),
+            By::Both(_) => 0.0,
+        }
+    }
+
+    /// Whether its vector has no direction.
+    pub(super) fn is_zero(&self) -> bool {
+        matches!(&self.by, By::Vector(one) if one.iter().all(|number| *number == 0.0))
+    }
+
     /// Finds numbers that its scores are not above; `false` if the method has none.
     pub(super) fn bounds(
         &mut self,

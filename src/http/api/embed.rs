@@ -203,14 +203,14 @@ impl EmbedRequest<'_> {
     ) -> Result<(Embeddings, VectorList), ApiError> {
         let resolved = &plan.resolved;
         let engine = &resolved.model.engine;
-        let total = resolved.check_total(self.places(), &app.settings);
+        let total = resolved.check_total(self.places(), app.settings.tokens_total);
         total.map_err(|error| self.locate(error))?;
         let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
             engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
         });
         let mut embedded =
             embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
-        Resolved::check_read(embedded.counts.tokens as usize, &app.settings)?;
+        Resolved::check_read(embedded.counts.tokens as usize, app.settings.tokens_total)?;
         let dims = embedded.dims;
         let unknown = self.unknown.unwrap_or_default();
         let vectors = std::mem::take(&mut embedded.vectors).into_iter().zip(self.texts.items());

@@ -5,11 +5,13 @@
 //! and all of them together make the `surface`.
 
 pub(crate) mod catalogue;
+pub(crate) mod collections;
 pub mod embed;
 pub(crate) mod explain;
 pub(crate) mod operations;
 pub(crate) mod pages;
 pub mod pipeline;
+mod plan;
 pub mod rank;
 pub mod similarity;
 pub(crate) mod stream;

@@ -16,6 +16,7 @@ use axum::response::Response;
 use self_cell::self_cell;
 
 use crate::engine::Counts;
+pub use crate::http::api::plan::Plan;
 use crate::http::api::timing::timing;
 use crate::http::app::App;
 use crate::http::dialect::Dialect;
@@ -24,10 +25,9 @@ use crate::http::error::Code;
 use crate::http::observe::facts::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
-use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
 use crate::http::request::cost::NANOS_PER_BYTE;
-use crate::http::request::cost::estimate;
 use crate::http::request::query::Resolved;
+use crate::http::work::admission::Permit;
 use crate::http::work::pool;
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::pool::JobContext;
@@ -38,11 +38,6 @@ const BYTES_PER_ITEM: usize = 128;
 /// Bytes of a body up to which it is parsed where it was read. To read the texts of a longer one
 /// takes too long there.
 const INLINE_BYTES: usize = (INLINE_NANOS / NANOS_PER_BYTE) as usize;
-/// How many times the time that all threads have until the deadline a question may be estimated to
-/// take. Estimates are made for a common core and hold within a factor of 2 either way for words as
-/// they are written; so what is estimated at less may be in time on a fast core with nothing else to
-/// do, and what is estimated at more would be late the next time as well, and is refused.
-const SLACK: u64 = 2;
 
 const FINGERPRINT: HeaderName = HeaderName::from_static("x-model-fingerprint");
 const TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -76,6 +71,11 @@ pub(crate) trait Question {
         Dialect::Native
     }
 
+    /// Whether even weighing it takes longer than the runtime's threads should be held.
+    fn is_long(&self) -> bool {
+        false
+    }
+
     /// Checks lengths, finds the model and the method, and weighs the work.
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
 
@@ -92,6 +92,7 @@ pub(crate) trait Question {
 /// A [`Question`] that was read, whatever its type.
 trait Read: Send {
     fn dialect(&self) -> Dialect;
+    fn is_long(&self) -> bool;
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
     fn answer(
         &self,
@@ -105,6 +106,10 @@ trait Read: Send {
 impl<Q: Question + Send> Read for Q {
     fn dialect(&self) -> Dialect {
         Question::dialect(self)
+    }
+
+    fn is_long(&self) -> bool {
+        Question::is_long(self)
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
@@ -140,100 +145,6 @@ impl Parsed {
 
     fn question(&self) -> &dyn Read {
         self.borrow_dependent().as_ref()
-    }
-}
-
-/// A question that can be answered, and how much work that is.
-pub struct Plan {
-    /// Model and method.
-    pub resolved: Resolved,
-    /// Items of the list that makes it long.
-    pub items: usize,
-    /// Estimated nanoseconds.
-    nanos: u64,
-    /// Estimated bytes of the answer.
-    answer_bytes: usize,
-}
-
-impl Plan {
-    /// Weighs a question of `items` items with texts of so many bytes, or refuses one that would
-    /// certainly be late.
-    pub fn new(
-        resolved: Resolved,
-        items: usize,
-        bytes: usize,
-        multiplications: u64,
-        app: &App,
-    ) -> Result<Self, ApiError> {
-        Self::at_least(resolved, items, bytes, [multiplications; 2], app)
-    }
-
-    /// Weighs a question that may turn out to be less work: the first number of multiplications is
-    /// certain, the second the most.
-    pub fn at_least(
-        resolved: Resolved,
-        items: usize,
-        bytes: usize,
-        [least, most]: [u64; 2],
-        app: &App,
-    ) -> Result<Self, ApiError> {
-        let deadline_ms = app.settings.compute_deadline_ms;
-        let deadline = Duration::from_millis(deadline_ms).as_nanos() as u64;
-        let threads = app.compute.threads().min(items).max(1) as u64;
-        let time = deadline.saturating_mul(threads);
-        let certain = estimate(bytes, least);
-        if certain / SLACK > time {
-            let each = (certain / items.max(1) as u64).max(1);
-            // One thread computes an item, however many there are.
-            let batch = match time / each {
-                largest if each <= deadline => {
-                    format!("the largest batch that could is about {largest}")
-                }
-                _ => "not even one could".to_owned(),
-            };
-            let method = resolved.method_name();
-            let detail = format!(
-                "{method} over {items} items of this length cannot be done in {deadline_ms} ms; {batch}"
-            );
-            return Err(ApiError::at(Code::TooMuchWork, "", detail));
-        }
-        Ok(Self { resolved, items, nanos: estimate(bytes, most), answer_bytes: 0 })
-    }
-
-    /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
-    /// may have; `pointer` names the list that makes it long.
-    pub fn answering(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
-        app.unsent.check(bytes, self.items, pointer)?;
-        Ok(Self { answer_bytes: bytes, ..self })
-    }
-
-    /// Notes that the answer takes so many multiplications more, on one thread; or refuses a question
-    /// that would certainly be late by them.
-    pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self, ApiError> {
-        let more = multiplications / MULTIPLICATIONS_PER_NANO;
-        let deadline_ms = app.settings.compute_deadline_ms;
-        if u128::from(more / SLACK) > Duration::from_millis(deadline_ms).as_nanos() {
-            let detail = format!("texts of this length cannot be explained in {deadline_ms} ms");
-            return Err(ApiError::at(Code::TooMuchWork, "", detail));
-        }
-        Ok(Self { nanos: self.nanos.saturating_add(more), ..self })
-    }
-
-    /// Notes that the answer takes so many bytes more; see [`Plan::answering`].
-    pub(crate) fn longer(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
-        let bytes = self.answer_bytes.saturating_add(bytes);
-        self.answering(bytes, pointer, app)
-    }
-
-    /// Notes what is asked.
-    fn note(&self, facts: &Facts) {
-        let resolved = &self.resolved;
-        facts.asks(&resolved.model.name, resolved.listed_method(), Some(self.items));
-    }
-
-    /// How many items make one part of the answer.
-    pub(crate) fn per_part(&self) -> usize {
-        pool::items_per_part(self.items, self.nanos)
     }
 }
 
@@ -277,12 +188,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
             move |work: &JobContext| {
                 let started = Instant::now();
                 let question = Q::read(&body, &address)?;
-                let answered = Question::plan(&question, &app, &models).and_then(|plan| {
-                    plan.note(&facts);
-                    app.admission.settle(&mut permit, plan.items);
-                    write(&question, plan, &app, work, started)
-                });
-                answered.map_err(|error| error.spoken(Question::dialect(&question)))
+                weigh_and_write(&question, &app, &models, (&mut permit, &facts), (work, started))
             }
         };
         return on_pool(&app, deadline(), None, job).await;
@@ -290,6 +196,16 @@ pub(crate) async fn answer<Q: Question + 'static>(
     let started = Instant::now();
     let parsed = Parsed::of::<Q>(body, &address)?;
     let dialect = parsed.question().dialect();
+    if parsed.question().is_long() {
+        let job = {
+            let app = Arc::clone(&app);
+            move |work: &JobContext| {
+                let question = parsed.question();
+                weigh_and_write(question, &app, &models, (&mut permit, &facts), (work, started))
+            }
+        };
+        return on_pool(&app, deadline(), Some(dialect), job).await;
+    }
     let plan = parsed.question().plan(&app, &models).map_err(|error| error.spoken(dialect))?;
     plan.note(&facts);
     let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
@@ -325,6 +241,22 @@ async fn on_pool(
         Ok(answered) => Ok(respond(app, answered)),
         Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
+}
+
+/// Weighs a question that has a thread already, and answers it.
+fn weigh_and_write(
+    question: &dyn Read,
+    app: &App,
+    models: &Models,
+    (permit, facts): (&mut Permit, &Facts),
+    (work, started): (&JobContext, Instant),
+) -> Result<Answered, ApiError> {
+    let answered = question.plan(app, models).and_then(|plan| {
+        plan.note(facts);
+        app.admission.settle(permit, plan.items);
+        write(question, plan, app, work, started)
+    });
+    answered.map_err(|error| error.spoken(question.dialect()))
 }
 
 /// Computes an answer and writes it.

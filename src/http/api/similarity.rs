@@ -264,12 +264,12 @@ pub(crate) fn score_pairs(
     work: &JobContext,
 ) -> Result<Scores, ApiError> {
     let resolved = &plan.resolved;
-    resolved.check_total(places(pairs), &app.settings)?;
+    resolved.check_total(places(pairs), app.settings.tokens_total)?;
     let scored = work.in_parts(pairs.len(), plan.per_part(), |part| {
         resolved.model.engine.similarity(pairs.get(part).unwrap_or_default(), &resolved.query)
     });
     let scored = scored.map_err(|error| resolved.explain(error, places(pairs)))?;
-    Resolved::check_read(scored.counts.tokens as usize, &app.settings)?;
+    Resolved::check_read(scored.counts.tokens as usize, app.settings.tokens_total)?;
     Ok(scored)
 }
 

@@ -33,14 +33,25 @@ pub(crate) const ID_BYTES: usize = 64;
 pub enum Scope {
     /// Questions.
     Query,
-    /// Questions, and steering the service.
+    /// Questions, and writing to collections.
+    Collection,
+    /// Questions, writing to collections, and steering the service.
     Admin,
 }
 
 impl Scope {
     /// Whether a key of this scope may do what another scope is for.
     pub fn includes(self, wanted: Self) -> bool {
-        self == Self::Admin || wanted == Self::Query
+        self.rank() >= wanted.rank()
+    }
+
+    /// Each may do what those below it may.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Query => 0,
+            Self::Collection => 1,
+            Self::Admin => 2,
+        }
     }
 }
 
@@ -50,8 +61,9 @@ impl FromStr for Scope {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "query" => Ok(Self::Query),
+            "collection" => Ok(Self::Collection),
             "admin" => Ok(Self::Admin),
-            _ => Err("the scope is neither query nor admin".to_owned()),
+            _ => Err("the scope is none of query, collection and admin".to_owned()),
         }
     }
 }
@@ -60,6 +72,7 @@ impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Query => "query",
+            Self::Collection => "collection",
             Self::Admin => "admin",
         })
     }

@@ -218,7 +218,7 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
         let scored = match &self.pairs {
             Pairs::Against(request) => {
                 request.ranking(plan, app, work).map(|(ranking, _, counts)| {
-                    let mut scores = vec![0.0; request.candidates.items.len()];
+                    let mut scores = vec![0.0; request.candidates().len()];
                     for result in &ranking.results {
                         if let Some(score) = scores.get_mut(result.index) {
                             *score = result.score;

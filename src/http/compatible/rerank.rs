@@ -205,12 +205,12 @@ impl RerankQuestion<'_> {
     }
 
     fn text(&self, index: usize) -> &str {
-        self.request.candidates.items.get(index).map_or("", AsRef::as_ref)
+        self.request.candidates().get(index).map_or("", AsRef::as_ref)
     }
 
     /// How many results there will be, at most.
     fn wanted(&self) -> usize {
-        let all = self.request.candidates.length;
+        let all = self.request.candidates().len();
         self.request.top_k.map_or(all, |Count(most)| most.min(all))
     }
 
@@ -271,7 +271,7 @@ impl Question for RerankQuestion<'_> {
         let each =
             |candidate: &Candidate<'_>| explaining(query, candidate.as_ref(), &plan.resolved);
         // Which documents are the best is not known yet, so the longest count.
-        let most = self.request.candidates.items.iter().map(each).max().unwrap_or(0);
+        let most = self.request.candidates().iter().map(each).max().unwrap_or(0);
         plan.heavier((wanted as u64).saturating_mul(most), app)?
             .longer(wanted * (MORE_BYTES + SPAN_BYTES), self.field(), app)
             .map_err(|error| self.locate(error))

@@ -82,6 +82,17 @@ fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Refuses a caller that may not write to collections: where keys are set, one without a key of the
+/// scope `collection`.
+pub(crate) fn check_writes(request: &Request) -> Result<(), ApiError> {
+    let caller = request.extensions().get::<Caller>();
+    if caller.is_none_or(|caller| caller.scope.includes(Scope::Collection)) {
+        return Ok(());
+    }
+    let detail = "writing to a collection needs a key of the scope `collection` or `admin`";
+    Err(ApiError::new(Code::Forbidden, detail))
+}
+
 /// Refuses a caller that may not steer the service: one without a key of the scope `admin`, or,
 /// where no keys are set, one that is not a program of this machine.
 pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {

@@ -68,6 +68,7 @@ pub struct Metrics {
     key_labels: Labels,
     nobody: Arc<KeyUse>,
     streams: StreamCounters,
+    matches: Counter,
     texts: Counter,
     tokens: Counter,
     unknown_tokens: Counter,
@@ -110,6 +111,8 @@ pub struct Snapshot {
     pub streams: (usize, usize),
     /// Bytes of files that hold answers of streams, and the most there may be.
     pub spool: (u64, u64),
+    /// Collections, their items, and the bytes of memory that they take.
+    pub collections: (usize, usize, usize),
     /// Whether requests are welcome.
     pub ready: bool,
     /// Each model's name, bytes, words, and whether its file is intact.
@@ -179,6 +182,7 @@ impl Metrics {
             streams: StreamCounters::new(|outcome| {
                 counter("cognate_streams_ended_total", vec![Label::new("outcome", outcome)])
             }),
+            matches: plain("cognate_collection_matches_total"),
             texts: plain("cognate_texts_total"),
             tokens: plain("cognate_tokens_total"),
             unknown_tokens: plain("cognate_unknown_tokens_total"),
@@ -281,6 +285,11 @@ impl Metrics {
         self.rank_parts.count(part);
     }
 
+    /// Counts texts that were matched against a collection.
+    pub(crate) fn matched(&self, texts: usize) {
+        self.matches.increment(texts as u64);
+    }
+
     /// Counts what was read for an answer.
     pub(crate) fn read(&self, counts: Counts) {
         self.texts.increment(counts.texts);
@@ -302,6 +311,9 @@ impl Metrics {
         set("cognate_streams_limit", snapshot.streams.1 as f64);
         set("cognate_stream_spool_bytes", snapshot.spool.0 as f64);
         set("cognate_stream_spool_bytes_limit", snapshot.spool.1 as f64);
+        set("cognate_collections", snapshot.collections.0 as f64);
+        set("cognate_collection_items", snapshot.collections.1 as f64);
+        set("cognate_collection_bytes", snapshot.collections.2 as f64);
         set("cognate_ready", f64::from(u8::from(snapshot.ready)));
         for (name, bytes, words, intact) in &snapshot.models {
             let of_model = |series, value| {

@@ -13,10 +13,11 @@ pub(crate) enum RankPart {
     Diversify,
     Explain,
     Offset,
+    Collection,
 }
 
 impl RankPart {
-    const ALL: [(Self, &'static str); 8] = [
+    const ALL: [(Self, &'static str); 9] = [
         (Self::Queries, "queries"),
         (Self::Like, "like"),
         (Self::Exclude, "exclude"),
@@ -25,6 +26,7 @@ impl RankPart {
         (Self::Diversify, "diversify"),
         (Self::Explain, "explain"),
         (Self::Offset, "offset"),
+        (Self::Collection, "collection"),
     ];
 }
 

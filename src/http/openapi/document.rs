@@ -51,6 +51,7 @@ use crate::methods::Method;
     tags(
         (name = "compare", description = "Compare, rank, embed and explain texts"),
         (name = "describe", description = "Models and methods of this server"),
+        (name = "collections", description = "Texts that the server remembers: written, listed, matched"),
         (name = "operate", description = "Health, metrics, reload"),
         (name = "openai", description = "Embeddings for clients of OpenAI"),
         (name = "rerank", description = "Reranking for clients of Cohere, Jina, Voyage and others"),

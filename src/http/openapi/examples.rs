@@ -25,6 +25,12 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     let rank_lines = lines([question, json!("quake hits city"), second]);
     let candidates = json!(["quake hits city", {"id": "p2", "text": "football results"}]);
     let rank = json!({"query": "earthquake", "candidates": candidates, "top_k": 1});
+    let held = json!({"collection": "news", "query": "earthquake", "top_k": 1});
+    let item = json!({"id": "a", "text": QUAKE, "time": "2024-05-01T10:00:00Z"});
+    let attributes = json!({"lang": "en", "year": 2024});
+    let second = json!({"id": "b", "text": CAT, "attributes": attributes, "data": {"likes": 3}});
+    let items = json!({"items": [item, second]});
+    let item_lines = json!(format!("{item}\n{second}\n"));
     let embed = json!({"texts": [QUAKE, CAT], "encoding": "base64", "normalize": true});
     let explain = json!({"a": QUAKE, "b": EARTHQUAKE});
     let documents = json!({"query": "earthquake", "documents": [CAT, QUAKE], "top_n": 1});
@@ -53,10 +59,24 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
         ("/similarity", json_type, "one pair", pair),
         ("/similarity", line_type, "lines", pair_lines),
         ("/rank", json_type, "candidates", rank),
+        ("/rank", json_type, "a collection", held),
         ("/rank", line_type, "lines", rank_lines),
+        ("/collections/{name}/items", json_type, "items", items.clone()),
+        ("/collections/{name}/items", line_type, "lines", item_lines.clone()),
+        ("/collections/{name}/match", json_type, "texts", items),
+        ("/collections/{name}/match", line_type, "lines", item_lines),
         ("/embed", json_type, "texts", embed),
         ("/embed", line_type, "lines", text_lines),
         ("/explain", json_type, "two texts", explain),
+    ]
+}
+
+/// Bodies of what is put: path, name, body.
+fn put_bodies() -> [(&'static str, &'static str, Value); 2] {
+    let item = json!({"text": QUAKE, "attributes": {"lang": "en"}});
+    [
+        ("/collections/{name}", "a window of a day", json!({"max_items": 100_000, "ttl": "24h"})),
+        ("/collections/{name}/items/{id}", "an item", item),
     ]
 }
 
@@ -68,6 +88,10 @@ pub(super) fn put(document: &mut Value) {
             let content = &mut item["post"]["requestBody"]["content"][media_type];
             content["examples"][name] = json!({"value": body});
         }
+    }
+    for (path, name, body) in put_bodies() {
+        let content = &mut document["paths"][path]["put"]["requestBody"]["content"];
+        content["application/json"]["examples"][name] = json!({"value": body});
     }
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     let operations = paths.filter_map(|(_, item)| item.as_object_mut()).flatten();

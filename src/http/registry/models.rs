@@ -51,6 +51,12 @@ pub struct LoadedModel {
     pub fingerprint: HeaderValue,
 }
 
+impl AsRef<Engine> for LoadedModel {
+    fn as_ref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
 impl LoadedModel {
     fn new(name: &str, engine: Engine) -> Self {
         // Hexadecimal digits are fit for a header.

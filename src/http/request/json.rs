@@ -98,6 +98,7 @@ fn in_words(expected: &str) -> &str {
         "string or map" | "a borrowed string" | "str" | "string" | "unit" | "unit variant" => {
             "a string"
         }
+        "a map" => "an object",
         expected if expected.starts_with("struct ") => "an object",
         expected => expected,
     }

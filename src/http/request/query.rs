@@ -23,7 +23,6 @@ use crate::http::registry::models::LoadedModel;
 use crate::http::registry::models::Models;
 use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
 use crate::http::request::cost::reading;
-use crate::http::settings::Settings;
 use crate::methods::Kind;
 use crate::methods::Method;
 
@@ -292,9 +291,8 @@ impl Resolved {
     pub(crate) fn check_total<'t>(
         &self,
         texts: impl Iterator<Item = (Place, &'t str)> + Clone,
-        settings: &Settings,
+        limit: usize,
     ) -> Result<(), ApiError> {
-        let limit = settings.tokens_total;
         // A token takes a byte at least, so only long questions have to be counted, and most of
         // those roughly.
         let bytes: usize = texts.clone().map(|(_, text)| text.len()).sum();
@@ -315,12 +313,11 @@ impl Resolved {
             .clone()
             .try_fold(0, count)
             .map_err(|error| self.explain(ApiError::from(error), texts))?;
-        Self::check_read(total, settings)
+        Self::check_read(total, limit)
     }
 
     /// Refuses a question whose texts turned out to have too many tokens in all.
-    pub(crate) fn check_read(tokens: usize, settings: &Settings) -> Result<(), ApiError> {
-        let limit = settings.tokens_total;
+    pub(crate) fn check_read(tokens: usize, limit: usize) -> Result<(), ApiError> {
         match tokens > limit {
             false => Ok(()),
             true => {

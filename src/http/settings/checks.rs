@@ -26,6 +26,9 @@ pub trait Environment {
     /// Whether the keys file can be used.
     fn keys(&self, path: &Path) -> Result<(), String>;
 
+    /// Whether collections can be kept in a folder, which need not be there yet.
+    fn data(&self, path: &Path) -> Result<(), String>;
+
     /// Whether that is a filter for the log.
     fn log(&self, filter: &str) -> Result<(), String>;
 }
@@ -44,6 +47,11 @@ impl Loaded {
             && let Err(what) = around.keys(path)
         {
             self.wrong("keys_file", what);
+        }
+        if let Some(path) = &settings.data
+            && let Err(what) = around.data(path)
+        {
+            self.wrong("data", what);
         }
         for origin in &settings.cors_origins {
             if let Err(what) = check_origin(origin, settings.keys_file.is_some()) {

@@ -136,6 +136,20 @@ settings! {
     /// Maximum size of a response, estimated before work begins.
     response_bytes: usize = 64 << 20, Rule::bytes(1 << 10, 1 << 30);
 
+    "Collections":
+    /// Folder that collections are kept in, by one process at a time; without it they end with the
+    /// process.
+    data: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
+    /// Maximum collections.
+    max_collections: usize = 100, Rule::count(1, 10_000);
+    /// Maximum items of a collection.
+    collection_items: usize = 1_000_000, Rule::count(1, 100_000_000);
+    /// Maximum memory of all collections: of their items, and of the windows that texts are matched
+    /// against.
+    collection_bytes: usize = 1 << 30, Rule::bytes(1 << 20, 1 << 40);
+    /// Maximum items that a text is matched against.
+    max_window: usize = 100_000, Rule::count(1, 10_000_000);
+
     "Limits of all requests":
     /// Maximum texts, pairs and candidates in progress; requests beyond it wait for admission_wait_ms
     /// at most, or get 503 at once if they would have to wait longer.

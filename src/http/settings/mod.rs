@@ -28,6 +28,7 @@ pub use rule::Rule;
 pub use rule::ValueShape;
 pub use value::NamedModel;
 
+use crate::collection;
 use crate::engine::TextLimits;
 use crate::model::OpenOptions;
 use crate::model::format::Limits;
@@ -66,6 +67,16 @@ impl Settings {
         let bytes = self.spool_bytes.min(self.stream_spool().saturating_mul(streams));
         // Of each stream's files the last need not be whole.
         if bytes == 0 { 0 } else { (bytes / self.spool_file_bytes()).saturating_add(streams) }
+    }
+
+    /// What collections may take under these settings.
+    pub(crate) fn collection_limits(&self) -> collection::Limits {
+        collection::Limits {
+            collections: self.max_collections,
+            items: self.collection_items,
+            bytes: self.collection_bytes,
+            text_bytes: self.text_bytes,
+        }
     }
 
     /// How long texts may be under these settings.

@@ -45,6 +45,7 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "embed" => &["--input=pairs.tsv", "--no-header", "--text=2", "--model=m.safetensors"],
         "dedupe" => &["pairs.tsv", "--no-header", "--text=2", "--model=m.safetensors"],
         "rank" => &["quake", "the quake", "new york", "--model=m.safetensors"],
+        "collection create" => &["news", "--data=data"],
         "events" => &["tweets.tsv", "--threshold=0.5", "--model=m.safetensors"],
         "eval events" => &["events.tsv", "--gold=event", "--model=m.safetensors"],
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],

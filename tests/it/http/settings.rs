@@ -28,6 +28,10 @@ impl Environment for Fine {
         if self.wrong { Err("bad keys".to_owned()) } else { Ok(()) }
     }
 
+    fn data(&self, _: &Path) -> Result<(), String> {
+        if self.wrong { Err("bad folder".to_owned()) } else { Ok(()) }
+    }
+
     fn log(&self, _: &str) -> Result<(), String> {
         if self.wrong { Err("bad filter".to_owned()) } else { Ok(()) }
     }
@@ -48,6 +52,7 @@ fn sample(setting: &Setting) -> RawValue {
         (ValueShape::Switch, _) => one("true"),
         (_, "listen") => one("[::1]:9090"),
         (_, "admin_listen") => one("127.0.0.1:9091"),
+        (_, "data") => one("/var/lib/cognate"),
         (_, "spool_folder") => one("/var/tmp/spool"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
@@ -346,6 +351,10 @@ impl Environment for Alone {
     }
 
     fn keys(&self, _: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn data(&self, _: &Path) -> Result<(), String> {
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! A value of a wrong type is refused in words of JSON, not of Rust.
 
+use axum::body::Body;
+use axum::http::Request;
 use axum::http::StatusCode;
 use serde_json::Value;
 use serde_json::json;
@@ -27,7 +29,14 @@ async fn no_refusal_names_a_type_of_rust() {
                 "oov": "", "truncate": true, "top_k": 1, "min_score": 0, "return_text": true,
                 "offset": 0, "exclude": [1], "boost_by": "", "queries": ["a"], "like": ["a"],
                 "unlike": ["a"], "strategy": "", "unlike_weight": 1, "collapse": 0,
-                "diversify": {}, "explain": true}),
+                "diversify": {}, "explain": true, "collection": "", "filter": {}, "within": ""}),
+        ),
+        ("/collections/news/items", json!({"items": [{"id": "a", "text": "b"}]})),
+        (
+            "/collections/news/match",
+            json!({"items": [{"id": "a", "text": "b"}], "model": "", "method": "", "second": "",
+                "last": 1, "within": "", "min_score": 0, "nearest": 1, "votes": 1,
+                "duplicate_score": 1}),
         ),
         (
             "/embed",
@@ -40,6 +49,25 @@ async fn no_refusal_names_a_type_of_rust() {
                 "truncate": true}),
         ),
     ];
+    let made = Request::put("/collections/news").header("content-type", "application/json");
+    app.send(made.body(Body::from("{}")).unwrap()).await;
+    let item = |field: &str, value: Value| json!({"items": [{field: value}]});
+    for (body, expected) in [
+        (item("attributes", json!([])), "wrong type: expected an object"),
+        (
+            item("attributes", json!({"a": []})),
+            "wrong type: expected a string, a number, true or false",
+        ),
+        (item("id", json!(true)), "wrong type: expected a string or a whole number"),
+        (item("time", json!("noon")), "wrong type: expected a time: RFC 3339"),
+        (json!({"items": {}}), "wrong type: expected a list"),
+        (json!({"items": [1]}), "wrong type: expected an object"),
+    ] {
+        let answer = app.post("/collections/news/items", body.to_string()).await;
+        let problem = answer.refusal(422, "invalid_field");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.starts_with(expected), "{body}: {detail}");
+    }
     let wrong =
         [json!(true), json!(-1.5), json!("x"), json!([[1]]), json!([true]), json!({"a": [1]})];
     let mut told = 0;

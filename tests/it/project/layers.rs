@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A module and the modules it may use. A file's module is the first path component under `src`.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("random", &[]),
     ("kernels", &["random"]),
     ("text", &["kernels"]),
@@ -16,6 +16,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("methods", &["random", "kernels", "model"]),
     ("engine", &["kernels", "model", "methods"]),
     ("window", &["random", "kernels", "methods", "engine"]),
+    ("collection", &["files", "model", "methods", "engine", "window"]),
     ("events", &["text", "files", "model", "methods", "engine", "window"]),
     ("pack", &["text", "kernels", "files", "model"]),
     ("export", &["text", "model"]),
@@ -32,12 +33,28 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ),
     ("bulk", &["files", "model", "engine"]),
     ("dedupe", &["random", "kernels", "files", "model", "methods", "engine"]),
-    ("http", &["model", "methods", "engine"]),
+    ("http", &["model", "methods", "engine", "window", "collection"]),
     (
         "cli",
         &[
-            "text", "files", "stats", "model", "engine", "window", "events", "http", "pack",
-            "export", "fit", "train", "inspect", "pairs", "eval", "bulk", "dedupe",
+            "text",
+            "files",
+            "stats",
+            "model",
+            "engine",
+            "window",
+            "events",
+            "collection",
+            "http",
+            "pack",
+            "export",
+            "fit",
+            "train",
+            "inspect",
+            "pairs",
+            "eval",
+            "bulk",
+            "dedupe",
         ],
     ),
     ("main", &["cli"]),

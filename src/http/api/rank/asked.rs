@@ -50,6 +50,19 @@ impl<'b> RankRequest<'b> {
                 }
             }
         }
+        let unlike = self.unlike.iter().flat_map(|list| &list.items).map(|one| &one.0);
+        let like = self.like.iter().flat_map(|list| &list.items);
+        for (field, place, one) in like
+            .enumerate()
+            .map(|(place, one)| ("like", place, one))
+            .chain(unlike.enumerate().map(|(place, one)| ("unlike", place, one)))
+        {
+            if one.id.is_some() {
+                let pointer = format!("/{field}/{place}/id");
+                let detail = "items are named where `collection` is given";
+                return Err(ApiError::at(Code::InvalidField, pointer, detail));
+            }
+        }
         match (&self.query, &self.queries, &self.like) {
             (Some(query), None, None) => Ok(Asked::Query(query)),
             (None, Some(queries), None) => Ok(Asked::Queries(&queries.items)),

@@ -85,7 +85,7 @@ impl<'b> RankRequest<'b> {
         let places = self.places(&contenders);
         let reads = fusion.methods().next().is_some();
         if reads {
-            let total = resolved.check_total(places.clone(), &app.settings);
+            let total = resolved.check_total(places.clone(), self.most_tokens(app));
             total.map_err(|error| self.locate(error))?;
         }
         let options = self.options(resolved)?;
@@ -98,7 +98,7 @@ impl<'b> RankRequest<'b> {
         });
         let scores = scores
             .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
-        Resolved::check_read(scores.counts.tokens as usize, &app.settings)?;
+        Resolved::check_read(scores.counts.tokens as usize, self.most_tokens(app))?;
         let fused = scores.fused(fusion, &runs);
         let mut ranking = scores.ranking(&fused, &options, &contenders.all_boosts());
         contenders.restore(&mut ranking);

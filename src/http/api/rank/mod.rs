@@ -3,6 +3,8 @@
 mod asked;
 mod contenders;
 mod fuse;
+mod held;
+mod items;
 mod page;
 mod plan;
 mod ranking;
@@ -10,6 +12,8 @@ mod request;
 mod response;
 
 pub(crate) use asked::Asked;
+use held::Ranked;
+use items::ItemRanking;
 pub(crate) use page::Page;
 pub(crate) use page::Placed;
 pub(crate) use plan::NEGATIVE_BOOST;
@@ -42,7 +46,13 @@ use crate::http::request::body;
 refusals!(
     RankRefusals: QUESTION,
     LIST,
-    &[Code::MeasureNotSupported, Code::MethodOnlyRanks, Code::NotCalibrated]
+    &[
+        Code::MeasureNotSupported,
+        Code::MethodOnlyRanks,
+        Code::NotCalibrated,
+        Code::UnknownCollection,
+        Code::UnknownItem,
+    ]
 );
 
 /// Candidates by how alike they are to a query, best first.
@@ -50,6 +60,10 @@ refusals!(
 /// In the place of `query` may stand `queries`, and the answer has `rankings` in the place of `results`;
 /// or `like` with `unlike`. `exclude`, `collapse` and `diversify` say what is left out of the results,
 /// `boost` what their scores are changed by, `offset` and `top_k` which page of them is told.
+///
+/// In the place of `candidates` may stand `collection`: its items are ranked, all of them or those that
+/// `filter` and `within` leave, and named in the answer by their ids. Liked and disliked texts may then
+/// be items, too, as `{"id"}`.
 ///
 /// A body of `application/x-ndjson` ranks any number of candidates in constant memory: the first line is
 /// the question without candidates, then one candidate a line (a string or `{"id"?,"text"}`). The
@@ -76,5 +90,5 @@ pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Respo
     if body::is_lines(request.headers()) {
         return stream::rank::answer(app, request).await;
     }
-    pipeline::answer::<RankRequest<'_>>(app, (), request).await
+    pipeline::answer::<Ranked<'_>>(app, (), request).await
 }

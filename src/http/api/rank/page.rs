@@ -94,7 +94,7 @@ impl RankRequest<'_> {
         let options = RankOptions { top_k: self.wanted(), ..options };
         let mut page = Page { ranking, options, duplicates: HashMap::new(), reasons: Vec::new() };
         let (engine, query) = (&resolved.model.engine, &resolved.query);
-        let (candidates, results) = (&self.candidates.items, &mut page.ranking.results);
+        let (candidates, results) = (self.candidates(), &mut page.ranking.results);
         let wanted = self.wanted().unwrap_or(usize::MAX);
         if let Some(least) = self.sameness(resolved)? {
             let most = wanted.max(self.pool().unwrap_or(0));
@@ -136,7 +136,7 @@ impl Page {
         let shown = self.ranking.results.iter().skip(request.passed_over()).take(MOST_EXPLAINED);
         for ranked in shown {
             work.check()?;
-            let candidate = request.candidates.items.get(ranked.index).map_or("", AsRef::as_ref);
+            let candidate = request.candidates().get(ranked.index).map_or("", AsRef::as_ref);
             let (text, liked) = match asked {
                 Asked::Query(text) => (text.as_ref(), None),
                 Asked::Queries(texts) => (texts.first().map_or("", AsRef::as_ref), None),
@@ -151,6 +151,16 @@ impl Page {
             self.reasons.push((liked, SharedWord::largest(&explained, WORDS)));
         }
         Ok(())
+    }
+
+    /// Why the result at a place after the first `offset` is there, where that was asked.
+    pub(super) fn reason(&self, place: usize) -> Option<&(Option<usize>, Vec<SharedWord>)> {
+        self.reasons.get(place)
+    }
+
+    /// The duplicates that a candidate stands for.
+    pub(super) fn duplicates_of(&self, index: usize) -> &[Duplicate] {
+        self.duplicates.get(&index).map_or(&[], Vec::as_slice)
     }
 
     /// The scored results after the first `offset`, and how many those are.
@@ -184,7 +194,7 @@ impl Page {
     pub(crate) fn results<'r>(&'r self, request: &'r RankRequest<'_>) -> Vec<RankedCandidate<'r>> {
         let with_text = request.return_text.unwrap_or(false);
         let candidate = |(index, score): (usize, Option<f32>)| {
-            let candidate = request.candidates.items.get(index)?;
+            let candidate = request.candidates().get(index)?;
             let text = with_text.then_some(candidate.as_ref());
             let known = self.ranking.known.get(index).copied();
             Some(RankedCandidate::of(index, score, text).with(candidate, known))
@@ -197,7 +207,7 @@ impl Page {
         if !self.duplicates.is_empty() {
             let duplicate = |duplicate: &Duplicate| {
                 let index = duplicate.ranked.index;
-                let id = request.candidates.items.get(index).and_then(|candidate| candidate.id());
+                let id = request.candidates().get(index).and_then(|candidate| candidate.id());
                 DuplicateCandidate::of(duplicate, id)
             };
             for result in &mut results {

@@ -1,6 +1,8 @@
 //! What a request is refused for, and how much work it is.
 
 use crate::engine::Counts;
+use crate::engine::KeptFor;
+use crate::engine::KeptText;
 use crate::engine::Passed;
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
@@ -9,6 +11,7 @@ use crate::http::api::pipeline::INDEX_BYTES;
 use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
+use crate::http::api::rank::Page;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::RankResponse;
 use crate::http::api::rank::asked::Asked;
@@ -61,8 +64,12 @@ impl RankRequest<'_> {
         }
         let mut runs = resolved.fused.iter().flat_map(|fused| fused.fusion.runs());
         let uses_scores = runs.next().is_some();
+        if uses_scores && self.collection.is_some() {
+            let detail = "items of a collection bring no `scores`";
+            return Err(ApiError::at(Code::InvalidField, "/fuse", detail));
+        }
         let multiplied = self.boost_by == Some(BoostRule::Multiply);
-        for (index, candidate) in self.candidates.items.iter().enumerate() {
+        for (index, candidate) in self.candidates().iter().enumerate() {
             let pointer = |field: &str| format!("/candidates/{index}/{field}");
             if multiplied && candidate.boost().is_some_and(|boost| boost < 0.0) {
                 return Err(ApiError::at(Code::OutOfRange, pointer("boost"), NEGATIVE_BOOST));
@@ -88,13 +95,12 @@ impl RankRequest<'_> {
             let text = if with_text { TEXT_BYTES + candidate.as_ref().len() } else { 0 };
             id + data + text
         };
-        let length = self.candidates.items.len();
+        let length = self.candidates().len();
         // Duplicates are told beside the results.
         let most = self.top_k.filter(|_| self.collapse.is_none());
         let wanted = most.map_or(length, |Count(most)| most.min(length));
         let (all, longest) = self
-            .candidates
-            .items
+            .candidates()
             .iter()
             .map(bytes_of)
             .fold((0, 0), |(all, longest), bytes| (all + bytes, bytes.max(longest)));
@@ -137,7 +143,7 @@ impl RankRequest<'_> {
             texts.max_by_key(|text| text.len()).unwrap_or_default().to_owned()
         };
         let asked = longest(&mut self.asked_places().map(|(_, text)| text));
-        let candidate = longest(&mut self.candidates.items.iter().map(AsRef::as_ref));
+        let candidate = longest(&mut self.candidates().iter().map(AsRef::as_ref));
         let rankings = self.queries.as_ref().map_or(1, |queries| queries.items.len() as u64);
         let wanted = self.top_k.map_or(MOST_EXPLAINED, |Count(most)| most.min(MOST_EXPLAINED));
         let likes = self.like.as_ref().map_or(1, |like| like.items.len() as u64);
@@ -148,7 +154,7 @@ impl RankRequest<'_> {
 
     /// What is asked beyond an order.
     pub(crate) fn parts(&self) -> impl Iterator<Item = RankPart> {
-        let boosted = || self.candidates.items.iter().any(|one| one.boost().is_some());
+        let boosted = || self.candidates().iter().any(|one| one.boost().is_some());
         let parts = [
             (RankPart::Queries, self.queries.is_some()),
             (RankPart::Like, self.like.is_some()),
@@ -172,8 +178,8 @@ impl Question for RankRequest<'_> {
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let (length, limit) = (self.candidates.length, app.settings.max_candidates);
-        pipeline::check_length("/candidates", "candidates", length, ("max_candidates", limit))?;
+        self.check_candidates(app)?;
+        let length = self.candidates().len();
         self.asked()?;
         self.check_lengths(app)?;
         let selection = Selection {
@@ -193,7 +199,12 @@ impl Question for RankRequest<'_> {
         let bytes = asked.clone().chain(texts.clone()).map(str::len).sum::<usize>();
         let only_best = self.needed().is_some() || self.min_score.is_some();
         let mut work = [0_u64; 2];
-        for text in asked {
+        if self.keeps_vectors(&resolved) {
+            // Nothing is read but what is asked.
+            let dims = resolved.model.engine.model().vectors().dims() as u64;
+            work = [dims.saturating_mul((contenders.len() * self.asked_length()) as u64); 2];
+        }
+        for text in asked.filter(|_| !self.keeps_vectors(&resolved)) {
             let of_text = resolved.multiplications_of_ranking(text, texts.clone(), only_best);
             work = [work[0].saturating_add(of_text[0]), work[1].saturating_add(of_text[1])];
         }
@@ -213,26 +224,100 @@ impl Question for RankRequest<'_> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
+        let told = self.told(plan, app, work, None)?;
+        if self.queries.is_some() {
+            let listed = told.pages.iter().map(|page| (&page.ranking, page.results(self)));
+            answer.write_json(&RankingsResponse::of(listed, &plan.resolved))?;
+        } else if let Some(page) = told.pages.first() {
+            let results = page.results(self);
+            let response = RankResponse::of(&page.ranking, results, &plan.resolved);
+            answer.write_json(&response.passing(&told.passed))?;
+        }
+        Ok(told.counts)
+    }
+}
+
+/// What is told of candidates.
+pub(super) struct Told {
+    /// One a query.
+    pub(super) pages: Vec<Page>,
+    /// Liked and disliked texts that are part of no score.
+    pub(super) passed: Passed,
+    /// What was read.
+    pub(super) counts: Counts,
+}
+
+impl RankRequest<'_> {
+    /// What is told of the candidates, of which vectors may have been kept.
+    pub(super) fn told(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        kept: Option<&[KeptText<'_>]>,
+    ) -> Result<Told, ApiError> {
         let (asked, resolved) = (self.asked()?, &plan.resolved);
         self.parts().for_each(|part| app.metrics.ranked_with(part));
         if let Asked::Queries(queries) = asked {
-            let (rankings, options, counts) = self.rankings(queries, plan, app, work)?;
+            let (rankings, options, counts) = match kept {
+                None => self.rankings(queries, plan, app, work)?,
+                Some(kept) => self.rankings_of_kept(queries, kept, plan, work)?,
+            };
             let pages = rankings.into_iter().zip(queries).map(|(ranking, query)| {
                 self.page(ranking, options, &Asked::Query(query), resolved, work)
             });
             let pages = pages.collect::<Result<Vec<_>, _>>()?;
-            let listed = pages.iter().map(|page| (&page.ranking, page.results(self)));
-            answer.write_json(&RankingsResponse::of(listed, resolved))?;
-            return Ok(counts);
+            return Ok(Told { pages, passed: Passed::default(), counts });
         }
-        let (ranking, options, counts) = self.ranking(plan, app, work)?;
+        let (ranking, options, counts) = match (kept, &asked) {
+            (None, _) | (_, Asked::Queries(_)) => self.ranking(plan, app, work)?,
+            (Some(kept), Asked::Query(text)) => {
+                self.ranking_of_kept(KeptFor::Query(text.as_ref()), kept, plan, work)?
+            }
+            (Some(kept), Asked::Likes(likes)) => {
+                self.ranking_of_kept(KeptFor::Likes(likes), kept, plan, work)?
+            }
+        };
         let passed = match &asked {
             Asked::Likes(likes) => resolved.model.engine.passed_likes(likes, &options)?,
             Asked::Query(_) | Asked::Queries(_) => Passed::default(),
         };
         let page = self.page(ranking, options, &asked, resolved, work)?;
-        let response = RankResponse::of(&page.ranking, page.results(self), resolved);
-        answer.write_json(&response.passing(&passed))?;
-        Ok(counts)
+        Ok(Told { pages: vec![page], passed, counts })
+    }
+
+    /// Whether candidates are those of a collection that has vectors of them.
+    pub(super) fn keeps_vectors(&self, resolved: &Resolved) -> bool {
+        let engine = &resolved.model.engine;
+        self.collection.is_some() && resolved.fused.is_none() && engine.ranks_kept(&resolved.query)
+    }
+
+    /// Most tokens of all texts together; those of a collection were taken before.
+    pub(super) fn most_tokens(&self, app: &App) -> usize {
+        match self.collection {
+            Some(_) => usize::MAX,
+            None => app.settings.tokens_total,
+        }
+    }
+
+    /// Refuses candidates that are missing, none or too many; the items of a collection may be any.
+    fn check_candidates(&self, app: &App) -> Result<(), ApiError> {
+        if self.collection.is_some() {
+            return Ok(());
+        }
+        for (field, is_given) in
+            [("/filter", self.filter.is_some()), ("/within", self.within.is_some())]
+        {
+            if is_given {
+                let detail = "this stands beside `collection` alone";
+                return Err(ApiError::at(Code::InvalidField, field, detail));
+            }
+        }
+        let Some(candidates) = &self.candidates else {
+            let detail = "the field `candidates` is missing; `collection` may stand in its place";
+            return Err(ApiError::at(Code::InvalidField, "", detail));
+        };
+        let limit = ("max_candidates", app.settings.max_candidates);
+        pipeline::check_length("/candidates", "candidates", candidates.length, limit)
     }
 }

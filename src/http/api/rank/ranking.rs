@@ -1,6 +1,8 @@
 //! A request's candidates put in the order of their scores.
 
 use crate::engine::Counts;
+use crate::engine::KeptFor;
+use crate::engine::KeptText;
 use crate::engine::Place;
 use crate::engine::RankOptions;
 use crate::engine::Ranking;
@@ -19,6 +21,8 @@ use crate::http::work::pool::JobContext;
 
 /// Fewest candidates that are compared with several texts at once.
 const LEAST_PART: usize = 64;
+/// Kept candidates of a part: some hundred microseconds for each text that they are compared with.
+const KEPT_PART: usize = 4096;
 /// Parts that a list is cut into for each thread.
 const PARTS_PER_THREAD: usize = 2;
 
@@ -27,7 +31,7 @@ impl<'b> RankRequest<'b> {
     pub(super) fn contenders(&self) -> Contenders<'_, 'b> {
         let exclude = self.exclude.as_ref().map_or(&[][..], |list| &list.items);
         let by = self.boost_by.unwrap_or_default().into();
-        Contenders::of(&self.candidates.items, exclude, by)
+        Contenders::of(self.candidates(), exclude, by)
     }
 
     /// The texts that are read, with their places.
@@ -43,7 +47,7 @@ impl<'b> RankRequest<'b> {
         for fault in &mut error.faults {
             let index = fault.pointer.strip_prefix("/candidates/");
             let index = index.and_then(|index| index.parse::<usize>().ok());
-            let candidate = index.and_then(|index| self.candidates.items.get(index));
+            let candidate = index.and_then(|index| self.candidates().get(index));
             if matches!(candidate, Some(Candidate::Named(_))) {
                 fault.pointer.push_str("/text");
             }
@@ -83,7 +87,7 @@ impl<'b> RankRequest<'b> {
         }
         let (engine, contenders) = (&resolved.model.engine, self.contenders());
         let places = self.places(&contenders);
-        let total = resolved.check_total(places.clone(), &app.settings);
+        let total = resolved.check_total(places.clone(), self.most_tokens(app));
         total.map_err(|error| self.locate(error))?;
         let options = self.options(resolved)?;
         let ranked = match self.asked()? {
@@ -110,7 +114,7 @@ impl<'b> RankRequest<'b> {
             // A part that was given up is not whole, and by then the job is late.
             work.check()?;
         }
-        Resolved::check_read(ranking.counts.tokens as usize, &app.settings)?;
+        Resolved::check_read(ranking.counts.tokens as usize, self.most_tokens(app))?;
         ranking.order(&options);
         contenders.restore(&mut ranking);
         let mut counts = ranking.counts;
@@ -129,7 +133,7 @@ impl<'b> RankRequest<'b> {
         let resolved = &plan.resolved;
         let (engine, contenders) = (&resolved.model.engine, self.contenders());
         let places = self.places(&contenders);
-        let total = resolved.check_total(places.clone(), &app.settings);
+        let total = resolved.check_total(places.clone(), self.most_tokens(app));
         total.map_err(|error| self.locate(error))?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
@@ -144,12 +148,58 @@ impl<'b> RankRequest<'b> {
         // A part that was given up is not whole, and by then the job is late.
         work.check()?;
         let mut counts = rankings.first().map_or(Counts::default(), |ranking| ranking.counts);
-        Resolved::check_read(counts.tokens as usize, &app.settings)?;
+        Resolved::check_read(counts.tokens as usize, self.most_tokens(app))?;
         for ranking in &mut rankings {
             ranking.order(&options);
             contenders.restore(ranking);
         }
         counts.add(Counts { texts: queries.len() as u64, ..Counts::default() });
+        Ok((rankings, options, counts))
+    }
+
+    /// The candidates in the order of their scores, by vectors of them that were kept.
+    pub(super) fn ranking_of_kept(
+        &self,
+        asked: KeptFor<'_>,
+        kept: &[KeptText<'_>],
+        plan: &Plan,
+        work: &JobContext,
+    ) -> Result<(Ranking, RankOptions, Counts), ApiError> {
+        let resolved = &plan.resolved;
+        let (engine, candidates) = (&resolved.model.engine, self.candidates());
+        let options = self.options(resolved)?;
+        let go_on = || work.check().is_ok();
+        let ranked = work.in_parts(kept.len(), KEPT_PART, |part| {
+            let first = part.start;
+            let kept = kept.get(part).unwrap_or_default();
+            let text_of = |index: usize| candidates.get(first + index).map_or("", AsRef::as_ref);
+            engine.rank_kept(asked, kept, text_of, &options, go_on)
+        });
+        let mut ranking =
+            ranked.map_err(|error| self.locate(resolved.explain(error, self.asked_places())))?;
+        // A part that was given up is not whole, and by then the job is late.
+        work.check()?;
+        ranking.order(&options);
+        let counts = Counts { texts: self.asked_length() as u64, ..Counts::default() };
+        Ok((ranking, options, counts))
+    }
+
+    /// The same for each of several queries.
+    pub(super) fn rankings_of_kept(
+        &self,
+        queries: &[Text<'_>],
+        kept: &[KeptText<'_>],
+        plan: &Plan,
+        work: &JobContext,
+    ) -> Result<(Vec<Ranking>, RankOptions, Counts), ApiError> {
+        let mut rankings = Vec::with_capacity(queries.len());
+        let (mut options, mut counts) = (self.options(&plan.resolved)?, Counts::default());
+        for (place, text) in queries.iter().enumerate() {
+            let asked = KeptFor::QueryOf(place, text.as_ref());
+            let (ranking, of_one, read) = self.ranking_of_kept(asked, kept, plan, work)?;
+            (options, counts) = (of_one, read);
+            rankings.push(ranking);
+        }
         Ok((rankings, options, counts))
     }
 

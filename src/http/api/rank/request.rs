@@ -1,6 +1,9 @@
 //! The body of `POST /rank`, as it is read.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::engine::BoostBy;
@@ -9,6 +12,7 @@ use crate::http::request::fields;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
+use crate::http::request::fields::DislikedText;
 use crate::http::request::fields::FusePart;
 use crate::http::request::fields::FuseRule;
 use crate::http::request::fields::LikedText;
@@ -25,7 +29,7 @@ use crate::http::request::query::OovPolicy;
 use crate::http::request::threshold::Threshold;
 
 /// The body of `POST /rank`.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest<'b> {
     /// What the candidates are compared with. Give one of `query`, `queries` and `like`.
@@ -43,23 +47,37 @@ pub struct RankRequest<'b> {
     pub(crate) like: Option<List<LikedText<'b>>>,
     /// Texts that they should not be like, beside `like`.
     #[serde(borrow)]
-    #[schema(value_type = Option<Vec<fields::NonEmptyText>>, max_items = 100)]
-    pub(crate) unlike: Option<List<Text<'b>>>,
+    #[schema(value_type = Option<Vec<DislikedText<'b>>>, max_items = 100)]
+    pub(crate) unlike: Option<List<DislikedText<'b>>>,
     /// What the scores with several liked texts come to.
     pub(crate) strategy: Option<LikeStrategy>,
     /// What a candidate's best score with a disliked text is multiplied by before it is taken off its
     /// score: 0.5 unless this says otherwise.
     pub(crate) unlike_weight: Option<Weight>,
-    /// The candidates.
+    /// The candidates. Give either these or `collection`.
     #[serde(borrow)]
-    #[schema(value_type = Vec<Candidate<'b>>, min_items = 1, max_items = 10000)]
-    pub(crate) candidates: List<Candidate<'b>>,
+    #[schema(value_type = Option<Vec<Candidate<'b>>>, min_items = 1, max_items = 10000)]
+    pub(crate) candidates: Option<List<Candidate<'b>>>,
+    /// A collection whose items are ranked: all of them, unless `filter` or `within` says otherwise.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) collection: Option<Cow<'b, str>>,
+    /// Which items of the collection are ranked, by their attributes: an object of conditions, all of
+    /// which must hold. `{"lang": "en"}` or `["en", "de"]` asks for a value, `{"year": {"gte": 2020}}`
+    /// has any of `eq`, `ne`, `in`, `gt`, `gte`, `lt`, `lte`, `exists`; under `any` stands a list of
+    /// filters of which one must hold, under `not` one that must not.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) filter: Option<Value>,
+    /// Only items of the collection whose time is no further back than this: `30s`, `15m`, `24h`, `7d`.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) within: Option<Cow<'b, str>>,
     #[serde(borrow)]
     pub(crate) model: Option<ModelName<'b>>,
     #[serde(borrow)]
     pub(crate) method: Option<RankMethod<'b>>,
     pub(crate) measure: Option<MeasureName>,
-    /// Most results wanted.
+    /// Most results wanted; of a collection ten unless this says otherwise.
     pub(crate) top_k: Option<Count>,
     /// How many of the first results are passed over: `top_k` results come after them.
     pub(crate) offset: Option<Offset>,
@@ -151,6 +169,11 @@ impl From<BoostRule> for BoostBy {
 }
 
 impl<'b> RankRequest<'b> {
+    /// The candidates; those of a collection once it was looked at.
+    pub(crate) fn candidates(&self) -> &[Candidate<'b>] {
+        self.candidates.as_ref().map_or(&[], |list| &list.items)
+    }
+
     /// All candidates in order, as the default model and method have it.
     pub(crate) fn of(query: Text<'b>, candidates: List<Candidate<'b>>) -> Self {
         Self {
@@ -163,7 +186,10 @@ impl<'b> RankRequest<'b> {
             collapse: None,
             diversify: None,
             explain: None,
-            candidates,
+            candidates: Some(candidates),
+            collection: None,
+            filter: None,
+            within: None,
             model: None,
             method: None,
             measure: None,

@@ -10,6 +10,7 @@ use crate::engine::Passed;
 use crate::engine::Ranking;
 use crate::engine::Reason;
 use crate::engine::UnknownToken;
+use crate::http::api::rank::ItemRanking;
 use crate::http::request::fields::CallersData;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
@@ -103,6 +104,8 @@ pub(super) enum EitherRanking<'r> {
     One(RankResponse<'r>),
     /// For several queries.
     Several(RankingsResponse<'r>),
+    /// Of a collection.
+    Items(ItemRanking<'r>),
 }
 
 /// A candidate and its score.

@@ -9,6 +9,7 @@ mod ending;
 mod job;
 mod line;
 mod lines;
+pub(crate) mod matching;
 pub(crate) mod rank;
 pub(crate) mod similarity;
 

@@ -11,6 +11,7 @@ use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
 use serde_json::Number;
+use serde_json::value::RawValue;
 use utoipa::PartialSchema;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
@@ -91,6 +92,15 @@ impl<'b> From<CandidateFields<'b>> for NamedCandidate<'b> {
 }
 
 impl<'b> Candidate<'b> {
+    /// An item that was stored, with its name and what was hung on it.
+    pub(crate) fn stored(id: &'b str, text: &'b str, data: Option<&'b RawValue>) -> Self {
+        let more = data.map(|data| {
+            Box::new(More { data: Some(CallersData::stored(data)), ..More::default() })
+        });
+        let id = Some(CandidateId::Text(Cow::Borrowed(id)));
+        Self::Named(NamedCandidate { id, text: Text(Cow::Borrowed(text)), more })
+    }
+
     /// Its name, if it came with one.
     pub(crate) fn id(&self) -> Option<&CandidateId<'b>> {
         match self {
@@ -169,6 +179,14 @@ pub(crate) enum CandidateId<'b> {
 }
 
 impl CandidateId<'_> {
+    /// The name as items of collections have it: a number by its digits.
+    pub(crate) fn digits(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Number(WholeNumber(number)) => number.to_string().into(),
+        }
+    }
+
     /// The same name, which borrows nothing.
     pub(crate) fn into_owned(self) -> CandidateId<'static> {
         match self {

@@ -22,6 +22,13 @@ const MOST_BYTES: usize = 4096;
 #[schema(value_type = Object)]
 pub(crate) struct CallersData<'b>(&'b RawValue);
 
+impl<'b> CallersData<'b> {
+    /// What was checked when it was stored.
+    pub(crate) fn stored(data: &'b RawValue) -> Self {
+        Self(data)
+    }
+}
+
 impl CallersData<'_> {
     /// As it was written.
     pub(crate) fn written(&self) -> &str {

@@ -20,7 +20,7 @@ use crate::http::request::fields::Score;
 const NAME_BYTES: usize = 64;
 
 /// One of the rankings that become one: by a method, or by numbers that the candidates bring.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FusePart<'b> {
     /// A method. A part has either a method or `scores`.

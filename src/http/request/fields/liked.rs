@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Deserializer;
 use serde::de::Error;
 use serde::de::MapAccess;
+use serde::de::Unexpected;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
 use utoipa::PartialSchema;
@@ -16,6 +17,7 @@ use utoipa::openapi::Ref;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::Schema;
 
+use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::NonEmptyText;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Weight;
@@ -29,15 +31,25 @@ pub(crate) struct LikedText<'b> {
     pub weight: Option<Weight>,
     /// Whether it came as an object.
     pub named: bool,
+    /// The item of a collection whose text it is, in the place of a text.
+    pub id: Option<CandidateId<'b>>,
 }
+
+/// A text that candidates should not be like.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DislikedText<'b>(pub LikedText<'b>);
 
 /// A text and its weight.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WeightedText<'b> {
+    /// The text. Give either this or `id`.
     #[serde(borrow)]
-    #[schema(value_type = NonEmptyText)]
-    text: Text<'b>,
+    #[schema(value_type = Option<NonEmptyText>)]
+    text: Option<Text<'b>>,
+    /// An item of the collection that is ranked, whose text it is; it is no result itself.
+    #[serde(borrow)]
+    id: Option<CandidateId<'b>>,
     /// What its score is multiplied by; 1 where it has none.
     weight: Option<Weight>,
 }
@@ -45,6 +57,29 @@ pub(crate) struct WeightedText<'b> {
 impl AsRef<str> for LikedText<'_> {
     fn as_ref(&self) -> &str {
         self.text.as_ref()
+    }
+}
+
+impl<'b> LikedText<'b> {
+    /// A text by itself.
+    pub(crate) fn of(text: Text<'b>) -> Self {
+        Self { text, weight: None, named: false, id: None }
+    }
+}
+
+impl AsRef<str> for DislikedText<'_> {
+    fn as_ref(&self) -> &str {
+        self.0.as_ref()
+    }
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for DislikedText<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let liked = LikedText::deserialize(from)?;
+        match liked.weight {
+            None => Ok(Self(liked)),
+            Some(_) => Err(D::Error::custom("unknown field `weight`, expected `text` or `id`")),
+        }
     }
 }
 
@@ -59,18 +94,26 @@ impl<'de: 'b, 'b> Deserialize<'de> for LikedText<'b> {
             }
 
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(LikedText { text: Text(Cow::Borrowed(text)), weight: None, named: false })
+                Ok(LikedText::of(Text(Cow::Borrowed(text))))
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                let text = Text(Cow::Owned(text.to_owned()));
-                Ok(LikedText { text, weight: None, named: false })
+                Ok(LikedText::of(Text(Cow::Owned(text.to_owned()))))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let from = MapAccessDeserializer::new(map);
-                let WeightedText { text, weight } = Deserialize::deserialize(from)?;
-                Ok(LikedText { text, weight, named: true })
+                let WeightedText { text, id, weight } = Deserialize::deserialize(from)?;
+                let text = match (text, &id) {
+                    (Some(text), None) => text,
+                    (None, Some(_)) => Text(Cow::Borrowed("")),
+                    (None, None) => return Err(A::Error::missing_field("text")),
+                    (Some(_), Some(_)) => {
+                        let one = Unexpected::Other("both");
+                        return Err(A::Error::invalid_value(one, &"either `text` or `id`"));
+                    }
+                };
+                Ok(LikedText { text, weight, named: true, id })
             }
         }
         from.deserialize_any(Either)
@@ -96,5 +139,38 @@ impl ToSchema for LikedText<'_> {
         schemas.push((NonEmptyText::name().into(), NonEmptyText::schema()));
         schemas.push((WeightedText::name().into(), WeightedText::schema()));
         WeightedText::schemas(schemas);
+    }
+}
+
+/// A text, or an item of the collection that is ranked.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+pub(crate) struct NamedText<'b> {
+    /// The text. Give either this or `id`.
+    #[schema(value_type = Option<NonEmptyText>)]
+    text: Option<Text<'b>>,
+    /// An item of the collection that is ranked, whose text it is; it is no result itself.
+    id: Option<CandidateId<'b>>,
+}
+
+impl PartialSchema for DislikedText<'_> {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new()
+            .item(Ref::from_schema_name(NonEmptyText::name()))
+            .item(Ref::from_schema_name(NamedText::name()))
+            .description(Some("A text, or an item of the collection that is ranked."))
+            .into()
+    }
+}
+
+impl ToSchema for DislikedText<'_> {
+    fn name() -> Cow<'static, str> {
+        "DislikedText".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((NonEmptyText::name().into(), NonEmptyText::schema()));
+        schemas.push((NamedText::name().into(), NamedText::schema()));
+        NamedText::schemas(schemas);
     }
 }

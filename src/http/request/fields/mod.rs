@@ -22,6 +22,7 @@ pub(crate) use candidate::CandidateId;
 pub(crate) use data::CallersData;
 pub(crate) use fuse::FusePart;
 pub(crate) use fuse::FuseRule;
+pub(crate) use liked::DislikedText;
 pub(crate) use liked::LikedText;
 pub(crate) use list::List;
 pub(crate) use list::ListVisitor;

@@ -23,6 +23,7 @@ use crate::http::error::Code;
 use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
+use crate::http::request::fields::DislikedText;
 use crate::http::request::fields::LikedText;
 use crate::http::request::fields::List;
 use crate::http::request::fields::MeasureName;
@@ -47,7 +48,7 @@ struct FirstLine<'b> {
     #[serde(borrow)]
     like: Option<List<LikedText<'b>>>,
     #[serde(borrow)]
-    unlike: Option<List<Text<'b>>>,
+    unlike: Option<List<DislikedText<'b>>>,
     strategy: Option<LikeStrategy>,
     unlike_weight: Option<Weight>,
     #[serde(borrow)]
@@ -234,7 +235,10 @@ fn request<'b>(
         unlike: first.unlike,
         strategy: first.strategy,
         unlike_weight: first.unlike_weight,
-        candidates,
+        candidates: Some(candidates),
+        collection: None,
+        filter: None,
+        within: None,
         model: first.model,
         method: first.method,
         measure: first.measure,

@@ -1,0 +1,314 @@
+//! `cognate collection`: the collections of a folder, made, filled, looked at, written out and tidied
+//! without a service. One process has the folder at a time.
+
+use std::fmt;
+use std::io;
+use std::io::BufWriter;
+use std::io::ErrorKind;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::cli::Failure;
+use crate::cli::count;
+use crate::cli::show;
+use crate::cli::usage;
+use crate::collection;
+use crate::collection::Applied;
+use crate::collection::Collection;
+use crate::collection::CollectionError;
+use crate::collection::Collections;
+use crate::collection::Incoming;
+use crate::collection::Item;
+use crate::collection::Limits;
+use crate::collection::Outgoing;
+use crate::collection::Settings;
+use crate::engine::TextLimits;
+use crate::files::input::Input;
+use crate::files::instant;
+use crate::files::progress::Progress;
+
+/// Items that are written to the log together.
+const BATCH: usize = 1000;
+/// Longest line of a file of items.
+const LINE_BYTES: usize = 1 << 20;
+/// Most items that a collection keeps.
+const MOST_ITEMS: u64 = 100_000_000;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CollectionCommand {
+    /// Make a collection, or change what one keeps
+    Create(CreateArgs),
+    /// Add the items of a file to a collection, each in the place of another of its id
+    Load(LoadArgs),
+    /// Show the collections of a folder
+    Info(InfoArgs),
+    /// Write the items of a collection, one a line, as `load` reads them
+    Export(ExportArgs),
+    /// Write the log of a collection anew with what is there
+    Compact(CompactArgs),
+}
+
+/// The folder of collections.
+#[derive(Debug, Args)]
+struct Data {
+    /// Folder that the collections are kept in, as `cognate serve --data` has it
+    #[arg(long, value_name = "FOLDER")]
+    data: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CreateArgs {
+    /// Name: at most 64 of a-z, 0-9, `.`, `_` and `-`, the first a letter or digit
+    name: String,
+    #[command(flatten)]
+    data: Data,
+    /// Most items: of more the oldest leave
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_ITEMS))]
+    max_items: Option<usize>,
+    /// Items whose time is further back leave: 30s, 15m, 24h, 7d
+    #[arg(long, value_name = "TIME", value_parser = ttl)]
+    ttl: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LoadArgs {
+    /// Name of the collection, which is there
+    name: String,
+    /// Items, an object a line: id, text, and optional time, attributes, data; .gz and .zst are read
+    /// directly, `-` is standard input
+    file: PathBuf,
+    #[command(flatten)]
+    data: Data,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InfoArgs {
+    #[command(flatten)]
+    data: Data,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// Name of the collection
+    name: String,
+    #[command(flatten)]
+    data: Data,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CompactArgs {
+    /// Name of the collection
+    name: String,
+    #[command(flatten)]
+    data: Data,
+}
+
+fn ttl(text: &str) -> Result<i64, String> {
+    let wrong = || "expected a number from 1 with s, m, h or d, such as 30s or 24h".to_owned();
+    instant::span(text).filter(|ttl| *ttl > 0).ok_or_else(wrong)
+}
+
+pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
+    match command {
+        CollectionCommand::Create(args) => create(&args),
+        CollectionCommand::Load(args) => load(&args),
+        CollectionCommand::Info(args) => info(&args),
+        CollectionCommand::Export(args) => export(&args),
+        CollectionCommand::Compact(args) => compact(&args),
+    }
+}
+
+/// Opens the collections of a folder. What they may take is for whoever serves them to say.
+fn open(folder: &Path) -> Result<Collections, Failure> {
+    let limits = Limits {
+        collections: usize::MAX,
+        items: usize::MAX,
+        bytes: usize::MAX,
+        text_bytes: TextLimits::DEFAULT.bytes,
+    };
+    let (collections, cuts) = Collections::open(folder, limits)?;
+    for cut in cuts {
+        let (path, kept) = (cut.path.display(), cut.kept.display());
+        let bytes = cut.bytes;
+        eprintln!("{path}: the last {bytes} bytes were not whole; they were cut off, to {kept}");
+    }
+    Ok(collections)
+}
+
+/// The collections of a folder that must be there.
+fn open_there(folder: &Path) -> Result<Collections, Failure> {
+    match folder.is_dir() {
+        true => open(folder),
+        false => Err(usage(format!("{} is not a folder", folder.display()))),
+    }
+}
+
+fn named(collections: &Collections, name: &str) -> Result<Arc<Collection>, Failure> {
+    let unknown = |_| {
+        let all = collections.all();
+        let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
+        usage(format!("there is no collection `{name}`; there are: {}", names.join(", ")))
+    };
+    collections.get(name).map_err(unknown)
+}
+
+fn create(args: &CreateArgs) -> Result<(), Failure> {
+    let settings = Settings { max_items: args.max_items, ttl_ms: args.ttl };
+    let collections = open(&args.data.data)?;
+    match collections.set(&args.name, settings, collection::now()) {
+        Ok(_) => Ok(()),
+        Err(error @ CollectionError::BadName) => Err(usage(error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What came of a file of items.
+#[derive(Debug, Default, Serialize)]
+struct Loaded {
+    added: usize,
+    replaced: usize,
+    left: usize,
+}
+
+impl fmt::Display for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} items added, {} replaced", self.added, self.replaced)?;
+        match self.left {
+            0 => Ok(()),
+            left => write!(f, ", {left} left because there are newer ones"),
+        }
+    }
+}
+
+fn load(args: &LoadArgs) -> Result<(), Failure> {
+    let collections = open_there(&args.data.data)?;
+    let collection = named(&collections, &args.name)?;
+    let mut input = match args.file.as_os_str() == "-" {
+        true => Input::standard_input()?,
+        false => Input::open(&args.file)?,
+    };
+    let progress = Progress::bytes("items");
+    let (mut loaded, mut batch, now) = (Loaded::default(), Vec::new(), collection::now());
+    loop {
+        let item = item(&mut input, now)?;
+        let ended = item.is_none();
+        batch.extend(item);
+        if batch.len() >= BATCH || (ended && !batch.is_empty()) {
+            let Applied { added, replaced, left, .. } =
+                collection.put(std::mem::take(&mut batch), now)?;
+            loaded.added += added;
+            loaded.replaced += replaced;
+            loaded.left += left;
+            progress.follow(&input);
+        }
+        if ended {
+            drop(progress);
+            return show(&loaded, args.json);
+        }
+    }
+}
+
+/// The next item of a file; lines of white space are passed over.
+fn item(input: &mut Input, now: i64) -> Result<Option<Item>, Failure> {
+    loop {
+        let Some(line) = input.read_line_bounded(LINE_BYTES)? else { return Ok(None) };
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let read = serde_json::from_slice::<Incoming>(line).map_err(|error| error.to_string());
+        let checked = read.and_then(|incoming| {
+            let item = incoming.into_item(now);
+            match item.check(TextLimits::DEFAULT.bytes) {
+                Ok(()) => Ok(item),
+                Err(problem) => Err(problem.to_string()),
+            }
+        });
+        let place = crate::files::Place::Line(input.lines());
+        return match checked {
+            Ok(item) => Ok(Some(item)),
+            Err(problem) => Err(input.malformed(place, problem).into()),
+        };
+    }
+}
+
+/// What is told of collections.
+#[derive(Debug, Serialize)]
+struct Info {
+    collections: Vec<One>,
+}
+
+#[derive(Debug, Serialize)]
+struct One {
+    name: String,
+    items: usize,
+    bytes: usize,
+    log_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_items: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_s: Option<i64>,
+}
+
+impl fmt::Display for Info {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for One { name, items, bytes, log_bytes, max_items, ttl_s } in &self.collections {
+            write!(f, "{name}: {items} items, {bytes} bytes in memory, {log_bytes} in its log")?;
+            if let Some(max_items) = max_items {
+                write!(f, ", at most {max_items} items")?;
+            }
+            if let Some(ttl) = ttl_s {
+                write!(f, ", none older than {ttl} s")?;
+            }
+            writeln!(f)?;
+        }
+        if self.collections.is_empty() { f.write_str("no collections") } else { Ok(()) }
+    }
+}
+
+fn info(args: &InfoArgs) -> Result<(), Failure> {
+    let (collections, now) = (open_there(&args.data.data)?, collection::now());
+    let one = |one: &Arc<Collection>| {
+        let told = one.told(now);
+        One {
+            name: told.name,
+            items: told.items,
+            bytes: told.bytes,
+            log_bytes: told.log_bytes.unwrap_or(0),
+            max_items: told.settings.max_items,
+            ttl_s: told.settings.ttl_ms.map(|ttl| ttl / 1000),
+        }
+    };
+    show(&Info { collections: collections.all().iter().map(one).collect() }, args.json)
+}
+
+fn export(args: &ExportArgs) -> Result<(), Failure> {
+    let collections = open_there(&args.data.data)?;
+    let collection = named(&collections, &args.name)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = collection.view(collection::now()).iter().try_for_each(|item| {
+        serde_json::to_writer(&mut out, &Outgoing::without_event(item))?;
+        out.write_all(b"\n")
+    });
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+fn compact(args: &CompactArgs) -> Result<(), Failure> {
+    let collections = open_there(&args.data.data)?;
+    let collection = named(&collections, &args.name)?;
+    Ok(collection.compact(collection::now())?)
+}

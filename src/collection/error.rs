@@ -1,0 +1,95 @@
+//! Why a collection cannot do what is asked.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::collection::item::ItemProblem;
+use crate::collection::settings::NAME_BYTES;
+
+/// Why a collection cannot do what is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectionError {
+    /// There is none of that name.
+    #[error("there is no collection of this name")]
+    Unknown,
+    /// No name of a collection.
+    #[error(
+        "a collection's name has at most {NAME_BYTES} of a-z, 0-9, `.`, `_` and `-`, the first a \
+         letter or digit"
+    )]
+    BadName,
+    /// As many collections as there may be.
+    #[error("there are {limit} collections, which is the limit")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// More items than a collection may have.
+    #[error("the collection would have {wanted} items; the limit is {limit}")]
+    TooManyItems {
+        /// How many there would be.
+        wanted: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// An item that no collection takes.
+    #[error("{problem}")]
+    Item {
+        /// Its place among those that were given.
+        index: usize,
+        /// What is wrong.
+        problem: ItemProblem,
+    },
+    /// No memory is left for more items.
+    #[error("collections would take more than {limit} bytes of memory, which is the limit")]
+    NoMemory {
+        /// The limit.
+        limit: usize,
+    },
+    /// What was asked could not be written; nothing of it was done.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system could not promise that what was written stays; since then nothing is taken.
+    #[error(
+        "{}: what was written could not be made to last, so nothing more is written until the \
+         process starts again",
+        path.display()
+    )]
+    Unsynced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file or folder could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process writes there.
+    #[error("{}: another process has these collections open", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A log that was damaged.
+    #[error(
+        "{}, byte {offset}: {problem}; nothing was changed. Bring back a copy of this file, or move \
+         its folder away to start without this collection",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is wrong.
+        problem: String,
+    },
+}

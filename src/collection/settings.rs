@@ -1,0 +1,103 @@
+//! What a collection keeps, and what all of them together may take.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::collection::CollectionError;
+
+/// Longest name of a collection.
+pub const NAME_BYTES: usize = 64;
+
+/// What a collection keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Most items: of more the oldest leave. Without it as many as all collections may have, and then
+    /// nothing more is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<usize>,
+    /// Items whose time is further back than so many milliseconds leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<i64>,
+}
+
+/// What collections may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most collections.
+    pub collections: usize,
+    /// Most items of one.
+    pub items: usize,
+    /// Most bytes of memory of all items, and of the windows that are matched against.
+    pub bytes: usize,
+    /// Most bytes of a text.
+    pub text_bytes: usize,
+}
+
+impl Limits {
+    /// The limits in force unless others are set.
+    pub const DEFAULT: Self =
+        Self { collections: 100, items: 1_000_000, bytes: 1 << 30, text_bytes: 32 << 10 };
+}
+
+/// Memory that is in use, of as much as there may be.
+#[derive(Debug)]
+pub struct Budget {
+    used: AtomicUsize,
+    limit: usize,
+}
+
+impl Budget {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { used: AtomicUsize::new(0), limit }
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes bytes, if there are so many.
+    pub fn take(&self, bytes: usize) -> Result<(), CollectionError> {
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(CollectionError::NoMemory { limit: self.limit }),
+        }
+    }
+
+    /// Takes bytes for what can be made again, if a quarter of all stays free.
+    pub(super) fn take_spare(&self, bytes: usize) -> Result<(), CollectionError> {
+        let most = self.limit - self.limit / 4;
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= most);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(CollectionError::NoMemory { limit: self.limit }),
+        }
+    }
+
+    /// Takes bytes whether or not there are so many: of what was stored before.
+    pub(super) fn take_anyhow(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives bytes back.
+    pub fn give_back(&self, bytes: usize) {
+        let less = |used: usize| Some(used.saturating_sub(bytes));
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+/// Refuses what is no name of a collection: it is a folder's name, too.
+pub fn check_name(name: &str) -> Result<(), CollectionError> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let first = name.bytes().next().is_some_and(plain);
+    let rest = name.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
+    match first && rest && name.len() <= NAME_BYTES {
+        true => Ok(()),
+        false => Err(CollectionError::BadName),
+    }
+}

@@ -1,0 +1,183 @@
+//! What is answered about collections and their items.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::PartialSchema;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
+
+use crate::collection::Applied;
+use crate::collection::Item;
+use crate::collection::Matched;
+use crate::collection::Outgoing;
+use crate::collection::Told;
+
+/// A collection.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CollectionEntry {
+    /// Its name.
+    name: String,
+    /// How many items it has.
+    items: usize,
+    /// Bytes of memory that they take, roughly.
+    bytes: usize,
+    /// Whether it outlives the process: it does if the server has a folder for it (setting `data`).
+    durable: bool,
+    /// Bytes of its log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_bytes: Option<u64>,
+    /// Most items: of more the oldest leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_items: Option<usize>,
+    /// Items of which the time is further back than this leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<String>,
+}
+
+impl From<Told> for CollectionEntry {
+    fn from(told: Told) -> Self {
+        Self {
+            name: told.name,
+            items: told.items,
+            bytes: told.bytes,
+            durable: told.log_bytes.is_some(),
+            log_bytes: told.log_bytes,
+            max_items: told.settings.max_items,
+            ttl: told.settings.ttl_ms.map(span),
+        }
+    }
+}
+
+/// A span of milliseconds in the largest unit that divides it.
+fn span(milliseconds: i64) -> String {
+    let seconds = milliseconds / 1000;
+    let units = [(86_400, 'd'), (3600, 'h'), (60, 'm')];
+    let unit = units.into_iter().find(|(length, _)| seconds % length == 0);
+    let (length, unit) = unit.unwrap_or((1, 's'));
+    format!("{}{unit}", seconds / length)
+}
+
+/// Every collection.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CollectionList {
+    /// By name.
+    pub(super) collections: Vec<CollectionEntry>,
+}
+
+/// What came of a change.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Changed {
+    /// Items that are new.
+    added: usize,
+    /// Items that took the place of others of their names.
+    replaced: usize,
+    /// Items that were taken out.
+    removed: usize,
+    /// Items that left because there are newer ones.
+    left: usize,
+}
+
+impl From<Applied> for Changed {
+    fn from(applied: Applied) -> Self {
+        let Applied { added, replaced, removed, left } = applied;
+        Self { added, replaced, removed, left }
+    }
+}
+
+/// An item.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct ItemEntry<'i>(pub(super) Outgoing<'i>);
+
+/// An item.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+struct ItemFields<'i> {
+    /// Its name.
+    id: &'i str,
+    /// What it says.
+    text: &'i str,
+    /// When it was written, or else added: RFC 3339.
+    time: &'i str,
+    /// What filters ask for: strings, numbers, truth values.
+    #[schema(value_type = Option<Object>)]
+    attributes: Option<()>,
+    /// An object of the caller's own.
+    #[schema(value_type = Option<Object>)]
+    data: Option<&'i RawValue>,
+    /// The item that its event began with, where it was matched.
+    event: Option<&'i str>,
+}
+
+impl PartialSchema for ItemEntry<'_> {
+    fn schema() -> RefOr<Schema> {
+        ItemFields::schema()
+    }
+}
+
+impl ToSchema for ItemEntry<'_> {
+    fn name() -> Cow<'static, str> {
+        "ItemEntry".into()
+    }
+}
+
+impl<'i> From<&'i Item> for ItemEntry<'i> {
+    fn from(item: &'i Item) -> Self {
+        Self(Outgoing::of(item))
+    }
+}
+
+/// Items of a collection.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ItemList<'i> {
+    /// In the order in which they were added.
+    pub(super) items: Vec<ItemEntry<'i>>,
+    /// How many the filter admits.
+    pub(super) total: usize,
+}
+
+/// A text that was matched.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MatchedEntry<'m> {
+    /// Its name.
+    pub(crate) id: &'m str,
+    /// The item that its event began with: its own name where it begins one.
+    event: &'m str,
+    /// Whether it begins one.
+    new: bool,
+    /// The score of its event, or of the best of those that it did not join.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
+    /// The nearest items before it that reach `min_score`, best first.
+    nearest: Vec<NearEntry<'m>>,
+    /// The item that it is a duplicate of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_of: Option<&'m str>,
+}
+
+/// An item that is near.
+#[derive(Debug, Serialize, ToSchema)]
+struct NearEntry<'m> {
+    /// Its name.
+    id: &'m str,
+    /// How alike both are.
+    score: f32,
+}
+
+impl<'m> MatchedEntry<'m> {
+    /// What was found of the text of this name.
+    pub(crate) fn of(id: &'m str, matched: &'m Matched) -> Self {
+        let near = |(id, score): &'m (std::sync::Arc<str>, f32)| NearEntry { id, score: *score };
+        Self {
+            id,
+            event: &matched.event,
+            new: matched.new,
+            score: matched.score,
+            nearest: matched.nearest.iter().map(near).collect(),
+            duplicate_of: matched.duplicate_of.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What requests that write to collections have in common: a body that is paid for and read, work that
+//! may wait for a disk, an answer within the memory of unsent answers.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::extract::Query;
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::Uri;
+use axum::http::header;
+use axum::response::Response;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::collection::Collection;
+use crate::http::api::collections::refusal;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::middleware::authorize;
+use crate::http::observe::facts::Facts;
+use crate::http::request::body;
+use crate::http::work::admission::Permit;
+
+/// Bytes of a body that count as an item before the items are counted.
+const BYTES_PER_ITEM: usize = 128;
+
+/// What the path of a collection or an item says; a path that is not UTF-8 names nothing.
+pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
+
+/// The collection of a path.
+pub(super) fn collection(app: &App, name: Named<String>) -> Result<Arc<Collection>, ApiError> {
+    let Path(name) = name.map_err(|_| refusal::no_collection())?;
+    app.collections.get(&name).map_err(|_| refusal::no_collection())
+}
+
+/// The collection and the item's name of a path.
+pub(super) fn item(
+    app: &App,
+    names: Named<(String, String)>,
+) -> Result<(Arc<Collection>, String), ApiError> {
+    let Path((name, id)) = names.map_err(|_| refusal::no_item())?;
+    let collection = app.collections.get(&name).map_err(|_| refusal::no_collection())?;
+    Ok((collection, id))
+}
+
+/// The settings of a query string that may hold these names.
+pub(super) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T, ApiError> {
+    let Query(settings) = Query::<T>::try_from_uri(uri).map_err(|_| {
+        ApiError::at(Code::InvalidField, "", format!("the query string may hold {names}"))
+    })?;
+    Ok(settings)
+}
+
+/// The body of a request that may write, and the units that it holds while it is answered.
+pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes), ApiError> {
+    authorize::check_writes(&request)?;
+    let facts = Facts::of(&request);
+    let mut permit = app.admission.admit_soon().await?;
+    let items = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
+    if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
+        app.admission.top_up_soon(&mut permit, items(bytes)).await?;
+    }
+    let body =
+        body::read(request, &app.settings, |bytes| app.admission.top_up(&mut permit, items(bytes)));
+    let body = body.await?;
+    facts.brings(body.len());
+    Ok((permit, body))
+}
+
+/// Does what may wait for a disk, or takes long, on a thread for that.
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
+}
+
+/// An answer, of about so many bytes.
+pub(super) fn answer(
+    app: &App,
+    bytes: usize,
+    answer: &impl Serialize,
+) -> Result<Response, ApiError> {
+    let mut written = app.unsent.answer(bytes)?;
+    written.write_json(answer)?;
+    let mut response = Response::new(Body::from(written.into_bytes()));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    Ok(response)
+}

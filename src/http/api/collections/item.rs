@@ -1,0 +1,152 @@
+//! `GET`, `PUT` and `DELETE /collections/{name}/items/{id}`: one item.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::collection;
+use crate::collection::Attributes;
+use crate::collection::CollectionError;
+use crate::collection::Id;
+use crate::collection::Incoming;
+use crate::collection::Time;
+use crate::http::api::collections::answers::Changed;
+use crate::http::api::collections::answers::ItemEntry;
+use crate::http::api::collections::call;
+use crate::http::api::collections::call::Named;
+use crate::http::api::collections::refusal;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::body;
+use crate::http::request::json;
+
+refusals!(LookRefusals: &[Code::NotFound, Code::Overloaded]);
+
+/// An item of a collection.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}/items/{id}",
+    tag = "collections",
+    operation_id = "item",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item"),
+    ),
+    responses((status = 200, description = "The item", body = ItemEntry<'_>), LookRefusals),
+)]
+pub(crate) async fn look(
+    State(app): State<Arc<App>>,
+    names: Named<(String, String)>,
+) -> Result<Response, ApiError> {
+    let (collection, id) = call::item(&app, names)?;
+    let item = collection.get(&id, collection::now()).ok_or_else(refusal::no_item)?;
+    call::answer(&app, item.bytes(), &ItemEntry::from(item.as_ref()))
+}
+
+/// The body of `PUT /collections/{name}/items/{id}`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OneItemRequest {
+    /// What it says.
+    #[schema(value_type = String, min_length = 1)]
+    text: Box<str>,
+    /// When it was written, in any form that `POST …/items` reads.
+    #[schema(value_type = Option<String>)]
+    time: Option<Time>,
+    /// What filters ask for.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    attributes: Attributes,
+    /// An object of the caller's own.
+    #[schema(value_type = Option<Object>)]
+    data: Option<Box<RawValue>>,
+}
+
+refusals!(
+    PutRefusals: &[
+        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
+        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::NotWritten, Code::Overloaded,
+        Code::RequestTimeout,
+    ]
+);
+
+/// Adds an item, in the place of another of its name.
+///
+/// Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    put,
+    path = "/collections/{name}/items/{id}",
+    tag = "collections",
+    operation_id = "put_item",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item"),
+    ),
+    request_body = OneItemRequest,
+    responses((status = 200, description = "What came of it", body = Changed), PutRefusals),
+)]
+pub(crate) async fn put(
+    State(app): State<Arc<App>>,
+    names: Named<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (collection, id) = call::item(&app, names)?;
+    body::check_json(request.headers())?;
+    let (permit, body) = call::body(&app, request).await?;
+    let OneItemRequest { text, time, attributes, data } = json::read_object(&body)?;
+    let now = collection::now();
+    let item = Incoming { id: Id(id.into()), text, time, attributes, data }.into_item(now);
+    let applied = call::aside(move || {
+        let _units = permit;
+        collection.put(vec![item], now).map_err(|error| match &error {
+            CollectionError::Item { problem, .. } => refusal::of_item(problem, ""),
+            _ => refusal::of(&error, ""),
+        })
+    });
+    call::answer(&app, 0, &Changed::from(applied.await?))
+}
+
+refusals!(
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::Overloaded]
+);
+
+/// Takes an item out of a collection.
+///
+/// Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    delete,
+    path = "/collections/{name}/items/{id}",
+    tag = "collections",
+    operation_id = "delete_item",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item"),
+    ),
+    responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
+)]
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    names: Named<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    authorize::check_writes(&request)?;
+    let (collection, id) = call::item(&app, names)?;
+    let applied = call::aside(move || {
+        let applied = collection.remove(&[&id], collection::now());
+        applied.map_err(|error| refusal::of(&error, ""))
+    });
+    let applied = applied.await?;
+    if applied.removed == 0 {
+        return Err(refusal::no_item());
+    }
+    call::answer(&app, 0, &Changed::from(applied))
+}

@@ -1,0 +1,244 @@
+//! `POST` and `GET /collections/{name}/items`: items written and listed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa::PartialSchema;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::Schema;
+
+use crate::collection;
+use crate::collection::Filter;
+use crate::collection::Incoming;
+use crate::collection::Item;
+use crate::http::api::collections::answers::Changed;
+use crate::http::api::collections::answers::ItemEntry;
+use crate::http::api::collections::answers::ItemList;
+use crate::http::api::collections::call;
+use crate::http::api::collections::call::Named;
+use crate::http::api::collections::refusal;
+use crate::http::api::pipeline;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::body;
+use crate::http::request::fields::CandidateId;
+use crate::http::request::fields::List;
+use crate::http::request::json;
+
+/// Most items of a page.
+const MOST_LISTED: usize = 1000;
+/// Items of a page unless a request says otherwise.
+const LISTED: usize = 100;
+
+/// An item as a request writes it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ItemRequest(pub(crate) Incoming);
+
+/// An item.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+struct ItemFields<'b> {
+    /// Its name, at most 256 bytes; a whole number stands for its digits.
+    id: CandidateId<'b>,
+    /// What it says.
+    #[schema(min_length = 1)]
+    text: String,
+    /// When it was written: RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since 1970. Without
+    /// it the moment in which it is added.
+    time: Option<String>,
+    /// What filters ask for, at most 32: strings, numbers, truth values.
+    #[schema(value_type = Option<Object>)]
+    attributes: Option<()>,
+    /// An object of the caller's own, at most 4096 bytes as written, that comes back as it was written.
+    #[schema(value_type = Option<Object>)]
+    data: Option<()>,
+}
+
+impl PartialSchema for ItemRequest {
+    fn schema() -> RefOr<Schema> {
+        ItemFields::schema()
+    }
+}
+
+impl ToSchema for ItemRequest {
+    fn name() -> Cow<'static, str> {
+        "ItemRequest".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        ItemFields::schemas(schemas);
+    }
+}
+
+/// The body of `POST /collections/{name}/items`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ItemsRequest {
+    /// The items; one takes the place of another of its name.
+    #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
+    items: List<ItemRequest>,
+}
+
+/// Items out of a body: of JSON, or of lines.
+fn items(body: &[u8], lines: bool, now: i64, app: &App) -> Result<Vec<Item>, ApiError> {
+    let limit = ("max_texts", app.settings.max_texts);
+    if !lines {
+        let ItemsRequest { items } = json::read_object(body)?;
+        pipeline::check_length("/items", "items", items.length, limit)?;
+        return Ok(items.items.into_iter().map(|ItemRequest(item)| item.into_item(now)).collect());
+    }
+    let filled = |(_, line): &(usize, &[u8])| !line.trim_ascii().is_empty();
+    let lines = body.split(|&byte| byte == b'\n').enumerate().filter(filled);
+    pipeline::check_length("/items", "items", lines.clone().count(), limit)?;
+    let item = |(place, (number, line)): (usize, (usize, &[u8]))| {
+        let ItemRequest(item) = json::read_object(line).map_err(|error| {
+            let detail = format!("line {}: {}", number + 1, error.detail);
+            ApiError { detail: detail.into(), ..error.under("", &format!("/items/{place}")) }
+        })?;
+        Ok(item.into_item(now))
+    };
+    lines.enumerate().map(item).collect()
+}
+
+refusals!(
+    PutRefusals: &[
+        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
+        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
+        Code::EmptyList, Code::TooManyItems, Code::NotFound, Code::Forbidden, Code::CollectionFull,
+        Code::NotWritten, Code::Overloaded, Code::RequestTimeout,
+    ]
+);
+
+/// Adds items to a collection: all of them or none.
+///
+/// An item takes the place of another of its name. When this is answered they outlive a crash, if the
+/// collection is durable. A body of `application/x-ndjson` has an item a line; it is one request like
+/// any other, so many items are sent in several. Needs a key of the scope `collection`, where keys are
+/// set.
+#[utoipa::path(
+    post,
+    path = "/collections/{name}/items",
+    tag = "collections",
+    operation_id = "put_items",
+    params(("name" = String, Path, description = "The collection")),
+    request_body(content(
+        (ItemsRequest = "application/json"),
+        (String = "application/x-ndjson"),
+    )),
+    responses((status = 200, description = "What came of it", body = Changed), PutRefusals),
+)]
+pub(crate) async fn put(
+    State(app): State<Arc<App>>,
+    name: Named<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let collection = call::collection(&app, name)?;
+    let lines = body::is_lines(request.headers());
+    match lines {
+        true => body::check_encoding(request.headers())?,
+        false => body::check_json(request.headers())?,
+    }
+    let (mut permit, body) = call::body(&app, request).await?;
+    let (app_of, now) = (Arc::clone(&app), collection::now());
+    let applied = call::aside(move || {
+        let items = items(&body, lines, now, &app_of)?;
+        app_of.admission.settle(&mut permit, items.len());
+        collection.put(items, now).map_err(|error| refusal::of(&error, "/items"))
+    });
+    call::answer(&app, 0, &Changed::from(applied.await?))
+}
+
+/// Which items are listed.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ItemsParameters {
+    /// A filter as `/rank` has it, as JSON: `{"lang": "en"}`.
+    filter: Option<String>,
+    /// Only items of which the time is no further back than this, as `24h`.
+    within: Option<String>,
+    /// Most items, at most 1000; 100 unless this says otherwise.
+    limit: Option<usize>,
+    /// How many of the first are passed over.
+    offset: Option<usize>,
+}
+
+refusals!(
+    ListRefusals: &[
+        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::ResponseTooLarge,
+        Code::Overloaded,
+    ]
+);
+
+/// The items of a collection, in the order in which they were added.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}/items",
+    tag = "collections",
+    operation_id = "items",
+    params(("name" = String, Path, description = "The collection"), ItemsParameters),
+    responses((status = 200, description = "The items", body = ItemList<'_>), ListRefusals),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    name: Named<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let collection = call::collection(&app, name)?;
+    let asked: ItemsParameters = call::settings(&uri, "filter, within, limit and offset")?;
+    let limit = asked.limit.unwrap_or(LISTED);
+    if limit > MOST_LISTED {
+        let detail = "a page has at most 1000 items";
+        return Err(ApiError::at(Code::OutOfRange, "/limit", detail));
+    }
+    let filter = filter(asked.filter.as_deref())?;
+    let now = collection::now();
+    let oldest = oldest(asked.within.as_deref(), now)?;
+    let permit = app.admission.admit_soon().await?;
+    let app_of = Arc::clone(&app);
+    call::aside(move || {
+        let _units = permit;
+        let view = collection.view(now);
+        let admitted = view.iter().filter(|item| {
+            oldest.is_none_or(|oldest| item.time >= oldest) && filter.admits(&item.attributes)
+        });
+        let (mut items, mut total, mut bytes) = (Vec::new(), 0, 0);
+        for item in admitted {
+            if total >= asked.offset.unwrap_or(0) && items.len() < limit {
+                bytes += item.bytes();
+                items.push(ItemEntry::from(item.as_ref()));
+            }
+            total += 1;
+        }
+        call::answer(&app_of, bytes, &ItemList { items, total })
+    })
+    .await
+}
+
+/// A filter written as JSON in a query string.
+fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
+    let Some(written) = written else { return Ok(Filter::default()) };
+    let value = serde_json::from_str(written)
+        .map_err(|_| ApiError::at(Code::InvalidField, "/filter", "the filter is not JSON"))?;
+    Filter::read(&value).map_err(|problem| refusal::of_filter(&problem, "/filter"))
+}
+
+/// The time before which items are left out.
+pub(crate) fn oldest(within: Option<&str>, now: i64) -> Result<Option<i64>, ApiError> {
+    let Some(within) = within else { return Ok(None) };
+    let wrong = || {
+        let detail = "expected a number with s, m, h or d, such as 30s or 24h";
+        ApiError::at(Code::InvalidField, "/within", detail)
+    };
+    Ok(Some(now.saturating_sub(collection::span(within).ok_or_else(wrong)?)))
+}

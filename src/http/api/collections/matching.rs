@@ -1,0 +1,353 @@
+//! `POST /collections/{name}/match`: for each text in turn its nearest items, its event, and then it is
+//! added.
+
+use std::sync::Arc;
+
+use axum::extract::Path;
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::collection;
+use crate::collection::Collection;
+use crate::collection::How;
+use crate::collection::Item;
+use crate::collection::Matched;
+use crate::collection::SharedEngine;
+use crate::engine::Counts;
+use crate::engine::Query;
+use crate::http::api::collections::answers::MatchedEntry;
+use crate::http::api::collections::call::Named;
+use crate::http::api::collections::items::ItemRequest;
+use crate::http::api::collections::refusal;
+use crate::http::api::pipeline;
+use crate::http::api::pipeline::ANSWER_HEAD;
+use crate::http::api::pipeline::NUMBER_BYTES;
+use crate::http::api::pipeline::Plan;
+use crate::http::api::pipeline::Question;
+use crate::http::api::stream;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::LIST;
+use crate::http::openapi::refusals::QUESTION;
+use crate::http::openapi::refusals::refusals;
+use crate::http::registry::models::Models;
+use crate::http::request::body;
+use crate::http::request::fields::Count;
+use crate::http::request::fields::List;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::Pool;
+use crate::http::request::fields::Score;
+use crate::http::request::fields::VectorMethod;
+use crate::http::request::json;
+use crate::http::request::query::Resolved;
+use crate::http::request::query::Selection;
+use crate::http::request::threshold::Threshold;
+use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Answer;
+use crate::methods::Kind;
+use crate::methods::Method;
+use crate::window::Limits;
+use crate::window::events::Rule;
+use crate::window::stream::Settings;
+use crate::window::usual;
+
+/// Bytes of the answer to a text beside ids and scores.
+const MATCHED_BYTES: usize = 80;
+/// Products of bytes that take as long as one of numbers.
+const BYTES_A_NUMBER: u64 = 4;
+/// The word for no second method.
+const NO_SECOND: &str = "none";
+
+/// How texts are matched, as a body or a query string says it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted<'w> {
+    pub(crate) model: Option<&'w str>,
+    pub(crate) method: Option<&'w str>,
+    pub(crate) second: Option<&'w str>,
+    pub(crate) last: Option<usize>,
+    pub(crate) within: Option<&'w str>,
+    pub(crate) min_score: Option<Threshold>,
+    pub(crate) nearest: Option<usize>,
+    pub(crate) votes: Option<usize>,
+    pub(crate) duplicate_score: Option<f64>,
+}
+
+impl Wanted<'_> {
+    /// The model that answers, and how.
+    pub(crate) fn resolve(&self, app: &App, models: &Models) -> Result<(Resolved, How), ApiError> {
+        let method = self.method.or(Some(Method::AvgCos.name()));
+        let resolved = Selection { model: self.model, method, ..Selection::default() };
+        let resolved = resolved.resolve(models)?;
+        let engine = &resolved.model.engine;
+        engine.embedding_dims(resolved.query.method)?;
+        let second = match self.second.unwrap_or(usual::SECOND) {
+            NO_SECOND => None,
+            name => {
+                let named = engine.method(name).map_err(ApiError::from);
+                Some(named.map_err(|error| error.under("/method", "/second"))?)
+            }
+        };
+        if let Some(second) = second {
+            if second.info().kind == Kind::Ranker {
+                let detail = "a method that only ranks does not say how alike two texts are";
+                return Err(ApiError::at(Code::MethodOnlyRanks, "/second", detail));
+            }
+            let checked = engine.check(&Query::new(second)).map_err(ApiError::from);
+            checked.map_err(|error| error.under("/method", "/second"))?;
+        }
+        let scoring = second.unwrap_or(resolved.query.method);
+        let last = self.last.unwrap_or(usual::LAST);
+        let most = app.settings.max_window;
+        if last == 0 || last > most {
+            let detail = format!("expected a number from 1 to {most} (setting `max_window`)");
+            return Err(ApiError::at(Code::OutOfRange, "/last", detail));
+        }
+        let within = self.within.map(|within| {
+            collection::span(within).ok_or_else(|| {
+                let detail = "expected a number with s, m, h or d, such as 30s or 24h";
+                ApiError::at(Code::InvalidField, "/within", detail)
+            })
+        });
+        let threshold = self.least(scoring, &resolved)?;
+        let rule =
+            Rule { threshold, votes: self.votes.unwrap_or(usual::VOTES), centre: usual::CENTRE };
+        let stream = Settings {
+            method: resolved.query.method,
+            second,
+            nearest: self.nearest.unwrap_or(usual::NEAREST),
+            floor: usual::FLOOR,
+            rule,
+            limits: Limits { last, within: within.transpose()? },
+        };
+        let duplicate = self.duplicate_score.map_or(1.0, |score| score as f32);
+        Ok((resolved, How { stream, duplicate }))
+    }
+
+    /// The least score at which a text belongs to what it is near.
+    fn least(&self, scoring: Method, resolved: &Resolved) -> Result<f32, ApiError> {
+        let Some(threshold) = self.min_score else {
+            return usual::threshold(scoring).ok_or_else(|| {
+                let detail = format!(
+                    "no usual `min_score` is known for {}: say one, or \"calibrated\"",
+                    scoring.name()
+                );
+                ApiError::at(Code::NotCalibrated, "/min_score", detail)
+            });
+        };
+        let query = Query::new(scoring);
+        let model = Arc::clone(&resolved.model);
+        let by_scoring = Resolved { model, query, fused: None };
+        Ok(threshold.resolve(&by_scoring, "/min_score")?.least())
+    }
+}
+
+/// Multiplications that matching takes, roughly.
+pub(crate) fn multiplications(how: &How, resolved: &Resolved, texts: usize) -> u64 {
+    let Settings { second, nearest, limits, .. } = how.stream;
+    let dims = resolved.model.engine.model().vectors().dims() as u64;
+    let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;
+    // A post of some fifteen words against each of the nearest.
+    let again = second.map_or(0, |method| (method.info().cost.pair)(15, 15, dims));
+    let each = scan.saturating_add(again.saturating_mul(nearest as u64));
+    each.saturating_mul(texts as u64)
+}
+
+/// The body of `POST /collections/{name}/match`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MatchRequest<'b> {
+    /// The texts, each with a name of its own. One that the collection has already is matched again.
+    #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
+    items: List<ItemRequest>,
+    #[serde(borrow)]
+    model: Option<ModelName<'b>>,
+    /// The method whose vectors find the nearest; `avg-cos` unless this says otherwise.
+    #[serde(borrow)]
+    method: Option<VectorMethod<'b>>,
+    /// A method that scores the nearest once more, or `none`; `coverage` unless this says otherwise.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    second: Option<std::borrow::Cow<'b, str>>,
+    /// How many items before a text it is matched against; 2000 unless this says otherwise.
+    last: Option<Count>,
+    /// None of them that is older than the text by more than this, as `24h`.
+    within: Option<String>,
+    /// The least score at which a text is near an item and belongs to its event.
+    min_score: Option<Threshold>,
+    /// How many of the nearest are looked at; 16 unless this says otherwise.
+    nearest: Option<Pool>,
+    /// How many items of an event must speak for it on average; 4 unless this says otherwise.
+    votes: Option<Pool>,
+    /// The least score at which a text is a duplicate of its nearest; 1 unless this says otherwise.
+    duplicate_score: Option<Score>,
+}
+
+/// Texts that were matched.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MatchResponse<'m> {
+    /// The model's name.
+    model: &'m str,
+    /// The method whose vectors found the nearest.
+    method: &'static str,
+    /// The method that scored them once more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second: Option<&'static str>,
+    /// The least score of those that are near.
+    min_score: f32,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: &'m str,
+    /// One a text, in order.
+    results: Vec<MatchedEntry<'m>>,
+}
+
+/// A collection that texts are matched against.
+pub(crate) struct Against(pub(crate) Arc<Collection>);
+
+/// What is asked of a collection.
+pub(crate) struct Matching<'b> {
+    collection: Arc<Collection>,
+    request: MatchRequest<'b>,
+}
+
+impl Matching<'_> {
+    fn wanted(&self) -> Wanted<'_> {
+        let request = &self.request;
+        Wanted {
+            model: request.model.as_ref().map(AsRef::as_ref),
+            method: request.method.as_ref().map(AsRef::as_ref),
+            second: request.second.as_deref(),
+            last: request.last.map(|Count(last)| last),
+            within: request.within.as_deref(),
+            min_score: request.min_score,
+            nearest: request.nearest.map(|Pool(nearest)| nearest),
+            votes: request.votes.map(|Pool(votes)| votes),
+            duplicate_score: request.duplicate_score.map(|Score(score)| score),
+        }
+    }
+}
+
+impl Question for Matching<'_> {
+    type In<'b> = Matching<'b>;
+    type Address = Against;
+
+    fn read<'b>(body: &'b [u8], Against(of): &Against) -> Result<Matching<'b>, ApiError> {
+        Ok(Matching { collection: Arc::clone(of), request: json::read_object(body)? })
+    }
+
+    /// It may wait for others, and for a disk.
+    fn is_long(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        let limit = ("max_texts", app.settings.max_texts);
+        let items = &self.request.items;
+        pipeline::check_length("/items", "items", items.length, limit)?;
+        let (resolved, how) = self.wanted().resolve(app, models)?;
+        let bytes = items.items.iter().map(|ItemRequest(item)| item.text.len()).sum();
+        let work = multiplications(&how, &resolved, items.length);
+        let each = MATCHED_BYTES + how.stream.nearest * (NUMBER_BYTES + 24);
+        let plan = Plan::new(resolved, items.length, bytes, work, app)?;
+        plan.answering(ANSWER_HEAD + items.length * each, "/items", app)
+    }
+
+    fn answer(
+        &self,
+        plan: &Plan,
+        app: &App,
+        work: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let (resolved, how) = self.wanted().resolve(app, &app.models())?;
+        work.check()?;
+        let now = collection::now();
+        let items = self.request.items.items.iter();
+        let items: Vec<Item> = items.map(|ItemRequest(item)| item.clone().into_item(now)).collect();
+        let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
+        let matched = follow(&self.collection, &resolved, &how, items, app)?;
+        let engine = &resolved.model.engine;
+        answer.write_json(&MatchResponse {
+            model: &plan.resolved.model.name,
+            method: how.stream.method.name(),
+            second: how.stream.second.map(Method::name),
+            min_score: how.stream.rule.threshold,
+            fingerprint: engine.model().fingerprint(),
+            results: ids.iter().zip(&matched).map(|(id, one)| MatchedEntry::of(id, one)).collect(),
+        })?;
+        Ok(Counts { texts: ids.len() as u64, ..Counts::default() })
+    }
+}
+
+/// Matches items and adds them.
+pub(crate) fn follow(
+    collection: &Collection,
+    resolved: &Resolved,
+    how: &How,
+    items: Vec<Item>,
+    app: &App,
+) -> Result<Vec<Matched>, ApiError> {
+    let engine = SharedEngine::of(Arc::clone(&resolved.model));
+    let matched = collection.follow(engine, how, items, collection::now());
+    let matched = matched.map_err(refusal::of_match)?;
+    app.metrics.matched(matched.len());
+    Ok(matched)
+}
+
+refusals!(
+    MatchRefusals: QUESTION,
+    LIST,
+    &[
+        Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound,
+        Code::Forbidden, Code::CollectionFull, Code::NotWritten,
+    ]
+);
+
+/// For each text in turn its nearest items before it and its event; then it is added.
+///
+/// What is found is what `cognate events` finds: the nearest among the last items by the cosine of their
+/// vectors, exactly, scored once more by a second method; the text joins the event that they speak for,
+/// or begins one. All texts of a request are added, or none.
+///
+/// A body of `application/x-ndjson` is a stream of any length: an item a line, and for each at once a
+/// line with what was found of it. Its settings stand in the query string. Needs a key of the scope
+/// `collection`, where keys are set.
+#[utoipa::path(
+    post,
+    path = "/collections/{name}/match",
+    tag = "collections",
+    operation_id = "match",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        stream::matching::MatchParameters,
+    ),
+    request_body(content(
+        (MatchRequest<'_> = "application/json"),
+        (String = "application/x-ndjson"),
+    )),
+    responses(
+        (status = 200, description = "What was found", content(
+            (MatchResponse<'_> = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
+        MatchRefusals,
+    ),
+)]
+pub(crate) async fn matching(
+    State(app): State<Arc<App>>,
+    name: Named<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    authorize::check_writes(&request)?;
+    let Path(name) = name.map_err(|_| refusal::no_collection())?;
+    let collection = app.collections.get(&name).map_err(|_| refusal::no_collection())?;
+    if body::is_lines(request.headers()) {
+        return stream::matching::answer(app, collection, request).await;
+    }
+    pipeline::answer::<Matching<'_>>(app, Against(collection), request).await
+}

@@ -1,0 +1,27 @@
+//! Collections over HTTP: made and deleted, their items written and read, and texts matched against
+//! them. Ranking one is a question to `/rank`.
+
+mod answers;
+mod call;
+mod item;
+pub(crate) mod items;
+mod list;
+pub(crate) mod matching;
+mod one;
+pub(crate) mod refusal;
+
+pub(crate) use answers::MatchedEntry;
+
+use utoipa_axum::routes;
+
+use crate::http::routes::Routes;
+
+/// What clients ask of collections.
+pub(crate) fn collections() -> Routes {
+    Routes::default()
+        .with(routes!(list::list))
+        .with(routes!(one::look, one::set, one::delete))
+        .with(routes!(items::list, items::put))
+        .with(routes!(item::look, item::put, item::delete))
+        .with(routes!(matching::matching))
+}

@@ -1,0 +1,142 @@
+//! `PUT`, `GET` and `DELETE /collections/{name}`: a collection made, looked at, deleted.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::collection;
+use crate::collection::Settings;
+use crate::http::api::collections::answers::CollectionEntry;
+use crate::http::api::collections::call;
+use crate::http::api::collections::call::Named;
+use crate::http::api::collections::refusal;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::body;
+use crate::http::request::json;
+
+/// The body of `PUT /collections/{name}`.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CollectionRequest {
+    /// Most items: of more the oldest leave. Without it a full collection takes no more.
+    #[schema(minimum = 1)]
+    max_items: Option<usize>,
+    /// Items of which the time is further back than this leave: `30s`, `15m`, `24h`, `7d`.
+    #[schema(pattern = "^[0-9]+[smhd]$")]
+    ttl: Option<String>,
+}
+
+impl CollectionRequest {
+    fn settings(&self) -> Result<Settings, ApiError> {
+        if self.max_items == Some(0) {
+            return Err(ApiError::at(Code::OutOfRange, "/max_items", "expected a number from 1"));
+        }
+        let ttl = self.ttl.as_deref().map(|ttl| {
+            collection::span(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
+                let detail = "expected a number from 1 with s, m, h or d, such as 30s or 24h";
+                ApiError::at(Code::InvalidField, "/ttl", detail)
+            })
+        });
+        Ok(Settings { max_items: self.max_items, ttl_ms: ttl.transpose()? })
+    }
+}
+
+refusals!(
+    SetRefusals: &[
+        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
+        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
+        Code::CollectionFull, Code::NotWritten, Code::Overloaded, Code::RequestTimeout,
+    ]
+);
+
+/// Makes a collection, or gives the one of this name other settings.
+///
+/// Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    put,
+    path = "/collections/{name}",
+    tag = "collections",
+    operation_id = "set_collection",
+    params(("name" = String, Path, description = "At most 64 of a-z, 0-9, `.`, `_` and `-`, the first a letter or digit")),
+    request_body = CollectionRequest,
+    responses((status = 200, description = "The collection", body = CollectionEntry), SetRefusals),
+)]
+pub(crate) async fn set(
+    State(app): State<Arc<App>>,
+    name: Named<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let axum::extract::Path(name) = name.map_err(|_| refusal::no_collection())?;
+    body::check_json(request.headers())?;
+    let (permit, body) = call::body(&app, request).await?;
+    let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
+    let (app_of, now) = (Arc::clone(&app), collection::now());
+    let told = call::aside(move || {
+        let _units = permit;
+        let (collection, _) = app_of
+            .collections
+            .set(&name, settings, now)
+            .map_err(|error| refusal::of(&error, "/items"))?;
+        Ok(collection.told(now))
+    });
+    call::answer(&app, 0, &CollectionEntry::from(told.await?))
+}
+
+refusals!(LookRefusals: &[Code::NotFound, Code::Overloaded]);
+
+/// A collection: its settings, and how large it is.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}",
+    tag = "collections",
+    operation_id = "collection",
+    params(("name" = String, Path, description = "The collection")),
+    responses((status = 200, description = "The collection", body = CollectionEntry), LookRefusals),
+)]
+pub(crate) async fn look(
+    State(app): State<Arc<App>>,
+    name: Named<String>,
+) -> Result<Response, ApiError> {
+    let collection = call::collection(&app, name)?;
+    call::answer(&app, 0, &CollectionEntry::from(collection.told(collection::now())))
+}
+
+refusals!(
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::Overloaded]
+);
+
+/// Deletes a collection with its items, and answers what it was.
+///
+/// Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    delete,
+    path = "/collections/{name}",
+    tag = "collections",
+    operation_id = "delete_collection",
+    params(("name" = String, Path, description = "The collection")),
+    responses((status = 200, description = "What was deleted", body = CollectionEntry), DeleteRefusals),
+)]
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    name: Named<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    authorize::check_writes(&request)?;
+    let collection = call::collection(&app, name)?;
+    let app_of = Arc::clone(&app);
+    let told = call::aside(move || {
+        let told = collection.told(collection::now());
+        let deleted = app_of.collections.delete(collection.name());
+        deleted.map_err(|error| refusal::of(&error, "/items"))?;
+        Ok(told)
+    });
+    call::answer(&app, 0, &CollectionEntry::from(told.await?))
+}

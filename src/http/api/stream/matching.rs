@@ -1,0 +1,195 @@
+//! `POST /collections/{name}/match` as lines: an item in, what was found of it out, while others are
+//! still being sent.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::collection;
+use crate::collection::Collection;
+use crate::collection::How;
+use crate::collection::Item;
+use crate::collection::Matched;
+use crate::engine::Counts;
+use crate::engine::QueryError;
+use crate::http::api::collections::MatchedEntry;
+use crate::http::api::collections::items::ItemRequest;
+use crate::http::api::collections::matching::Wanted;
+use crate::http::api::collections::matching::follow;
+use crate::http::api::collections::matching::multiplications;
+use crate::http::api::collections::refusal;
+use crate::http::api::stream::Opening;
+use crate::http::api::stream::Question;
+use crate::http::api::stream::job::Part;
+use crate::http::api::stream::line::LineId;
+use crate::http::api::stream::line::fail;
+use crate::http::api::stream::line::id_of;
+use crate::http::api::stream::line::parse;
+use crate::http::api::stream::line::write;
+use crate::http::api::stream::lines::Line;
+use crate::http::api::stream::lines::Lines;
+use crate::http::api::stream::settings;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::request::cost::estimate;
+use crate::http::request::fields::ModelName;
+use crate::http::request::fields::VectorMethod;
+use crate::http::request::query::Resolved;
+use crate::http::request::threshold::Threshold;
+
+/// Most of the nearest, and most votes.
+const MOST_NEAREST: usize = 1000;
+
+/// Settings of a stream of items.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct MatchParameters {
+    /// `application/x-ndjson` only: the model.
+    #[param(value_type = Option<ModelName<'_>>)]
+    model: Option<String>,
+    /// `application/x-ndjson` only: the method whose vectors find the nearest.
+    #[param(value_type = Option<VectorMethod<'_>>)]
+    method: Option<String>,
+    /// `application/x-ndjson` only: a method that scores the nearest once more, or `none`.
+    second: Option<String>,
+    /// `application/x-ndjson` only: how many items before a text it is matched against.
+    last: Option<usize>,
+    /// `application/x-ndjson` only: none of them that is older than the text by more than this.
+    within: Option<String>,
+    /// `application/x-ndjson` only: a number or `calibrated`.
+    min_score: Option<String>,
+    /// `application/x-ndjson` only: how many of the nearest are looked at.
+    nearest: Option<usize>,
+    /// `application/x-ndjson` only: how many items of an event must speak for it.
+    votes: Option<usize>,
+    /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest.
+    duplicate_score: Option<f64>,
+}
+
+/// What items are matched against.
+struct Items {
+    app: Arc<App>,
+    collection: Arc<Collection>,
+    resolved: Resolved,
+    how: How,
+}
+
+/// Answers a stream of items.
+pub(crate) async fn answer(
+    app: Arc<App>,
+    collection: Arc<Collection>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let opening = Opening::of(app, &request)?;
+    let names =
+        "model, method, second, last, within, min_score, nearest, votes and duplicate_score";
+    let asked: MatchParameters = settings(request.uri(), names)?;
+    for (pointer, number) in [("/nearest", asked.nearest), ("/votes", asked.votes)] {
+        if number.is_some_and(|number| number == 0 || number > MOST_NEAREST) {
+            let detail = "expected a whole number from 1 to 1000";
+            return Err(ApiError::at(Code::OutOfRange, pointer, detail));
+        }
+    }
+    if asked.duplicate_score.is_some_and(|score| !score.is_finite()) {
+        let detail = "expected a number";
+        return Err(ApiError::at(Code::OutOfRange, "/duplicate_score", detail));
+    }
+    let wanted = Wanted {
+        model: asked.model.as_deref(),
+        method: asked.method.as_deref(),
+        second: asked.second.as_deref(),
+        last: asked.last,
+        within: asked.within.as_deref(),
+        min_score: asked.min_score.as_deref().map(Threshold::parse).transpose()?,
+        nearest: asked.nearest,
+        votes: asked.votes,
+        duplicate_score: asked.duplicate_score,
+    };
+    let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;
+    let place = opening.place()?;
+    let app = Arc::clone(&opening.app);
+    let items = Items { app, collection, resolved, how };
+    Ok(opening.answer(items, place, request.into_body(), Lines::default()))
+}
+
+/// An item of a line.
+struct LineItem(Item);
+
+impl Question for Items {
+    type Item<'b> = LineItem;
+    type Answers = Vec<Result<Matched, ApiError>>;
+    type Kept = ();
+
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
+        let ItemRequest(item) = parse(line)?;
+        let item = item.into_item(collection::now());
+        let checked = item.check(self.collection.limits().text_bytes);
+        checked.map_err(|problem| refusal::of_item(&problem, ""))?;
+        Ok(LineItem(item))
+    }
+
+    /// An item is called by its own name, which stands in the answer.
+    fn id<'i>(_: &'i LineItem) -> Option<LineId<'i>> {
+        None
+    }
+
+    fn nanos(&self, items: &[&LineItem]) -> u64 {
+        let bytes = items.iter().map(|LineItem(item)| item.text.len()).sum();
+        estimate(bytes, multiplications(&self.how, &self.resolved, items.len()))
+    }
+
+    /// What was matched was added, so a fault is told of the items that it meets and nothing is asked
+    /// again.
+    fn ask(&self, items: &[&LineItem]) -> Result<Self::Answers, QueryError> {
+        let mut answers = Vec::with_capacity(items.len());
+        let mut rest = items;
+        while !rest.is_empty() {
+            // A name that comes again is matched after the one before it was added.
+            let mut names = HashSet::new();
+            let fresh = rest.iter().take_while(|LineItem(item)| names.insert(&item.id)).count();
+            let (run, after) = rest.split_at(fresh.max(1));
+            rest = after;
+            let run: Vec<Item> = run.iter().map(|LineItem(item)| item.clone()).collect();
+            let count = run.len();
+            match follow(&self.collection, &self.resolved, &self.how, run, &self.app) {
+                Ok(matched) => answers.extend(matched.into_iter().map(Ok)),
+                Err(error) => answers.extend((0..count).map(|_| Err(error.clone()))),
+            }
+        }
+        Ok(answers)
+    }
+
+    fn counts(answers: &Self::Answers) -> Counts {
+        let sound = answers.iter().filter(|answer| answer.is_ok()).count();
+        Counts { texts: sound as u64, ..Counts::default() }
+    }
+
+    fn write(
+        &self,
+        line: &Line,
+        LineItem(item): &LineItem,
+        answers: &Self::Answers,
+        place: usize,
+        part: &mut Part<()>,
+    ) {
+        match answers.get(place) {
+            Some(Ok(matched)) => write(&mut part.answer, &MatchedEntry::of(&item.id, matched)),
+            Some(Err(error)) => fail(&mut part.answer, line.number, id_of(line), error),
+            None => {}
+        }
+    }
+
+    fn locate(&self, error: ApiError) -> ApiError {
+        error
+    }
+}

@@ -1,0 +1,177 @@
+//! The built binary with collections in a folder: killed under load with nothing lost that was
+//! acknowledged, a second process refused, a full disk and a damaged log met with clear errors.
+
+use std::io::Read;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support;
+use crate::support::process::Process;
+
+/// Sends a request on a connection of its own; the status and the body, if they came whole.
+fn send(address: SocketAddr, verb: &str, path: &str, body: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    let head = format!(
+        "{verb} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(body.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some((status, body.to_owned()))
+}
+
+fn ask(address: SocketAddr, verb: &str, path: &str, body: &str) -> Value {
+    let (status, body) = send(address, verb, path, body).unwrap();
+    assert_eq!(status, 200, "{verb} {path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+fn serve(data: &Path) -> Process {
+    Process::start(&["--data".to_owned(), data.to_str().unwrap().to_owned()])
+}
+
+/// Writers that add items until the service does not answer; the names of those that it acknowledged.
+fn write_until_killed(process: &mut Process, round: usize, after: Duration) -> Vec<String> {
+    let address = process.address;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                scope.spawn(move || {
+                    let mut acknowledged = Vec::new();
+                    for number in 0.. {
+                        let ids: Vec<String> =
+                            (0..4).map(|at| format!("r{round}w{writer}n{number}i{at}")).collect();
+                        let items: Vec<String> = ids
+                            .iter()
+                            .map(|id| format!(r#"{{"id":"{id}","text":"the quake of {id}"}}"#))
+                            .collect();
+                        // One of the writers matches, the others load.
+                        let (path, more) = match writer {
+                            0 => ("match", r#","min_score":0.9"#),
+                            _ => ("items", ""),
+                        };
+                        let body = format!(r#"{{"items":[{}]{more}}}"#, items.join(","));
+                        let path = format!("/collections/news/{path}");
+                        match send(address, "POST", &path, &body) {
+                            Some((200, _)) => acknowledged.extend(ids),
+                            Some((status, body)) => panic!("{status}: {body}"),
+                            None => break,
+                        }
+                    }
+                    acknowledged
+                })
+            })
+            .collect();
+        std::thread::sleep(after);
+        process.signal("KILL");
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn a_killed_service_has_lost_nothing_that_it_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut acknowledged: Vec<String> = Vec::new();
+    let mut chance = support::Chance(7);
+    for round in 0..support::rounds(6, 200) {
+        let mut process = serve(&data);
+        ask(process.address, "PUT", "/collections/news", "{}");
+        let after = Duration::from_millis(50 + chance.below(400) as u64);
+        let more = write_until_killed(&mut process, round, after);
+        assert!(!more.is_empty() || round > 0, "nothing was acknowledged");
+        acknowledged.extend(more);
+        drop(process);
+        let process = serve(&data);
+        let told = ask(process.address, "GET", "/collections/news", "");
+        let items = told["items"].as_u64().unwrap() as usize;
+        assert!(items >= acknowledged.len(), "{items} of {}", acknowledged.len());
+        assert_eq!(items % 4, 0, "a batch is there as a whole or not at all");
+        for id in acknowledged.iter().rev().take(40).chain(acknowledged.iter().step_by(29)) {
+            let item = ask(process.address, "GET", &format!("/collections/news/items/{id}"), "");
+            assert_eq!(item["text"], format!("the quake of {id}"));
+        }
+        // What could be read is what is there after the next start, too.
+        drop(process);
+    }
+}
+
+#[test]
+fn a_second_process_and_a_damaged_log_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = serve(&data);
+    ask(first.address, "PUT", "/collections/news", "{}");
+    for at in 0..3 {
+        let body = format!(r#"{{"text":"the quake {at}"}}"#);
+        ask(first.address, "PUT", &format!("/collections/news/items/n{at}"), &body);
+    }
+    let arguments = ["--data".to_owned(), data.to_str().unwrap().to_owned()];
+    let mut second = Process::start_with(first.model(), &arguments);
+    assert!(!second.wait(Duration::from_secs(30)).success());
+    assert!(
+        second.log().contains("another process has these collections open"),
+        "{}",
+        second.log()
+    );
+    let model = folder.path().join("model.safetensors");
+    std::fs::copy(first.model(), &model).unwrap();
+    drop(first);
+    let log = data.join("news/items.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&log, &bytes).unwrap();
+    let mut damaged = Process::start_with(&model, &arguments);
+    assert!(!damaged.wait(Duration::from_secs(30)).success());
+    assert!(damaged.log().contains("nothing was changed"), "{}", damaged.log());
+    assert_eq!(std::fs::read(&log).unwrap(), bytes);
+    // Cut short, as by a crash, it is opened with a line in the log.
+    bytes[middle] ^= 4;
+    std::fs::write(&log, &bytes[..bytes.len() - 3]).unwrap();
+    let process = serve(&data);
+    assert_eq!(ask(process.address, "GET", "/collections/news", "")["items"], 2);
+    assert!(process.log().contains("was not whole"), "{}", process.log());
+}
+
+/// A file that may not grow is a full disk to whoever writes it.
+#[test]
+fn where_nothing_can_be_written_the_old_items_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let process = serve(&data);
+    let address = process.address;
+    ask(address, "PUT", "/collections/news", "{}");
+    ask(address, "PUT", "/collections/news/items/a", r#"{"text":"the quake"}"#);
+    let length = std::fs::metadata(data.join("news/items.log")).unwrap().len();
+    let limit = |bytes: &str| {
+        let id = process.id().to_string();
+        Command::new("prlimit").args(["--pid", &id, &format!("--fsize={bytes}:")]).status()
+    };
+    if !limit(&(length + 40).to_string()).is_ok_and(|status| status.success()) {
+        eprintln!("prlimit is not there: nothing was tried");
+        return;
+    }
+    let long = format!(r#"{{"text":"{}"}}"#, "no room for this ".repeat(20));
+    let (status, body) = send(address, "PUT", "/collections/news/items/b", &long).unwrap();
+    assert_eq!(status, 507, "{body}");
+    assert!(body.contains("not_written") && !body.contains("items.log"), "{body}");
+    assert_eq!(ask(address, "GET", "/collections/news", "")["items"], 1);
+    assert!(limit("unlimited").unwrap().success());
+    ask(address, "PUT", "/collections/news/items/b", &long);
+    drop(process);
+    let process = serve(&data);
+    assert_eq!(ask(process.address, "GET", "/collections/news", "")["items"], 2);
+}

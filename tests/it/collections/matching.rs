@@ -1,0 +1,228 @@
+//! Texts matched against a collection: as `cognate events` finds them, in one request or many, as JSON
+//! or as lines, and after the process began anew.
+
+use std::fmt::Write as _;
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+
+use crate::collections::{call, done};
+use crate::support;
+use crate::support::app::TestApp;
+use crate::support::command::{cognate, stderr};
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+
+/// Posts of a few events and of none, made of their words, so that some are alike and some are not.
+fn posts(count: usize) -> Vec<(String, String)> {
+    let subjects = [
+        ["strong", "earthquake", "shakes", "the", "city", "of", "lima", "houses", "people", "run"],
+        ["river", "floods", "old", "town", "passau", "streets", "under", "water", "again", "more"],
+        ["fire", "burns", "forest", "near", "sydney", "smoke", "crews", "wind", "hot", "homes"],
+        ["train", "leaves", "rails", "in", "santiago", "many", "hurt", "driver", "fast", "bend"],
+    ];
+    let alone = ["cat", "pancake", "football", "holiday", "music", "coffee", "exam", "rain", "bus"];
+    let mut chance = support::Chance(11);
+    let mut post = |at: usize| {
+        let mut words = Vec::new();
+        let subject = chance.below(6);
+        for _ in 0..6 + chance.below(4) {
+            words.push(match subjects.get(subject) {
+                Some(subject) => subject[chance.below(subject.len())],
+                None => alone[chance.below(alone.len())],
+            });
+        }
+        (format!("t{at}"), words.join(" "))
+    };
+    (0..count).map(&mut post).collect()
+}
+
+fn items(posts: &[(String, String)], first: usize) -> Vec<Value> {
+    let time = |at: usize| 1_714_557_600 + 60 * (first + at);
+    let item = |(at, (id, text)): (usize, &(String, String))| json!({"id": id, "text": text, "time": time(at)});
+    posts.iter().enumerate().map(item).collect()
+}
+
+/// What `cognate events` makes of them by the built binary: event, nearest, score, new.
+fn events(posts: &[(String, String)], more: &[&str]) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lines = String::new();
+    for item in items(posts, 0) {
+        writeln!(lines, "{item}").unwrap();
+    }
+    std::fs::write(folder.path().join("posts.ndjson"), lines).unwrap();
+    let arguments = [&["events", "posts.ndjson", "-o", "events.ndjson"], more].concat();
+    let output = cognate(folder.path(), &[("COGNATE_MODEL", MODEL)], &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = std::fs::read_to_string(folder.path().join("events.ndjson")).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn agrees(found: &Value, event: &Value) {
+    assert_eq!(found["id"], event["id"]);
+    assert_eq!(found["event"], event["event"], "{found} {event}");
+    assert_eq!(found["new"], event["new"], "{found} {event}");
+    let score = |value: &Value| value["score"].as_f64().map(|score| score as f32);
+    assert_eq!(score(found), score(event), "{found} {event}");
+}
+
+#[tokio::test]
+async fn a_stream_has_the_events_that_the_command_finds() {
+    let posts = posts(300);
+    let expected = events(&posts, &["--last", "100", "--within", "90m"]);
+    assert!(expected.iter().any(|line| line["new"] == false), "{expected:?}");
+    // However it is cut into requests.
+    for size in [1, 7, 64, 300] {
+        let app = TestApp::of(support::default_model(), |_| ());
+        done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+        let mut found = Vec::new();
+        for (at, part) in posts.chunks(size).enumerate().take(40) {
+            let body = json!({"items": items(part, at * size), "last": 100, "within": "90m"});
+            let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+            assert_eq!(answer["second"], "coverage");
+            found.extend(answer["results"].as_array().unwrap().clone());
+        }
+        found.iter().zip(&expected).for_each(|(found, event)| agrees(found, event));
+        let told = done(&app, "GET", "/collections/news", None).await;
+        assert_eq!(told["items"], found.len());
+        let item = done(&app, "GET", "/collections/news/items/t30", None).await;
+        assert_eq!(item["event"], expected[30]["event"]);
+    }
+}
+
+#[tokio::test]
+async fn lines_are_answered_as_they_come() {
+    let posts = posts(200);
+    let expected = events(&posts, &["--last", "50"]);
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let mut lines = String::new();
+    for item in items(&posts, 0) {
+        writeln!(lines, "{item}").unwrap();
+    }
+    lines.push_str("{\"id\":\"bad\"}\n{\"id\":\"empty\",\"text\":\" \"}\n");
+    let request = Request::post("/collections/news/match?last=50");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
+    let answer = app.send(request.unwrap()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let text = answer.text();
+    let found: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), 202, "{text}");
+    found.iter().zip(&expected).for_each(|(found, event)| agrees(found, event));
+    assert_eq!(found[200]["error"]["code"], "invalid_field");
+    assert_eq!(
+        (&found[201]["line"], &found[201]["error"]["code"]),
+        (&json!(202), &json!("empty_text"))
+    );
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 200);
+    let metrics = app.get("/metrics").await.text();
+    assert!(metrics.contains("cognate_collection_matches_total 200"), "{metrics}");
+}
+
+/// A matcher is made anew from what was stored: after a restart, and after other settings were asked
+/// for in between.
+#[tokio::test]
+async fn a_stream_goes_on_as_if_it_had_not_stopped() {
+    let posts = posts(240);
+    let expected = events(&posts, &["--last", "40"]);
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut found = Vec::new();
+    for (at, part) in posts.chunks(60).enumerate() {
+        let data = data.clone();
+        let app = TestApp::of(support::default_model(), |settings| settings.data = Some(data));
+        if at == 0 {
+            done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+        }
+        for (half, part) in part.chunks(30).enumerate() {
+            let body = json!({"items": items(part, at * 60 + half * 30), "last": 40});
+            let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+            found.extend(answer["results"].as_array().unwrap().clone());
+            // What comes and goes leaves the matcher to be made anew.
+            let other = json!({"text": "something else", "time": "1999-01-01T00:00:00Z"});
+            done(&app, "PUT", "/collections/news/items/other", Some(&other)).await;
+            done(&app, "DELETE", "/collections/news/items/other", None).await;
+        }
+    }
+    assert_eq!(found.len(), expected.len());
+    found.iter().zip(&expected).for_each(|(found, event)| agrees(found, event));
+}
+
+#[tokio::test]
+async fn duplicates_neighbours_and_names_are_told() {
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let first = json!({"items": [{"id": "a", "text": "Strong earthquake shakes the city of Lima tonight"}]});
+    done(&app, "POST", "/collections/news/items", Some(&first)).await;
+    let body = json!({"items": [
+        {"id": "b", "text": "strong earthquake shakes the city of lima tonight!"},
+        {"id": "c", "text": "Lima: earthquake shakes houses in the city, strong"},
+        {"id": "d", "text": "my cat sleeps on the keyboard again"},
+    ]});
+    let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+    let results = answer["results"].as_array().unwrap();
+    assert_eq!((&results[0]["duplicate_of"], &results[0]["event"]), (&json!("a"), &json!("a")));
+    assert_eq!(results[0]["nearest"][0]["score"], 1.0);
+    let near: Vec<&Value> =
+        results[1]["nearest"].as_array().unwrap().iter().map(|near| &near["id"]).collect();
+    assert_eq!(near, ["b", "a"], "{answer}");
+    assert!(results[1].get("duplicate_of").is_none() && results[1]["event"] == "a");
+    assert_eq!(
+        (&results[2]["new"], &results[2]["event"], &results[2]["nearest"]),
+        (&json!(true), &json!("d"), &json!([]))
+    );
+    // Matched again, a text is not near to what it was before.
+    let again = done(
+        &app,
+        "POST",
+        "/collections/news/match",
+        Some(&json!({"items": [{"id": "d", "text": "my cat sleeps on the keyboard"}]})),
+    )
+    .await;
+    assert_eq!(
+        (&again["results"][0]["new"], &again["results"][0]["event"]),
+        (&json!(true), &json!("d"))
+    );
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 4);
+    for (body, code, pointer) in [
+        (
+            json!({"items": [{"id": "e", "text": "x"}, {"id": "e", "text": "y"}]}),
+            "invalid_field",
+            "/items/1/id",
+        ),
+        (
+            json!({"items": [{"id": "e", "text": "x"}], "method": "wmd"}),
+            "method_cannot_embed",
+            "/method",
+        ),
+        (
+            json!({"items": [{"id": "e", "text": "x"}], "second": "bm25"}),
+            "method_only_ranks",
+            "/second",
+        ),
+        (
+            json!({"items": [{"id": "e", "text": "x"}], "second": "nothing"}),
+            "unknown_method",
+            "/second",
+        ),
+        (
+            json!({"items": [{"id": "e", "text": "x"}], "second": "wmd"}),
+            "not_calibrated",
+            "/min_score",
+        ),
+        (
+            json!({"items": [{"id": "e", "text": "x"}], "last": 100_000, "within": "1x"}),
+            "invalid_field",
+            "/within",
+        ),
+        (json!({"items": []}), "empty_list", "/items"),
+    ] {
+        let problem = call(&app, "POST", "/collections/news/match", Some(&body)).await;
+        let problem = problem.refusal(422, code);
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
+    }
+    let none = call(&app, "POST", "/collections/none/match", Some(&body)).await;
+    none.refusal(404, "not_found");
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 4);
+}

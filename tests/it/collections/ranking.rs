@@ -1,0 +1,189 @@
+//! `/rank` over the items of a collection: what it answers is what it answers about the same texts as
+//! candidates.
+
+use serde_json::{Value, json};
+
+use crate::collections::{call, done};
+use crate::support;
+use crate::support::app::TestApp;
+
+const WORDS: [&str; 14] = [
+    "the",
+    "quake",
+    "hits",
+    "city",
+    "earthquake",
+    "shakes",
+    "town",
+    "o'neill",
+    "über",
+    "0",
+    "new",
+    "york",
+    "unlisted",
+    "zzz",
+];
+
+/// Items of words that are known and words that are not.
+fn items(count: usize) -> Vec<Value> {
+    let mut chance = support::Chance(5);
+    let mut item = |at: usize| {
+        let words: Vec<&str> =
+            (0..1 + chance.below(8)).map(|_| WORDS[chance.below(WORDS.len())]).collect();
+        let lang = ["en", "de"][at % 2];
+        json!({"id": format!("i{at}"), "text": words.join(" "), "attributes": {"lang": lang, "n": at},
+            "data": {"at": at}})
+    };
+    (0..count).map(&mut item).collect()
+}
+
+async fn app_with(items: &[Value]) -> TestApp {
+    let app = TestApp::with(|settings| settings.max_candidates = 100);
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    for part in items.chunks(70) {
+        let body = json!({"items": part});
+        done(&app, "POST", "/collections/news/items", Some(&body)).await;
+    }
+    app
+}
+
+/// The same items as candidates.
+fn candidates(items: &[Value]) -> Value {
+    let one = |item: &Value| json!({"id": item["id"], "text": item["text"], "data": item["data"]});
+    items.iter().map(one).collect()
+}
+
+/// Results without what only candidates or only items have.
+fn plain(results: &Value) -> Vec<Value> {
+    let plain = |result: &Value| {
+        let mut result = result.clone();
+        let fields = result.as_object_mut().unwrap();
+        fields.remove("index");
+        for duplicate in fields.get_mut("duplicates").into_iter().flat_map(Value::as_array_mut) {
+            duplicate.iter_mut().for_each(|one| drop(one.as_object_mut().unwrap().remove("index")));
+        }
+        result
+    };
+    results.as_array().unwrap().iter().map(plain).collect()
+}
+
+fn with(body: &Value, more: &Value) -> Value {
+    let mut body = body.clone();
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+#[tokio::test]
+async fn items_are_ranked_as_candidates_are() {
+    let items = items(90);
+    let app = app_with(&items).await;
+    for question in [
+        json!({"query": "a quake hits the city"}),
+        json!({"query": "a quake hits the city", "method": "dynamax", "top_k": 7, "offset": 3}),
+        json!({"query": "the earthquake in new york", "method": "bm25", "min_score": 0.1}),
+        json!({"query": "the town", "method": "avg-cos", "measure": "euclidean", "top_k": 90}),
+        json!({"query": "the town", "method": "avg-cos", "explain": true, "coverage": true}),
+        json!({"query": "zzz qqq", "oov": "score"}),
+        json!({"query": "new york", "method": "wmd", "top_k": 4}),
+        json!({"queries": ["new york", "the quake"], "method": "avg-cos", "top_k": 5}),
+        json!({"queries": ["new york", "the quake"], "method": "coverage", "top_k": 5}),
+        json!({"like": ["the quake hits", {"text": "new york", "weight": 0.5}], "unlike": ["the town"], "method": "avg-cos"}),
+        json!({"like": ["the quake hits"], "method": "dynamax", "strategy": "mean", "explain": true}),
+        json!({"query": "the city", "method": "avg-cos", "collapse": 0.9, "top_k": 6}),
+        json!({"query": "the city", "method": "avg-cos", "diversify": {"lambda": 0.5}, "top_k": 6, "return_text": true}),
+        json!({"query": "the city", "fuse": [{"method": "bm25"}, {"method": "avg-cos"}], "top_k": 6}),
+    ] {
+        let of_candidates =
+            with(&json!({"candidates": candidates(&items), "top_k": 10}), &question);
+        let of_items = with(&json!({"collection": "news"}), &question);
+        let expected = done(&app, "POST", "/rank", Some(&of_candidates)).await;
+        let found = done(&app, "POST", "/rank", Some(&of_items)).await;
+        assert_eq!((&found["collection"], &found["items"]), (&json!("news"), &json!(90)));
+        for field in ["model", "method", "measure", "fingerprint", "query_known"] {
+            assert_eq!(found.get(field), expected.get(field), "{question}");
+        }
+        let pairs: Vec<(&Value, &Value)> = match question.get("queries") {
+            None => vec![(&found, &expected)],
+            Some(_) => {
+                let list = |of: &'static str| (found[of].as_array(), expected[of].as_array());
+                let (found, expected) = list("rankings");
+                found.unwrap().iter().zip(expected.unwrap()).collect()
+            }
+        };
+        for (found, expected) in pairs {
+            // Those without a score are no results.
+            let unscored = expected["unscored"].as_array().unwrap();
+            let mut scored = expected["results"].clone();
+            let list = scored.as_array_mut().unwrap();
+            list.retain(|result| !unscored.contains(&result["index"]));
+            let mut found_results = plain(&found["results"]);
+            for result in &mut found_results {
+                result.as_object_mut().unwrap().remove("attributes");
+            }
+            assert_eq!(found_results, plain(&scored), "{question}");
+            assert_eq!(found["unscored"], unscored.len(), "{question}");
+        }
+    }
+    let metrics = app.get("/metrics").await.text();
+    assert!(metrics.contains("cognate_rank_parts_total{part=\"collection\"} 14"), "{metrics}");
+}
+
+#[tokio::test]
+async fn filters_times_and_names_say_which_items_are_ranked() {
+    let items = items(250);
+    let app = app_with(&items).await;
+    let old = json!({"text": "the quake of old", "time": "2001-01-01T00:00:00Z", "attributes": {"lang": "en", "n": 1000}});
+    done(&app, "PUT", "/collections/news/items/old", Some(&old)).await;
+    let ask = async |more: Value| {
+        let body = with(&json!({"collection": "news", "query": "the quake", "top_k": 300}), &more);
+        done(&app, "POST", "/rank", Some(&body)).await
+    };
+    // More than a request may have as candidates.
+    assert_eq!(ask(json!({})).await["items"], 251);
+    assert_eq!(ask(json!({"within": "24h"})).await["items"], 250);
+    let found =
+        ask(json!({"filter": {"lang": "en", "n": {"gte": 200}}, "return_text": true})).await;
+    assert_eq!(found["items"], 26);
+    for result in found["results"].as_array().unwrap() {
+        let attributes = &result["attributes"];
+        assert!(attributes["lang"] == "en" && attributes["n"].as_u64().unwrap() >= 200, "{result}");
+    }
+    let found = ask(json!({"filter": {"any": [{"n": 3}, {"n": [4, 5]}]}, "exclude": ["i4"]})).await;
+    assert_eq!(found["items"], 2);
+    assert_eq!(ask(json!({"filter": {"n": -1}})).await["results"], json!([]));
+    // A liked item stands for its text and is no result.
+    let liked = json!({"collection": "news", "like": [{"id": "i7"}], "unlike": [{"id": "i8"}, "zzz"], "method": "avg-cos"});
+    let by_id = done(&app, "POST", "/rank", Some(&liked)).await;
+    assert_eq!(by_id["items"], 249);
+    let text = |at: usize| items[at]["text"].clone();
+    let by_text = json!({"collection": "news", "like": [text(7)], "unlike": [text(8), "zzz"],
+        "exclude": ["i7", "i8"], "method": "avg-cos"});
+    assert_eq!(by_id["results"], done(&app, "POST", "/rank", Some(&by_text)).await["results"]);
+    let query = |more: Value| with(&json!({"collection": "news", "query": "a"}), &more);
+    for (body, code, pointer) in [
+        (json!({"collection": "none", "query": "a"}), "unknown_collection", "/collection"),
+        (query(json!({"candidates": ["a"]})), "invalid_field", "/candidates"),
+        (query(json!({"filter": {"a": {"near": 1}}})), "invalid_field", "/filter/a/near"),
+        (query(json!({"filter": 1})), "invalid_field", "/filter"),
+        (query(json!({"within": "1 day"})), "invalid_field", "/within"),
+        (query(json!({"fuse": [{"scores": "x"}, {"method": "bm25"}]})), "invalid_field", "/fuse"),
+        (json!({"collection": "news", "like": [{"id": "none"}]}), "unknown_item", "/like/0/id"),
+        (
+            json!({"collection": "news", "like": ["a"], "unlike": [{"id": "x"}]}),
+            "unknown_item",
+            "/unlike/0/id",
+        ),
+        (
+            json!({"collection": "news", "like": [{"id": "i1", "text": "a"}]}),
+            "invalid_field",
+            "/like/0",
+        ),
+        (json!({"candidates": ["a"], "query": "a", "within": "1d"}), "invalid_field", "/within"),
+        (json!({"candidates": ["a"], "query": "a", "filter": {}}), "invalid_field", "/filter"),
+        (json!({"candidates": ["a"], "like": [{"id": "a"}]}), "invalid_field", "/like/0/id"),
+        (json!({"query": "a"}), "invalid_field", ""),
+    ] {
+        let problem = call(&app, "POST", "/rank", Some(&body)).await.refusal(422, code);
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
+    }
+}
