@@ -51,7 +51,7 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],
         "eval pairs" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos"],
         "eval ranking" => &["rank.tsv", "--model=m.safetensors", "--methods=avg-cos"],
-        "eval recommend" => &["rank.tsv", "--model=m.safetensors", "--methods=avg-cos"],
+        "eval recommend" => &["recommend.tsv", "--model=m.safetensors", "--methods=avg-cos"],
         "eval calibrate" => &["pairs.tsv", "--model=m.safetensors", "--methods=avg-cos", "-o=out"],
         "pairs text" => &["two.txt", "-o=out", "--length=2"],
         "pairs tweets" => &["tweets.tsv", "-o=out"],
@@ -110,6 +110,9 @@ fn folder() -> tempfile::TempDir {
     let ranks = ["1\tquake\t1\tearthquake hits", "1\tquake\t0\tnew york", "1\tquake\t0\tthe town"];
     let ranks = ranks.map(|row| row.to_owned() + "\n").concat();
     write("rank.tsv", &(ranks.clone() + &ranks.replace("1\tquake", "2\tshakes")));
+    let topics = ["quake", "the quake", "quake hits", "earthquake", "town", "the town", "city"];
+    let topics = [1, 2].map(|topic| topics.map(|text| format!("{topic}\ttopic\t1\t{text}\n")));
+    write("recommend.tsv", &topics.concat().concat());
     let document = "the quake hits the city\nthe town shakes\nnew york hits the town\n".repeat(3);
     write("two.txt", &format!("{document}\n\n{document}"));
     let tweets = [
