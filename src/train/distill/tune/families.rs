@@ -237,7 +237,7 @@ impl Maker<'_> {
 
     /// The beginning or the end, at least half of it.
     fn cut(&mut self, mut text: Vec<String>) -> Changed {
-        if text.len() <= SHORT - 1 {
+        if text.len() < SHORT {
             return None;
         }
         let half = text.len() / 2;

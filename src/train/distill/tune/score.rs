@@ -239,6 +239,9 @@ mod tests {
     use crate::random::Random;
     use crate::train::sampling;
 
+    /// A step of the rows or of the scales.
+    type Change<'c> = &'c dyn Fn(&mut [f64], &mut [[f64; 2]; 3], f64);
+
     /// The loss as its definition says, in double precision.
     fn loss(block: &Block<'_>, rows: &[f64], dims: usize, scales: &[[f64; 2]; 3]) -> f64 {
         let row = |word: u32| &rows[word as usize * dims..(word as usize + 1) * dims];
@@ -291,7 +294,7 @@ mod tests {
                 *sum += f64::from(number);
             }
         }
-        let slope = |change: &dyn Fn(&mut Vec<f64>, &mut [[f64; 2]; 3], f64)| {
+        let slope = |change: Change<'_>| {
             let at = |step: f64| {
                 let (mut rows, mut scales) = (rows.clone(), scales);
                 change(&mut rows, &mut scales, step);
