@@ -85,6 +85,16 @@ pub(in crate::cli) struct DistillArgs {
     #[arg(long, value_name = "N", default_value_t = Numbers::default().bags,
           value_parser = count::<usize>(0, MOST_TEXTS))]
     bags: usize,
+    /// Texts made by rule at most: everyday scenes, questions, headlines, and clauses without their
+    /// function words
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().generated,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    generated: usize,
+    /// Tune the vectors through the scores of pairs, on N texts and seven variants of each: words
+    /// replaced, left out, moved, denied, joined
+    #[arg(long, value_name = "N", default_value = "0",
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    families: usize,
     /// Write the first N words; the others are trained along and left out
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.words))]
     keep: Option<usize>,
@@ -173,7 +183,9 @@ impl DistillArgs {
                 clauses: self.clauses,
                 spans: self.spans,
                 bags: self.bags,
+                generated: self.generated,
             },
+            families: self.families,
             keep: self.keep,
             pieces: self.pieces,
             rare_words: self.rare_words,

@@ -27,7 +27,8 @@ pub fn batches(targets: &Targets, texts: &[u32], size: usize, seed: u64, epoch: 
     let mut order = sampling::generator(seed, ORDER, [epoch, 0]);
     let mut members = texts.to_vec();
     order.shuffle(&mut members);
-    let mut blocks = Split { targets, seed, epoch }.blocks(members, 1);
+    let neighbours = Neighbours { targets, least: LEAF, seed };
+    let mut blocks = neighbours.of(members, epoch);
     order.shuffle(&mut blocks);
     let mut flat = blocks.concat();
     let size = size.min(flat.len()).max(1);
@@ -37,19 +38,32 @@ pub fn batches(targets: &Targets, texts: &[u32], size: usize, seed: u64, epoch: 
     batches.concat()
 }
 
-struct Split<'t> {
-    targets: &'t Targets,
-    seed: u64,
-    epoch: u64,
+/// Texts parted into blocks of neighbours.
+#[derive(Debug, Clone, Copy)]
+pub struct Neighbours<'t> {
+    /// Where texts lie.
+    pub targets: &'t Targets,
+    /// Fewest texts of a block; it has fewer than twice as many.
+    pub least: usize,
+    /// What fixes random choices.
+    pub seed: u64,
 }
 
-impl Split<'_> {
-    /// The blocks of these texts. `node` is their place in the tree of halves, 1 at its root.
-    fn blocks(&self, mut members: Vec<u32>, node: u64) -> Vec<Vec<u32>> {
-        if members.len() < 2 * LEAF {
+impl Neighbours<'_> {
+    /// The blocks of these texts; where there are too few, one, and of none, none.
+    pub fn of(&self, members: Vec<u32>, epoch: u64) -> Vec<Vec<u32>> {
+        if members.is_empty() {
+            return Vec::new();
+        }
+        self.blocks(members, [epoch, 1])
+    }
+
+    /// The blocks of these texts, by the epoch and their place in the tree of halves, 1 at its root.
+    fn blocks(&self, mut members: Vec<u32>, [epoch, node]: [u64; 2]) -> Vec<Vec<u32>> {
+        if members.len() < 2 * self.least {
             return vec![members];
         }
-        let mut random = sampling::generator(self.seed, SPLIT, [self.epoch, node]);
+        let mut random = sampling::generator(self.seed, SPLIT, [epoch, node]);
         let direction = self.direction(&members, &mut random);
         let place = |&text: &u32| (simd::dot(&direction, self.targets.row(text as usize)), text);
         let mut places: Vec<(f32, u32)> =
@@ -60,8 +74,10 @@ impl Split<'_> {
             *member = text;
         }
         let far = members.split_off(half);
-        let (mut near, far) =
-            join(|| self.blocks(members, 2 * node), || self.blocks(far, 2 * node + 1));
+        let (mut near, far) = join(
+            || self.blocks(members, [epoch, 2 * node]),
+            || self.blocks(far, [epoch, 2 * node + 1]),
+        );
         near.extend(far);
         near
     }

@@ -151,6 +151,20 @@ fn ask(
     Ok(Answers { teachers, views: of_texts, of_words, of_rare, candidates })
 }
 
+/// What teachers say of more texts.
+pub(super) fn say(
+    options: &DistillOptions,
+    texts: &[String],
+    asked: &mut Asked,
+) -> Result<Views, TrainError> {
+    let cache = Cache::open(&options.cache)?;
+    let mut found = Vec::with_capacity(options.teachers.len());
+    for folder in &options.teachers {
+        found.extend(cache.embed(&Teacher::open(folder)?, &[texts], asked)?);
+    }
+    Ok(Views::new(found))
+}
+
 /// The kinds that directions are taken from: sentences and spans, or what there is.
 fn measured<'v>(views: &'v [Views], of_words: &'v Views) -> Vec<&'v Views> {
     let [sentences, _, spans, _, whole] = [0, 1, 2, 3, 4].map(|kind| views.get(kind));

@@ -8,6 +8,8 @@
 
 pub mod blocks;
 pub mod cache;
+mod distilled;
+pub mod generated;
 mod lessons;
 mod output;
 pub mod pieces;
@@ -19,6 +21,7 @@ mod start;
 pub mod student;
 pub mod teacher;
 pub mod texts;
+mod tune;
 pub mod turn;
 pub mod words;
 
@@ -27,17 +30,21 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use crate::train::distill::distilled::Distilled;
+pub use crate::train::distill::distilled::TeacherSaid;
+pub use crate::train::distill::tune::Tuned;
+
 use crate::model::Model;
 use crate::model::OpenOptions;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
-use crate::model::writer::Written;
 use crate::text::Normalisation;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
+use crate::train::distill::cache::Asked;
+use crate::train::distill::generated::Wanted;
 use crate::train::distill::lessons::Lessons;
 use crate::train::distill::output::Output;
-use crate::train::distill::run::Point;
 use crate::train::distill::run::Run;
 use crate::train::distill::run::Schedule;
 use crate::train::distill::sources::Line;
@@ -47,6 +54,7 @@ use crate::train::distill::start::Trained;
 use crate::train::distill::student::Student;
 use crate::train::distill::texts::Numbers;
 use crate::train::distill::texts::Texts;
+use crate::train::distill::tune::Tuning;
 use crate::train::outputs;
 use crate::train::outputs::Outputs;
 
@@ -77,6 +85,8 @@ pub struct DistillOptions {
     pub cache: PathBuf,
     /// How many texts of each kind are made.
     pub numbers: Numbers,
+    /// Families of texts that vectors are tuned on through the scores of pairs.
+    pub families: usize,
     /// Words that are written; the others are only trained along.
     pub keep: Option<usize>,
     /// Pieces of words that are fitted for words that are not listed, at most.
@@ -101,103 +111,6 @@ pub struct DistillOptions {
     pub licence: Option<String>,
     /// The method that `auto` stands for.
     pub auto_method: Option<String>,
-}
-
-/// A teacher that was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TeacherSaid {
-    /// The name of its folder.
-    pub name: String,
-    /// BLAKE3 of what decides about its vectors.
-    pub digest: String,
-    /// Numbers of a vector.
-    pub dims: usize,
-}
-
-/// What was distilled.
-#[derive(Debug, Clone, Serialize)]
-pub struct Distilled {
-    /// The teachers.
-    pub teachers: Vec<TeacherSaid>,
-    /// Texts by kind: sentences, clauses, spans, bags, whole.
-    pub texts: [usize; 5],
-    /// Lines left out because they share too much with a text that is kept apart.
-    pub kept_apart: usize,
-    /// Words trained, and words of the model.
-    pub words: [usize; 2],
-    /// Pieces of words, and the mean cosine of the words that they were fitted to and their sums.
-    pub pieces: Option<(usize, f64)>,
-    /// Words of the list that no text could ever have, or that stood there before.
-    pub left_out: usize,
-    /// Words added to those of the model to start from.
-    pub added: usize,
-    /// Numbers a row.
-    pub dims: usize,
-    /// The share of the teachers' vectors that so many dimensions hold.
-    pub kept: f64,
-    /// Texts that teachers were asked about now; the others were in the cache.
-    pub asked: usize,
-    /// Texts a second.
-    pub asked_per_second: f64,
-    /// The cache.
-    pub cache: PathBuf,
-    /// Seconds of training, and texts a second.
-    pub seconds: f64,
-    /// The share of the run that an earlier process had done.
-    pub resumed_at: Option<f64>,
-    /// The curve of the loss.
-    pub points: Vec<Point>,
-    /// The file.
-    #[serde(flatten)]
-    pub written: Written,
-}
-
-impl std::fmt::Display for Distilled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.written.path.display())?;
-        let [trained, written] = self.words;
-        let (dims, bytes) = (self.dims, self.written.bytes);
-        writeln!(
-            f,
-            "  {written} words × {dims} dimensions, {bytes} bytes; {trained} words trained"
-        )?;
-        if let Some((pieces, agreement)) = self.pieces {
-            writeln!(f, "  {pieces} pieces for words not listed, cosine {agreement:.3}")?;
-        }
-        if self.added > 0 {
-            writeln!(f, "  {} words added to those of the model", self.added)?;
-        }
-        if self.left_out > 0 {
-            writeln!(f, "  {} words of the list left out", self.left_out)?;
-        }
-        for teacher in &self.teachers {
-            writeln!(f, "  teacher {}, {} dimensions", teacher.name, teacher.dims)?;
-        }
-        writeln!(f, "  {:.1} % of the teachers' vectors kept", 100.0 * self.kept)?;
-        let [sentences, clauses, spans, bags, whole] = self.texts;
-        writeln!(
-            f,
-            "  {sentences} sentences, {clauses} clauses, {spans} spans, {bags} bags, {whole} whole \
-             texts"
-        )?;
-        if self.kept_apart > 0 {
-            writeln!(f, "  {} lines left out, too near to --exclude", self.kept_apart)?;
-        }
-        let (asked, rate) = (self.asked, self.asked_per_second);
-        let cache = self.cache.display();
-        writeln!(f, "  {asked} texts embedded, {rate:.0} a second; kept in {cache}")?;
-        if let Some(share) = self.resumed_at {
-            writeln!(f, "  training went on at {:.1} %", 100.0 * share)?;
-        }
-        if let (Some(first), Some(last)) = (self.points.first(), self.points.last()) {
-            let (first, last, seconds) = (first.apart, last.apart, self.seconds);
-            writeln!(
-                f,
-                "  1 - cosine {first:.4} at the beginning, {last:.4} at the end, {seconds:.1} s"
-            )?;
-        }
-        write!(f, "{}", self.written)
-    }
 }
 
 /// Settings and files that fix every bit of the outcome of training.
@@ -241,7 +154,9 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
     drop(lines);
     let whole = whole.lines.into_iter().map(|line| line.text).collect();
     let words = (start.words.as_slice(), start.shares.as_slice());
-    let texts = Texts::make(&running.lines, whole, words, &options.numbers, options.schedule.seed);
+    let (numbers, seed) = (&options.numbers, options.schedule.seed);
+    let wanted = Wanted { most: numbers.generated, rules, apart: &apart, seed };
+    let texts = Texts::make(&running.lines, whole, words, numbers, &wanted);
     drop(running.lines);
     if texts.is_empty() {
         let file = options.text.iter().chain(&options.whole).map(|file| file.display().to_string());
@@ -268,6 +183,8 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         turn::to_principal_axes(&mut student, &lessons.bags, lessons.of_texts());
         start.mark_numbers(&mut student);
     }
+    let wanted = Wanted { most: options.families, ..wanted };
+    let tuned = tune(options, &start, &texts, &mut student, (&wanted, &mut lessons.asked))?;
     if let Some(number) = student.rows.iter().find(|number| !number.is_finite()) {
         let problem = format!("a vector holds {number}; try a smaller --rate");
         return Err(TrainError::Options(problem));
@@ -301,6 +218,7 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         kept_apart,
         words: [start.words.len(), listed],
         pieces: pieces.map(|fitted| (fitted.pieces.len(), fitted.agreement)),
+        tuned,
         left_out: start.left_out,
         added: start.added,
         dims,
@@ -317,6 +235,24 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         outputs::write(path, &report::html(&distilled, options))?;
     }
     Ok(distilled)
+}
+
+/// Tunes the vectors on families of the texts, if any are wanted.
+fn tune(
+    options: &DistillOptions,
+    start: &Start,
+    texts: &Texts,
+    student: &mut Student,
+    (wanted, asked): (&Wanted<'_>, &mut Asked),
+) -> Result<Option<Tuned>, TrainError> {
+    if wanted.most == 0 {
+        return Ok(None);
+    }
+    let families = tune::families(texts, &start.words, student, wanted);
+    let said = lessons::say(options, &families, asked)?;
+    let (words, frozen) = (start.words.as_slice(), start.frozen.as_slice());
+    let tuning = Tuning { words, rules: wanted.rules, frozen, seed: wanted.seed };
+    Ok(Some(tuning.go(student, &families, &said)?))
 }
 
 /// Options that cannot be carried out are refused before anything is read.

@@ -45,7 +45,7 @@ pub(super) struct Output<'o> {
     pub(super) dims: usize,
     pub(super) teachers: &'o [TeacherSaid],
     /// Texts by kind.
-    pub(super) texts: [usize; 5],
+    pub(super) texts: [usize; 6],
     /// BLAKE3 of texts and words.
     pub(super) digest: &'o str,
     /// The end of the curve of the loss.
@@ -59,7 +59,8 @@ struct Settings<'s> {
     from: Option<&'s str>,
     teachers: &'s [TeacherSaid],
     text_digest: &'s str,
-    texts: [usize; 5],
+    texts: [usize; 6],
+    families: usize,
     epochs: u32,
     batch: usize,
     rate: f32,
@@ -198,6 +199,7 @@ impl Output<'_> {
             teachers: self.teachers,
             text_digest: self.digest,
             texts: self.texts,
+            families: self.options.families,
             epochs: schedule.epochs,
             batch: schedule.batch,
             rate: schedule.pace.rate,

@@ -14,7 +14,7 @@ pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
     let name = distilled.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let schedule = &options.schedule;
     let teachers: Vec<&str> = distilled.teachers.iter().map(|said| said.name.as_str()).collect();
-    let [sentences, clauses, spans, bags, whole] = distilled.texts;
+    let [sentences, clauses, spans, bags, whole, generated] = distilled.texts;
     let facts = [
         ("teachers", teachers.join(", ")),
         ("vectors", format!("{} × {}", distilled.words[1], distilled.dims)),
@@ -24,6 +24,7 @@ pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
         ("spans", spans.to_string()),
         ("bags", bags.to_string()),
         ("whole texts", whole.to_string()),
+        ("generated texts", generated.to_string()),
         ("epochs", schedule.epochs.to_string()),
         ("rate", schedule.pace.rate.to_string()),
         ("seed", schedule.seed.to_string()),

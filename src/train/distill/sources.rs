@@ -115,7 +115,7 @@ impl Apart {
     }
 
     /// Whether a text is one of these, or shares eight tokens in a row with one.
-    fn shares(&self, joined: &str) -> bool {
+    pub(super) fn shares(&self, joined: &str) -> bool {
         self.whole.contains(&hash(joined.as_bytes()))
             || (!self.runs.is_empty() && runs(joined).any(|run| self.runs.contains(&run)))
     }
@@ -131,7 +131,8 @@ fn runs(joined: &str) -> impl Iterator<Item = u64> {
     starts.windows(SHARED + 1).map(run).collect::<Vec<_>>().into_iter()
 }
 
-fn joined<'t>(tokens: impl Iterator<Item = &'t str>) -> String {
+/// Tokens with a space between two.
+pub(super) fn joined<'t>(tokens: impl Iterator<Item = &'t str>) -> String {
     tokens.collect::<Vec<_>>().join(" ")
 }
 

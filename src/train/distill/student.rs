@@ -136,18 +136,19 @@ impl Student {
         let loss = work.differ(self.dims, batch.len());
         work.descend(self.dims, batch.len(), pace.divergence / TEMPERATURE);
         work.mention(batch, bags, frozen);
-        self.update(work, pace.rate);
+        self.follow(&work.mentions, &work.gradients, pace.rate);
         loss
     }
 
-    /// Adam for every word of the batch.
-    fn update(&mut self, work: &Work, rate: f32) {
+    /// A step of Adam for every word that is mentioned, words in their order: by the sum of the
+    /// gradients, a row each, of the places beside it.
+    pub fn follow(&mut self, mentions: &[(u32, u32)], gradients: &[f32], rate: f32) {
         let dims = self.dims;
         let mut rows = self.rows.chunks_exact_mut(dims);
         let mut means = self.first.chunks_exact_mut(dims).zip(self.second.chunks_exact_mut(dims));
         let mut steps = self.steps.iter_mut();
         let (mut jobs, mut next) = (Vec::new(), 0);
-        for mentions in work.mentions.chunk_by(|a, b| a.0 == b.0) {
+        for mentions in mentions.chunk_by(|a, b| a.0 == b.0) {
             let word = mentions[0].0 as usize;
             let skip = word - next;
             next = word + 1;
@@ -159,9 +160,9 @@ impl Student {
         let job = |gradient: &mut Vec<f32>, (row, first, second, steps, mentions): Job<'_>| {
             gradient.clear();
             gradient.resize(dims, 0.0);
-            for (_, text) in mentions {
-                let from = *text as usize * dims;
-                simd::add_scaled(gradient, [1.0], [&work.gradients[from..from + dims]]);
+            for (_, place) in mentions {
+                let from = *place as usize * dims;
+                simd::add_scaled(gradient, [1.0], [&gradients[from..from + dims]]);
             }
             *steps += 1;
             let unbias = |share: f64| (1.0 / (1.0 - share.powi(*steps as i32))) as f32;

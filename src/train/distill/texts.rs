@@ -1,5 +1,5 @@
 //! Texts to ask a teacher about, made from running text: whole sentences, clauses, random spans, bags
-//! of words drawn by themselves, and texts taken as they are.
+//! of words drawn by themselves, texts made by rule, and texts taken as they are.
 //!
 //! Sentences teach what texts mean, clauses and spans what parts of them do; bags and single words
 //! make sure that a word keeps its meaning away from the company it was met in. Everything is drawn
@@ -10,6 +10,8 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::random::Random;
+use crate::train::distill::generated;
+use crate::train::distill::generated::Wanted;
 use crate::train::distill::sources::Line;
 use crate::train::sampling;
 use crate::train::sampling::Draw;
@@ -33,7 +35,7 @@ const BAG_WORDS: usize = 60_000;
 /// What a clause ends at.
 const BREAKS: &[char] = &[',', ';', ':', '(', ')', '–', '—', '“', '”', '"'];
 /// What is taken off both ends of a clause or span.
-const EDGES: &[char] =
+pub(super) const EDGES: &[char] =
     &[' ', ',', '.', ';', ':', '-', '"', '\'', '(', ')', '“', '”', '‘', '’', '–', '—'];
 
 /// How many texts of each kind are made at most.
@@ -47,12 +49,15 @@ pub struct Numbers {
     pub spans: usize,
     /// Bags of words; where the text has few lines, one a line.
     pub bags: usize,
+    /// Texts made by rule.
+    pub generated: usize,
 }
 
 impl Default for Numbers {
-    /// Those of the recipe that the default model was made by.
+    /// Those of the recipe that the default model was made by, but for texts made by rule: they help
+    /// general models, and not those of texts of one kind.
     fn default() -> Self {
-        Self { sentences: 144_000, clauses: 130_000, spans: 380_000, bags: 60_000 }
+        Self { sentences: 144_000, clauses: 130_000, spans: 380_000, bags: 60_000, generated: 0 }
     }
 }
 
@@ -69,21 +74,25 @@ pub struct Texts {
     pub bags: Vec<String>,
     /// Texts taken as they are.
     pub whole: Vec<String>,
+    /// Texts made by rule.
+    pub generated: Vec<String>,
 }
 
 impl Texts {
-    /// Makes texts of lines, and of words by the root of their probability.
+    /// Makes texts of lines, of words by the root of their probability, and by rule.
     pub fn make(
         lines: &[Line],
         whole: Vec<String>,
         words: (&[String], &[f64]),
         numbers: &Numbers,
-        seed: u64,
+        wanted: &Wanted<'_>,
     ) -> Self {
+        let seed = wanted.seed;
         let generator = |kind| sampling::generator(seed, TEXTS, [kind, 0]);
         let clauses = clauses(lines, numbers.clauses, &mut generator(1));
         let spans = spans(lines, numbers.spans.min(3 * lines.len()), &clauses, &mut generator(2));
         Self {
+            generated: generated::texts(wanted, &clauses),
             sentences: sentences(lines, numbers.sentences, &mut generator(0)),
             clauses,
             spans,
@@ -93,8 +102,9 @@ impl Texts {
     }
 
     /// All kinds, in the order in which they are asked about.
-    pub fn kinds(&self) -> [&[String]; 5] {
-        [&self.sentences, &self.clauses, &self.spans, &self.bags, &self.whole]
+    pub fn kinds(&self) -> [&[String]; 6] {
+        let Self { sentences, clauses, spans, bags, whole, generated } = self;
+        [sentences, clauses, spans, bags, whole, generated]
     }
 
     /// How many there are.
@@ -189,6 +199,8 @@ fn bags((words, shares): (&[String], &[f64]), most: usize, random: &mut Random) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Normalisation;
+    use crate::train::distill::sources::Apart;
 
     fn line(text: &str) -> Line {
         Line { text: text.to_owned(), tokens: text.split(' ').count() }
@@ -211,10 +223,15 @@ mod tests {
             .collect();
         let words = ["the", "road", "town", "stone"].map(str::to_owned);
         let shares = [0.7, 0.2, 0.1, 0.0];
-        let numbers = Numbers { sentences: 50, clauses: 30, spans: 100, bags: 40 };
-        let make = |seed| Texts::make(&lines, Vec::new(), (&words, &shares), &numbers, seed);
+        let numbers = Numbers { sentences: 50, clauses: 30, spans: 100, bags: 40, generated: 60 };
+        let rules = Normalisation::preset("plain").unwrap();
+        let apart = Apart::default();
+        let make = |seed| {
+            let wanted = Wanted { most: numbers.generated, rules: &rules, apart: &apart, seed };
+            Texts::make(&lines, Vec::new(), (&words, &shares), &numbers, &wanted)
+        };
         let texts = make(1);
-        assert_eq!(texts.kinds().map(<[String]>::len), [50, 30, 100, 40, 0]);
+        assert_eq!(texts.kinds().map(<[String]>::len), [50, 30, 100, 40, 0, 60]);
         let all: HashSet<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         assert!(texts.sentences.iter().all(|sentence| all.contains(sentence.as_str())));
         for span in texts.spans.iter().chain(&texts.clauses) {

@@ -186,6 +186,34 @@ fn two_teachers_are_learned_from_together() {
 }
 
 #[test]
+fn vectors_are_tuned_through_the_scores_of_pairs() {
+    let folder = folder();
+    let folder = folder.path();
+    let generated = ["--generated", "400", "--epochs", "2", "--exclude", "apart.tsv"];
+    let run = |output: &str, more: &[&str]| {
+        done(distil(folder, output, &AFRESH).args(generated).args(more))
+    };
+    let said = run("sums.safetensors", &[]);
+    assert!(said["tuned"].is_null());
+    let made = said["texts"][5].as_u64().unwrap();
+    assert!((250..=400).contains(&made), "{said}");
+    let said = run("m.safetensors", &["--families", "64", "--threads", "1"]);
+    assert_eq!(said["tuned"]["families"], 64);
+    assert!(said["asked"].as_u64() > Some(0), "{said}");
+    let said = run("other.safetensors", &["--families", "64", "--threads", "3"]);
+    assert_eq!(said["asked"], 0);
+    let bytes = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert!(bytes("m.safetensors") == bytes("other.safetensors"));
+    // Words moved, and not far.
+    let near = ["sums.safetensors", "m.safetensors"].map(|name| row(&open(folder, name), "town"));
+    let near = cosine(&near[0], &near[1]);
+    assert!(near > 0.99 && near < 0.999_999_9, "{near}");
+    let section = open(folder, "m.safetensors");
+    let section = section.section("trained-vectors").unwrap().settings;
+    assert_eq!(serde_json::from_str::<Value>(section).unwrap()["families"], 64);
+}
+
+#[test]
 fn words_that_are_not_listed_get_pieces() {
     let folder = folder();
     let folder = folder.path();
