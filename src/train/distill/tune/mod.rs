@@ -102,7 +102,7 @@ impl Tuning<'_> {
             let pulls = self.pulls(step, &bags, said, (&fresh, &narrow));
             let loss: f64 = pulls.iter().map(|pull| pull.loss).sum();
             if !loss.is_finite() {
-                let problem = "--families: the loss is no longer a number; try a smaller --rate";
+                let problem = "--families: the loss is no longer a number";
                 return Err(TrainError::Options(problem.to_owned()));
             }
             for (end, holds) in [at < ends, at + ends >= steps.len()].into_iter().enumerate() {
