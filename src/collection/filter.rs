@@ -10,8 +10,11 @@ use serde_json::Value;
 use crate::collection::Attribute;
 use crate::collection::Attributes;
 
-/// Most conditions of a filter, those within others among them.
-const MOST_CONDITIONS: usize = 256;
+/// Most values of a list.
+const MOST_VALUES: usize = 256;
+/// Most conditions and values of a filter in all: each may be asked of every item.
+const MOST_IN_ALL: usize = 1024;
+const TOO_MUCH: &str = "a filter has at most 1,024 conditions and values in all";
 /// How deep filters may lie within filters.
 const DEEPEST: usize = 4;
 
@@ -64,7 +67,7 @@ pub struct FilterProblem {
 impl Filter {
     /// Reads a filter.
     pub fn read(written: &Value) -> Result<Self, FilterProblem> {
-        let mut left = MOST_CONDITIONS;
+        let mut left = MOST_IN_ALL;
         filter(written, "", 1, &mut left)
     }
 
@@ -148,10 +151,14 @@ fn filter(
         let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
         match left.checked_sub(1) {
             Some(fewer) => *left = fewer,
-            None => return wrong(&at, "a filter has at most 256 conditions"),
+            None => return wrong(&at, TOO_MUCH),
         }
         match (name.as_str(), value) {
             ("any", Value::Array(filters)) => {
+                match left.checked_sub(filters.len()) {
+                    Some(fewer) => *left = fewer,
+                    None => return wrong(&at, TOO_MUCH),
+                }
                 let each = filters.iter().enumerate();
                 let each =
                     each.map(|(place, one)| filter(one, &format!("{at}/{place}"), depth + 1, left));
@@ -160,7 +167,7 @@ fn filter(
             ("any", _) => return wrong(&at, "`any` is a list of filters"),
             ("not", value) => list.push(Condition::Not(filter(value, &at, depth + 1, left)?)),
             (name, value) => {
-                for test in tests(value, &at)? {
+                for test in tests(value, &at, left)? {
                     list.push(Condition::Of(name.into(), test));
                 }
             }
@@ -170,17 +177,17 @@ fn filter(
 }
 
 /// What is asked of one attribute.
-fn tests(written: &Value, at: &str) -> Result<Vec<Test>, FilterProblem> {
+fn tests(written: &Value, at: &str, left: &mut usize) -> Result<Vec<Test>, FilterProblem> {
     let Some(operators) = written.as_object() else {
-        return Ok(vec![Test::In(values(written, at)?)]);
+        return Ok(vec![Test::In(values(written, at, left)?)]);
     };
     let mut list = Vec::new();
     for (name, value) in operators {
         let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
         let wrong = |what| Err(FilterProblem { pointer: at.clone(), what });
         list.push(match (name.as_str(), value) {
-            ("eq" | "in", value) => Test::In(values(value, &at)?),
-            ("ne", value) => Test::NotIn(values(value, &at)?),
+            ("eq" | "in", value) => Test::In(values(value, &at, left)?),
+            ("ne", value) => Test::NotIn(values(value, &at, left)?),
             ("exists", Value::Bool(there)) => Test::Exists(*there),
             ("exists", _) => return wrong("`exists` is true or false"),
             ("gt", value) => Test::Beside(Side::Above, bound(value, &at)?),
@@ -198,9 +205,14 @@ fn tests(written: &Value, at: &str) -> Result<Vec<Test>, FilterProblem> {
 }
 
 /// One value, or a list of them.
-fn values(written: &Value, at: &str) -> Result<Vec<Attribute>, FilterProblem> {
+fn values(written: &Value, at: &str, left: &mut usize) -> Result<Vec<Attribute>, FilterProblem> {
+    let values = written.as_array().map_or(1, Vec::len);
+    match left.checked_sub(values) {
+        Some(fewer) => *left = fewer,
+        None => return Err(FilterProblem { pointer: at.to_owned(), what: TOO_MUCH }),
+    }
     match written {
-        Value::Array(list) if list.len() <= MOST_CONDITIONS => {
+        Value::Array(list) if list.len() <= MOST_VALUES => {
             let each = list.iter().enumerate();
             each.map(|(place, one)| value(one, &format!("{at}/{place}"))).collect()
         }

@@ -211,6 +211,11 @@ impl Log {
         &self.path
     }
 
+    /// What tells when all that was written so far outlives a crash.
+    pub(super) fn written(&self) -> (Arc<Lasting>, u64) {
+        (Arc::clone(&self.last), self.length)
+    }
+
     /// Writes changes as one frame; nothing of it if it does not fit. What was written lasts once
     /// that was [waited](Lasting::wait) for.
     pub(super) fn append(

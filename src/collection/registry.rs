@@ -166,13 +166,14 @@ impl Collections {
     pub fn delete(&self, name: &str) -> Result<(), CollectionError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let collection = self.get(name)?;
-        if let Some(folder) = &self.folder {
-            folder.delete(name)?;
-        }
+        let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
+        // From here on it is gone, whatever becomes of its files: nothing more may be told as written.
         collection.end();
-        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        all.remove(name);
-        Ok(())
+        self.all.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        match (&self.folder, part) {
+            (Some(folder), Some(part)) => folder.remove(&part),
+            _ => Ok(()),
+        }
     }
 
     /// Takes out what is too old, and writes logs anew where most of them is of the past.
@@ -203,14 +204,20 @@ impl Folder {
         Ok(replay::open(&path.join(LOG), |_| ())?.0)
     }
 
-    fn delete(&self, name: &str) -> Result<(), CollectionError> {
+    /// Takes the folder of a collection out of those that are opened; where it is now.
+    fn put_aside(&self, name: &str) -> Result<PathBuf, CollectionError> {
         let (part, path) = (self.part()?, self.path.join(name));
         let failed = |source| CollectionError::Write { path: path.clone(), source };
         LocalDisk.rename(&path, &part).map_err(failed)?;
-        LocalDisk.sync_directory(&self.path).map_err(failed)?;
+        Ok(part)
+    }
+
+    /// Removes what was put aside.
+    fn remove(&self, part: &Path) -> Result<(), CollectionError> {
+        let synced = LocalDisk.sync_directory(&self.path);
         // What cannot be removed now is removed when the folder is opened again.
-        let _ = fs::remove_dir_all(&part);
-        Ok(())
+        let _ = fs::remove_dir_all(part);
+        synced.map_err(|source| CollectionError::Write { path: self.path.clone(), source })
     }
 
     /// A name for what is not whole.

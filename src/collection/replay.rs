@@ -71,10 +71,12 @@ pub(super) fn open(
     if frames == 0 {
         return Err(damaged(0, "the beginning of the log is not whole"));
     }
+    // A process that was killed may have written it without a sync.
+    file.sync_data().map_err(failed)?;
     if offset == end {
         return Ok((Log::at(path.to_owned(), file, offset, frames), None));
     }
-    if let Some(whole) = next_frame(&mut file, offset, frames).map_err(failed)? {
+    if let Some(whole) = next_frame(&mut file, offset, end, frames).map_err(failed)? {
         let problem = format!("this frame is damaged, and the one at byte {whole} is whole");
         return Err(damaged(offset, &problem));
     }
@@ -110,7 +112,7 @@ fn read_frame(
 }
 
 /// Where, after a frame that is not whole, the head of a later one stands.
-fn next_frame(file: &mut File, from: u64, number: u64) -> io::Result<Option<u64>> {
+fn next_frame(file: &mut File, from: u64, end: u64, number: u64) -> io::Result<Option<u64>> {
     let (mut at, mut window) = (from + 1, Vec::new());
     loop {
         window.clear();
@@ -119,8 +121,11 @@ fn next_frame(file: &mut File, from: u64, number: u64) -> io::Result<Option<u64>
         let marks = window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK);
         for (place, _) in marks {
             let head = Head::read(window.get(place..).unwrap_or_default());
-            if head.is_some_and(|head| head.number > number) {
-                return Ok(Some(at + place as u64));
+            // What only looks like a head, in a text for example, has no frame behind it.
+            let starts = at + place as u64;
+            let fits = |head: &Head| (HEAD + head.length) as u64 <= end.saturating_sub(starts);
+            if head.filter(fits).is_some_and(|head| head.number > number) {
+                return Ok(Some(starts));
             }
         }
         if window.len() < WINDOW + HEAD {

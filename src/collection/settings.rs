@@ -62,6 +62,10 @@ impl Budget {
 
     /// Takes bytes, if there are so many.
     pub fn take(&self, bytes: usize) -> Result<(), CollectionError> {
+        // Where more is held than there should be, what takes nothing can still be taken out.
+        if bytes == 0 {
+            return Ok(());
+        }
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),

@@ -329,7 +329,9 @@ impl Turn<'_> {
             changes.insert(0, Change::Expire(oldest));
         }
         if changes.is_empty() {
-            return Ok((Applied::default(), Wait(None)));
+            // What is as it should be may have been written by another who still waits.
+            let written = self.writer.log.as_ref().map(Log::written);
+            return Ok((Applied::default(), Wait(written)));
         }
         if collection.budget.take(more).is_err() {
             // Items come before vectors that can be made again.
