@@ -305,4 +305,17 @@ mod tests {
             assert_eq!(problem.pointer, pointer, "{filter}: {}", problem.what);
         }
     }
+
+    #[test]
+    fn what_every_item_is_asked_is_bounded_in_all() {
+        let values: Vec<usize> = (0..MOST_VALUES).collect();
+        let lists = |lists: usize| {
+            let names = (0..lists).map(|list| (format!("a{list}"), json!({"ne": values})));
+            Value::Object(names.collect())
+        };
+        assert!(Filter::read(&lists(3)).is_ok());
+        assert_eq!(Filter::read(&lists(4)).unwrap_err().what, TOO_MUCH);
+        let free = json!({"any": vec![json!({}); MOST_IN_ALL]});
+        assert_eq!(Filter::read(&free).unwrap_err().what, TOO_MUCH);
+    }
 }

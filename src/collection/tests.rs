@@ -201,6 +201,21 @@ fn limits_are_held_before_anything_is_written() {
     assert!(!folder.path().join("news").exists());
 }
 
+#[test]
+fn what_exceeds_the_memory_can_be_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let news = open(folder.path()).set("news", Settings::default(), 0).unwrap().0;
+    news.put((0..4).map(|at| item(at, "a text", 0)).collect(), 0).unwrap();
+    drop(news);
+    // Less memory than what is there takes.
+    let limits = Limits { collections: 2, items: 9, bytes: 1, text_bytes: 20 };
+    let (collections, _) = Collections::open(folder.path(), limits).unwrap();
+    let news = collections.get("news").unwrap();
+    assert!(matches!(news.put(vec![item(9, "a", 0)], 0), Err(CollectionError::NoMemory { .. })));
+    news.remove(&["n0"], 0).unwrap();
+    assert_eq!(news.told(0).items, 3);
+}
+
 fn text_of(at: usize) -> crate::collection::Attribute {
     crate::collection::Attribute::Text("x".repeat(200 + at).into())
 }
