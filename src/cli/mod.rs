@@ -132,6 +132,12 @@ where
     RangedU64ValueParser::new().range(least..=most)
 }
 
+/// Takes a number from 0 to 1.
+fn share(written: &str) -> Result<f64, String> {
+    let share = written.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
 /// Most threads of a run, more than any machine has cores.
 const MOST_THREADS: u64 = 1024;
 /// Most times that a run may go through its texts.

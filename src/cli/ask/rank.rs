@@ -100,8 +100,7 @@ fn threshold(written: &str) -> Result<Threshold, String> {
 }
 
 fn share(written: &str) -> Result<Share, String> {
-    let share = written.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.map(Share).ok_or_else(|| "expected a number from 0 to 1".to_owned())
+    crate::cli::share(written).map(Share)
 }
 
 impl RankArgs {

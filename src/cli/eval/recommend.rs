@@ -11,6 +11,7 @@ use crate::cli::eval::refused;
 use crate::cli::eval::write;
 use crate::cli::model::model_file;
 use crate::cli::print;
+use crate::cli::share;
 use crate::cli::usage;
 use crate::engine::Engine;
 use crate::engine::Measure;
@@ -57,11 +58,6 @@ pub(in crate::cli) struct RecommendArgs {
     /// Write every figure as JSON; `-` is standard output, and then no table is printed
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
-}
-
-fn share(written: &str) -> Result<f64, String> {
-    let share = written.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {

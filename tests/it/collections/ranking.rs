@@ -7,29 +7,13 @@ use crate::collections::{call, done};
 use crate::support;
 use crate::support::app::TestApp;
 
-const WORDS: [&str; 14] = [
-    "the",
-    "quake",
-    "hits",
-    "city",
-    "earthquake",
-    "shakes",
-    "town",
-    "o'neill",
-    "über",
-    "0",
-    "new",
-    "york",
-    "unlisted",
-    "zzz",
-];
-
 /// Items of words that are known and words that are not.
 fn items(count: usize) -> Vec<Value> {
+    let words = [support::WORDS.as_slice(), &["unlisted", "zzz"]].concat();
     let mut chance = support::Chance(5);
     let mut item = |at: usize| {
         let words: Vec<&str> =
-            (0..1 + chance.below(8)).map(|_| WORDS[chance.below(WORDS.len())]).collect();
+            (0..1 + chance.below(8)).map(|_| words[chance.below(words.len())]).collect();
         let lang = ["en", "de"][at % 2];
         json!({"id": format!("i{at}"), "text": words.join(" "), "attributes": {"lang": lang, "n": at},
             "data": {"at": at}})

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::Path;
 use axum::extract::Request;
 use axum::extract::State;
 use axum::response::Response;
@@ -20,6 +19,7 @@ use crate::collection::SharedEngine;
 use crate::engine::Counts;
 use crate::engine::Query;
 use crate::http::api::collections::answers::MatchedEntry;
+use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::collections::refusal;
@@ -344,8 +344,7 @@ pub(crate) async fn matching(
     request: Request,
 ) -> Result<Response, ApiError> {
     authorize::check_writes(&request)?;
-    let Path(name) = name.map_err(|_| refusal::no_collection())?;
-    let collection = app.collections.get(&name).map_err(|_| refusal::no_collection())?;
+    let collection = call::collection(&app, name)?;
     if body::is_lines(request.headers()) {
         return stream::matching::answer(app, collection, request).await;
     }
