@@ -128,6 +128,13 @@ impl<'m> Vocabulary<'m> {
         simd::prefetch(self.offsets.get(id..=id).unwrap_or_default());
     }
 
+    /// Asks for a word's bytes, which will be read soon.
+    #[inline]
+    pub(crate) fn prefetch_bytes(&self, id: WordId) {
+        let from = self.offsets.get(id as usize).map_or(0, |&from| from as usize);
+        simd::prefetch(self.bytes.get(from..from.saturating_add(1)).unwrap_or_default());
+    }
+
     /// The ids that a word of this hash may have: as a rule one, if it is listed.
     #[inline]
     pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = WordId> + use<'m> {

@@ -346,3 +346,23 @@ fn the_sentence_of_an_explanation_says_what_is_worth_knowing() {
     assert!(chinese.contains("without spaces between words"), "{chinese}");
     assert!(!chinese.contains("closest"), "a stand-in is close to nothing: {chinese}");
 }
+
+#[test]
+fn a_bag_is_in_the_order_of_its_keys_however_many_words_are_not_listed() {
+    let engine = support::engine();
+    for listed in [0, 1, 7, 14, 30, 40] {
+        for unlisted in [0, 1, 2, 5] {
+            // Every unlisted word stands twice, between listed ones.
+            let words = (0..listed).map(|n| ["quake", "the", "city", "new"][n % 4].to_owned());
+            let made = (0..2 * unlisted).map(|n| format!("zq{}xv", n % unlisted.max(1)));
+            let mut text: Vec<String> = words.chain(made).collect();
+            let middle = text.len() / 2;
+            text.rotate_left(middle);
+            let phrase = engine.model().phrase(&text.join(" "));
+            assert_eq!(phrase.words().len(), listed + 2 * unlisted);
+            let mut places: Vec<usize> = (0..phrase.words().len()).collect();
+            places.sort_by_key(|&at| (phrase.words()[at].key, at));
+            assert_eq!(phrase.bag_order().collect::<Vec<_>>(), places, "{listed} {unlisted}");
+        }
+    }
+}

@@ -29,8 +29,10 @@ pub const TOKEN_BYTES: usize = subword::LONGEST_WORD_BYTES;
 /// Up to so many listed words are put in order by counting, for each, those that come before it:
 /// more comparisons than a sort makes, but many at once and none whose outcome has to be guessed.
 const COUNTED_WORDS: usize = 32;
-/// Ids below this leave room for a place beside them in 31 bits.
-const COUNTED_IDS: u64 = (1 << 31) / COUNTED_WORDS as u64;
+/// Ids below this leave room for a place beside them in 31 bits, and for unlisted words behind them.
+const COUNTED_IDS: u64 = (1 << 31) / COUNTED_WORDS as u64 - 1;
+/// Keys of words that are not listed have this bit.
+const UNLISTED: u64 = 1 << 63;
 
 /// How a word of a phrase was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -173,6 +175,7 @@ impl<'m> Phrase<'m> {
             }
             candidate
         }));
+        memory.found.iter().flatten().for_each(|&id| vocabulary.prefetch_bytes(id));
         for ((found, &hash), place) in memory.found.iter_mut().zip(&memory.hashes).zip(places) {
             if found.is_some_and(|id| !vocabulary.is_word(id, text, place)) {
                 // Another word has the same tag.
@@ -223,7 +226,8 @@ impl<'m> Phrase<'m> {
         let memory = &mut self.memory;
         memory.bag.clear();
         let few = memory.words.len() <= COUNTED_WORDS;
-        if few && memory.words.iter().all(|word| word.key < COUNTED_IDS) {
+        let counted = |word: &Word| word.key < COUNTED_IDS || word.key >= UNLISTED;
+        if few && memory.words.iter().all(counted) {
             memory.bag.resize(memory.words.len(), 0);
             if memory.words.len() <= COUNTED_WORDS / 2 {
                 count_into::<{ COUNTED_WORDS / 2 }>(&memory.words, &mut memory.bag);
@@ -361,7 +365,11 @@ impl<'m> Phrase<'m> {
 fn count_into<const N: usize>(words: &[Word], bag: &mut [u32]) {
     let mut keys = [i32::MAX; N];
     for (place, (key, word)) in keys.iter_mut().zip(words).enumerate() {
-        *key = word.key as i32 * COUNTED_WORDS as i32 + place as i32;
+        *key = if word.key < UNLISTED {
+            word.key as i32 * COUNTED_WORDS as i32 + place as i32
+        } else {
+            i32::MAX - COUNTED_WORDS as i32 + unlisted_before(words, place)
+        };
     }
     let ranks = simd::ranks(&keys, words.len());
     for ((place, _), rank) in (0..).zip(words).zip(ranks) {
@@ -371,6 +379,15 @@ fn count_into<const N: usize>(words: &[Word], bag: &mut [u32]) {
     }
 }
 
+/// How many unlisted words come before the unlisted one at `place` in the order of keys. There are few.
+#[cold]
+fn unlisted_before(words: &[Word], place: usize) -> i32 {
+    let key = words.get(place).map_or(u64::MAX, |word| word.key);
+    let before = |(at, word): &(usize, &Word)| (word.key, *at) < (key, place);
+    let unlisted = words.iter().enumerate().filter(|(_, word)| word.key >= UNLISTED);
+    unlisted.filter(before).count() as i32
+}
+
 fn key_of_unlisted(token: &str) -> u64 {
-    unknown::fnv1a(token.as_bytes()) | 1 << 63
+    unknown::fnv1a(token.as_bytes()) | UNLISTED
 }

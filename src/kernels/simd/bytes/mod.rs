@@ -74,6 +74,10 @@ pub fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
     dispatch!(quantise(row, out))
 }
 
+/// One and a half times 2²³: a number of this size has no digits behind the point, and room for some below
+/// it on either side.
+const WHOLE: f32 = 12_582_912.0;
+
 /// Every number stands for itself, and a maximum is the same in any order, so the compiler may use
 /// whatever registers the caller has.
 #[inline(always)]
@@ -91,7 +95,9 @@ fn quantise_loop(row: &[f32], out: &mut [i8]) -> f32 {
     let scale = (largest / 127.0).max(f32::MIN_POSITIVE);
     let scale = if largest > 0.0 { scale } else { 1.0 };
     for (out, number) in out.iter_mut().zip(row) {
-        *out = (number / scale).round() as i8;
+        // The lowest bits of the sum are the whole number. A conversion by `as` looks at every number for
+        // one that does not fit, one after the other.
+        *out = ((number / scale).round() + WHOLE).to_bits() as i8;
     }
     scale
 }

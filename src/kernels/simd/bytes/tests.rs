@@ -114,6 +114,26 @@ proptest! {
     }
 
     #[test]
+    fn a_row_as_bytes_is_rounded_half_away_from_zero(
+        row in prop::collection::vec((-254_i16..=254, 0.001_f32..1000.0), 1..90), step in 0.001_f32..9.0,
+    ) {
+        // Half steps are where roundings differ; the other numbers are anything.
+        let rows = [
+            row.iter().map(|(halves, _)| f32::from(*halves) / 2.0 * step).collect::<Vec<_>>(),
+            row.iter().map(|(halves, by)| f32::from(*halves) * by).collect(),
+        ];
+        for row in rows {
+            let mut bytes = vec![9; row.len()];
+            let scale = quantise(&row, &mut bytes);
+            let largest = row.iter().map(|number| number.abs()).fold(0.0, f32::max);
+            prop_assert_eq!(scale, if largest > 0.0 { largest / 127.0 } else { 1.0 });
+            for (byte, number) in bytes.iter().zip(&row) {
+                prop_assert_eq!(f32::from(*byte), (number / scale).round());
+            }
+        }
+    }
+
+    #[test]
     fn unit_rows_have_length_one((dims, [a, _]) in two_texts()) {
         let mut rows = filled(dims, &a);
         let mut lengths = vec![9.0];
