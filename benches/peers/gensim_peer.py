@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 from gensim.models import KeyedVectors
 
-from turns import Compare, read_pairs, read_words, take_turns, tokenise
+from turns import Pass, one_by_one, read_pairs, read_words, take_turns, tokenise
 
 
 def load(vectors: str, vocabulary: str) -> KeyedVectors:
@@ -20,7 +20,7 @@ def load(vectors: str, vocabulary: str) -> KeyedVectors:
     return keyed
 
 
-def methods(keyed: KeyedVectors) -> dict[str, Compare]:
+def methods(keyed: KeyedVectors) -> dict[str, Pass]:
     """The methods that this gensim can serve."""
 
     def known(text: str) -> list[str]:
@@ -35,9 +35,9 @@ def methods(keyed: KeyedVectors) -> dict[str, Compare]:
         # Vectors as they are, as in the paper; gensim would give them length 1.
         return 1.0 / (1.0 + keyed.wmdistance(x, y, norm=False)) if x and y else 0.0
 
-    found: dict[str, Compare] = {"avg-cos": avg_cos}
+    found = {"avg-cos": one_by_one(avg_cos)}
     if find_spec("ot"):
-        found["wmd"] = wmd
+        found["wmd"] = one_by_one(wmd)
     return found
 
 

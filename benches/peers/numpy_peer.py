@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from turns import read_pairs, read_words, take_turns, tokenise
+from turns import one_by_one, read_pairs, read_words, take_turns, tokenise
 
 Rows = NDArray[np.float32]
 
@@ -54,5 +54,8 @@ if __name__ == "__main__":
     reference = Reference(sys.argv[1], sys.argv[2])
     take_turns(
         read_pairs(sys.argv[3]),
-        {"avg-cos": reference.avg_cos, "dynamax-jaccard": reference.dynamax_jaccard},
+        {
+            "avg-cos": one_by_one(reference.avg_cos),
+            "dynamax-jaccard": one_by_one(reference.dynamax_jaccard),
+        },
     )

@@ -1,11 +1,11 @@
 """Writes what the contestants read, all of it from the same vectors and the same texts.
 
-prepare.py SHARED_DATA FOLDER
+prepare.py SHARED_DATA MODEL FOLDER
 
-From GloVe 6B 100d (half precision, widened once) and the first 10,000 STS pairs where the folder of
-shared data has them; otherwise from made-up vectors and texts of the same sizes, whose scores mean
-nothing. Files in FOLDER: `vectors.npy` (float32), `vocabulary.txt`, `pairs.tsv`, and two model2vec
-folders.
+The first 10,000 STS pairs, and two sets of vectors: GloVe 6B 100d (half precision, widened once), and
+the rows of MODEL, cognate's default. Where there is no shared data, texts and the first set are
+made up in the same sizes, and their scores mean nothing. FOLDER gets `pairs.tsv` and, for `glove` and `default`,
+a folder with `vectors.npy` (float32), `vocabulary.txt` and a model2vec folder or two.
 """
 
 import json
@@ -60,6 +60,14 @@ def real_vectors(shared: Path) -> tuple[NDArray[np.float32], list[str]]:
     tensors = load_file(shared / "vectors/glove.6B.100d.safetensors")
     words = read_words(str(shared / "vectors/vocab.txt"))
     return tensors["vectors"].astype(np.float32), words
+
+
+def default_vectors(model: Path) -> tuple[NDArray[np.float32], list[str]]:
+    """The words and rows of a model file whose rows are bytes."""
+    tensors = load_file(model)
+    rows = tensors["vectors"].astype(np.float32) * tensors["scales"][:, None]
+    strings, ends = tensors["vocab_bytes"].tobytes(), tensors["vocab_offsets"].tolist()
+    return rows, [strings[start:end].decode() for start, end in zip(ends, ends[1:])]
 
 
 def made_up_vectors() -> tuple[NDArray[np.float32], list[str]]:
@@ -130,15 +138,19 @@ def tokenizer(words: list[str], normalizer: Json, cuts: str, model: Json) -> Jso
     }
 
 
-def write_model2vec_folders(folder: Path, vectors: NDArray[np.float32], words: list[str]) -> None:
-    """Writes a folder for either line of releases, each with what that line is fastest with."""
+def write_vectors(
+    folder: Path, vectors: NDArray[np.float32], words: list[str], word_level: bool
+) -> None:
+    """Writes vectors for everyone: for either line of model2vec-rs what it is fastest with."""
+    folder.mkdir(exist_ok=True)
+    np.save(folder / "vectors.npy", vectors)
+    (folder / "vocabulary.txt").write_text("".join(f"{word}\n" for word in words), "utf-8")
     # Marks have vectors in GloVe, but no other contestant reads them.
     rows = [row for row, word in enumerate(words) if any(map(str.isalnum, word))]
     words = [words[row] for row in rows]
     vectors = np.vstack((vectors[rows], np.zeros((1, vectors.shape[1]), np.float32)))
-    word_level = tokenizer(words, {"type": "Lowercase"}, "Whitespace", {"type": "WordLevel"})
-    # The crate's own tokeniser, for BERT's pipeline alone. No word begins with the prefix of
-    # continued pieces, so a word is one piece or unknown.
+    # The tokenisers of their own that model2vec-rs and laghu have are for BERT's pipeline alone. No
+    # word begins with the prefix of continued pieces, so a word is one piece or unknown.
     bert = {
         "type": "BertNormalizer",
         "clean_text": True,
@@ -152,22 +164,23 @@ def write_model2vec_folders(folder: Path, vectors: NDArray[np.float32], words: l
         "max_input_chars_per_word": 100,
     }
     word_piece = tokenizer(words, bert, "BertPreTokenizer", pieces)
-    write_model2vec(folder / "model2vec-word-level", vectors, word_level)
-    write_model2vec(folder / "model2vec-word-piece", vectors, word_piece)
+    write_model2vec(folder / "word-piece", vectors, word_piece)
+    if word_level:
+        whole = tokenizer(words, {"type": "Lowercase"}, "Whitespace", {"type": "WordLevel"})
+        write_model2vec(folder / "word-level", vectors, whole)
 
 
 def main() -> None:
     """Writes everything."""
-    shared, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    shared, model, folder = (Path(argument) for argument in sys.argv[1:])
     folder.mkdir(parents=True, exist_ok=True)
     real = (shared / "sts").is_dir()
     vectors, words = real_vectors(shared) if real else made_up_vectors()
     pairs = real_pairs(shared) if real else made_up_pairs(words)
-    print("texts and vectors:", "STS and GloVe 6B 100d" if real else "made up")
-    np.save(folder / "vectors.npy", vectors)
-    (folder / "vocabulary.txt").write_text("".join(f"{word}\n" for word in words), "utf-8")
+    print("texts and first vectors:", "STS and GloVe 6B 100d" if real else "made up")
     (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), "utf-8")
-    write_model2vec_folders(folder, vectors, words)
+    write_vectors(folder / "glove", vectors, words, word_level=True)
+    write_vectors(folder / "default", *default_vectors(model), word_level=False)
 
 
 if __name__ == "__main__":

@@ -29,9 +29,13 @@ cargo build --locked --release --bin cognate
 cargo build --locked --release --manifest-path $here/Cargo.toml
 
 echo "== inputs"
-$work/venv/bin/python $here/prepare.py ../shared/data $inputs
-"$CARGO_TARGET_DIR/release/cognate" pack $inputs/vectors.npy --vocabulary $inputs/vocabulary.txt \
-    --normalisation plain --dtype f32 --output $inputs/cognate.safetensors --json >$inputs/packed.json
+$work/venv/bin/python $here/prepare.py ../shared/data models/default.safetensors $inputs
+pack() {
+    "$CARGO_TARGET_DIR/release/cognate" pack "$inputs/$1/vectors.npy" --vocabulary "$inputs/$1/vocabulary.txt" \
+        --normalisation plain --dtype "$2" --output "$inputs/$1/cognate.safetensors" --json >"$inputs/$1/packed.json"
+}
+pack glove f32
+pack default int8
 
 echo "== turns"
 $work/venv/bin/python $here/compare.py --binaries "$CARGO_TARGET_DIR/release" \
