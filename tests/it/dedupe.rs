@@ -10,6 +10,7 @@ use cognate::Query;
 use cognate::dedupe;
 use cognate::dedupe::Options;
 use cognate::dedupe::Report;
+use cognate::dedupe::Search;
 use cognate::files::records::Options as Records;
 use cognate::random::Random;
 
@@ -154,18 +155,23 @@ fn options(folder: &Path, engine: &Engine) -> Options {
         against: None,
         records: Records { headless: true, ..Records::default() },
         text: None,
-        query: Query::new(engine.auto()),
-        threshold: 0.8,
-        floor: None,
+        search: Search {
+            explain: true,
+            memory: 1 << 26,
+            folder: folder.to_owned(),
+            ..Search::new(Query::new(engine.auto()), 0.8)
+        },
         output: Some(folder.join("out.tsv")),
         prefix: String::new(),
         drop: false,
         pairs: Some(folder.join("pairs.tsv")),
-        explain: true,
-        memory: 1 << 26,
-        folder: folder.to_owned(),
-        check: 0,
     }
+}
+
+fn with(options: Options, change: impl FnOnce(&mut Search)) -> Options {
+    let mut options = options;
+    change(&mut options.search);
+    options
 }
 
 fn on_threads(threads: usize, engine: &Engine, options: &Options) -> Report {
@@ -182,7 +188,11 @@ fn threads_and_memory_change_no_byte() {
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let mut known = None;
     for (threads, memory) in [(1, 1 << 26), (3, 1 << 26), (2, 1 << 16)] {
-        let report = on_threads(threads, &engine, &Options { memory, ..options(folder, &engine) });
+        let report = on_threads(
+            threads,
+            &engine,
+            &with(options(folder, &engine), |search| search.memory = memory),
+        );
         assert_eq!(report.runs > 3, memory == 1 << 16, "{report:?}");
         assert!(report.duplicates > 100, "{report:?}");
         let written = [read("out.tsv"), read("pairs.tsv")];
@@ -199,7 +209,8 @@ fn pairs_are_those_that_the_method_scores_high_enough() {
     let texts = families(150);
     std::fs::write(folder.join("texts.tsv"), texts.join("\n")).unwrap();
     let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
-    let options = Options { floor: Some(0.5), ..options(folder, &engine) };
+    let options = with(options(folder, &engine), |search| search.floor = Some(0.5));
+    let (query, threshold) = (options.search.query, options.search.threshold);
     let report = on_threads(2, &engine, &options);
     let pairs = std::fs::read_to_string(folder.join("pairs.tsv")).unwrap();
     let found: BTreeSet<(usize, usize)> = pairs
@@ -214,12 +225,12 @@ fn pairs_are_those_that_the_method_scores_high_enough() {
     for (later, text) in texts.iter().enumerate() {
         let earlier: Vec<(&String, &String)> =
             texts[..later].iter().map(|one| (one, text)).collect();
-        let scores = engine.similarity(&earlier, &options.query).unwrap().scores;
+        let scores = engine.similarity(&earlier, &query).unwrap().scores;
         for (earlier, score) in scores.into_iter().enumerate() {
             let pair = (earlier, later);
             let same = texts[earlier] == *text;
-            assert!(score >= options.threshold || !found.contains(&pair), "{pair:?} has {score}");
-            if score >= options.threshold && !same && !found.contains(&pair) {
+            assert!(score >= threshold || !found.contains(&pair), "{pair:?} has {score}");
+            if score >= threshold && !same && !found.contains(&pair) {
                 missed.push(pair);
             }
         }
@@ -239,7 +250,8 @@ fn what_the_blocks_miss_is_told() {
     let folder = folder.path();
     std::fs::write(folder.join("texts.tsv"), families(1200).join("\n")).unwrap();
     let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
-    let report = on_threads(2, &engine, &Options { check: 30, ..options(folder, &engine) });
+    let report =
+        on_threads(2, &engine, &with(options(folder, &engine), |search| search.check = 30));
     let recall = report.recall.unwrap();
     assert_eq!(recall.texts, 30);
     assert!(recall.matches >= 10 && recall.found <= recall.matches, "{recall:?}");
