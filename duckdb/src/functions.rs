@@ -7,7 +7,6 @@ use cognate::Query;
 use cognate::engine::QueryError;
 
 use duckdb::core::DataChunkHandle;
-use duckdb::core::Inserter;
 use duckdb::core::LogicalTypeHandle;
 use duckdb::core::LogicalTypeId;
 use duckdb::vscalar::ScalarFunctionSignature;
@@ -15,7 +14,7 @@ use duckdb::vscalar::VScalar;
 use duckdb::vtab::arrow::WritableVector;
 
 use crate::opened::Opened;
-use crate::rows::texts;
+use crate::rows;
 
 /// What is asked where no method is named.
 const AUTO: &str = "auto";
@@ -49,7 +48,7 @@ type Run = (String, Vec<(usize, Vec<String>)>);
 /// the model's choice where there is none.
 fn runs(input: &DataChunkHandle, texts_of: usize) -> Vec<Run> {
     let mut columns: Vec<Vec<Option<String>>> =
-        (0..input.num_columns()).map(|column| texts(input, column)).collect();
+        (0..input.num_columns()).map(|column| rows::texts(input, column)).collect();
     let mut runs: Vec<Run> = Vec::new();
     for row in 0..input.len() {
         let cells = columns.iter_mut().map(|column| column.get_mut(row).and_then(Option::take));
@@ -75,13 +74,13 @@ impl VScalar for Open {
         input: &mut DataChunkHandle,
         output: &mut dyn WritableVector,
     ) -> Outcome {
-        let mut answers = output.flat_vector();
-        for (row, path) in texts(input, 0).into_iter().enumerate() {
-            match path {
-                Some(path) => answers.insert(row, opened.open(&path)?.model().fingerprint()),
-                None => answers.set_null(row),
-            }
-        }
+        let open = |path: Option<String>| {
+            let opened = path.map(|path| opened.open(&path)).transpose()?;
+            Ok(opened.map(|engine| engine.model().fingerprint().to_owned()))
+        };
+        let told: Result<Vec<Option<String>>, String> =
+            rows::texts(input, 0).into_iter().map(open).collect();
+        rows::sentences(&told?, output);
         Ok(())
     }
 
@@ -108,9 +107,9 @@ impl VScalar for Similarity {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut scores: Vec<Option<f32>> = vec![None; input.len()];
-        for (method, rows) in runs(input, 2) {
+        for (method, asked) in runs(input, 2) {
             let query = query(&engine, &method)?;
-            let pairs: Vec<(&str, &str)> = rows
+            let pairs: Vec<(&str, &str)> = asked
                 .iter()
                 .filter_map(|(_, cells)| match cells.as_slice() {
                     [a, b] => Some((a.as_str(), b.as_str())),
@@ -118,35 +117,18 @@ impl VScalar for Similarity {
                 })
                 .collect();
             let found = engine.similarity(&pairs, &query).map_err(refused)?;
-            for ((row, _), score) in rows.iter().zip(found.scores) {
+            for ((row, _), score) in asked.iter().zip(found.scores) {
                 if let Some(place) = scores.get_mut(*row) {
                     *place = Some(score);
                 }
             }
         }
-        write_numbers(&scores, output);
+        rows::numbers(&scores, output);
         Ok(())
     }
 
     fn signatures() -> Vec<ScalarFunctionSignature> {
         vec![signature(2, float()), signature(3, float())]
-    }
-}
-
-/// A number a row; NULL where there is none.
-fn write_numbers(numbers: &[Option<f32>], output: &mut dyn WritableVector) {
-    let mut answers = output.flat_vector();
-    {
-        // SAFETY: the functions that call this answer FLOAT, with room for as many as the chunk has rows.
-        let room = unsafe { answers.as_mut_slice_with_len::<f32>(numbers.len()) };
-        for (place, number) in room.iter_mut().zip(numbers) {
-            *place = number.unwrap_or_default();
-        }
-    }
-    for (row, number) in numbers.iter().enumerate() {
-        if number.is_none() {
-            answers.set_null(row);
-        }
     }
 }
 
@@ -163,39 +145,21 @@ impl VScalar for Embed {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; input.len()];
-        for (method, rows) in runs(input, 1) {
+        for (method, asked) in runs(input, 1) {
             let mut query = query(&engine, &method)?;
             if method.trim().eq_ignore_ascii_case(AUTO) {
                 query.method = engine.auto_embedding();
             }
-            let asked: Vec<&str> =
-                rows.iter().flat_map(|(_, cells)| cells).map(String::as_str).collect();
-            let found = engine.embed(&asked, &query).map_err(refused)?;
-            for ((row, _), vector) in rows.iter().zip(found.vectors) {
+            let texts: Vec<&str> =
+                asked.iter().flat_map(|(_, cells)| cells).map(String::as_str).collect();
+            let found = engine.embed(&texts, &query).map_err(refused)?;
+            for ((row, _), vector) in asked.iter().zip(found.vectors) {
                 if let Some(place) = vectors.get_mut(*row) {
                     *place = vector;
                 }
             }
         }
-        let numbers: Vec<f32> = vectors.iter().flatten().flatten().copied().collect();
-        let mut lists = output.list_vector();
-        lists.try_set_len(numbers.len())?;
-        {
-            let mut child = lists.child(numbers.len());
-            // SAFETY: the list is one of FLOAT, and room for so many was just made.
-            unsafe { child.as_mut_slice_with_len::<f32>(numbers.len()) }.copy_from_slice(&numbers);
-        }
-        let mut from = 0;
-        for (row, vector) in vectors.iter().enumerate() {
-            match vector {
-                Some(vector) => {
-                    lists.set_entry(row, from, vector.len());
-                    from += vector.len();
-                }
-                None => lists.set_null(row),
-            }
-        }
-        Ok(())
+        rows::lists(&vectors, output)
     }
 
     fn signatures() -> Vec<ScalarFunctionSignature> {
@@ -217,9 +181,9 @@ impl VScalar for Explain {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut sentences: Vec<Option<String>> = vec![None; input.len()];
-        for (method, rows) in runs(input, 2) {
+        for (method, asked) in runs(input, 2) {
             let query = query(&engine, &method)?;
-            for (row, cells) in rows {
+            for (row, cells) in asked {
                 let [a, b] = cells.as_slice() else { continue };
                 let explained = engine.explain(a, b, &query).map_err(refused)?;
                 if let Some(place) = sentences.get_mut(row) {
@@ -227,13 +191,7 @@ impl VScalar for Explain {
                 }
             }
         }
-        let mut answers = output.flat_vector();
-        for (row, sentence) in sentences.iter().enumerate() {
-            match sentence {
-                Some(sentence) => answers.insert(row, sentence.as_str()),
-                None => answers.set_null(row),
-            }
-        }
+        rows::sentences(&sentences, output);
         Ok(())
     }
 

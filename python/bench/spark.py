@@ -70,6 +70,7 @@ def on_spark(executors: int, given: argparse.Namespace, file: str) -> None:
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.files.maxPartitionBytes", "16m")
         .getOrCreate()
     )

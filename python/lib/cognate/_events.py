@@ -115,7 +115,10 @@ class EventDetector:
         )
 
     def add_many(self, texts: Texts, times: Iterable[Any] | None = None) -> Events:
-        """Decides what each text of a column belongs to, in order, as if each had come alone."""
+        """Decides what each text of a column belongs to, in order, as if each had come alone.
+
+        Ctrl-C ends it within a moment; `len` tells how many texts were taken in by then.
+        """
         if times is None:
             if self._timed:
                 raise ValueError("times: `within` is a span of time, so each text needs one")
