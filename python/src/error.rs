@@ -13,8 +13,12 @@ pub(crate) enum Problem {
     Query(QueryError),
     /// A setting has no such value.
     Setting(String),
+    /// A method cannot do what is asked.
+    Method(String),
     /// The model has no threshold for a method.
     NotCalibrated(String),
+    /// Something failed that was asked well.
+    Running(String),
     /// Python says so: the user pressed Ctrl-C, or a column cannot be read.
     Python(PyErr),
 }
@@ -47,6 +51,8 @@ impl Problem {
         match self {
             Self::Python(error) => error,
             Self::Setting(message) => PyValueError::new_err(message),
+            Self::Method(message) => exception(py, "MethodError", (message,)),
+            Self::Running(message) => exception(py, "CognateError", (message,)),
             Self::NotCalibrated(message) => exception(py, "NotCalibratedError", (message,)),
             Self::Query(error) => match error.place() {
                 Some(place) => {

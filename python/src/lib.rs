@@ -7,13 +7,16 @@
 mod answer;
 mod asked;
 mod column;
+mod dedupe;
 mod embed;
 mod error;
+mod events;
 mod explain;
 mod methods;
 mod model;
 mod pairs;
 mod rank;
+mod steps;
 mod work;
 
 /// The part of the package `cognate` that is compiled.
@@ -23,5 +26,21 @@ mod native {
     #[pymodule_export]
     use crate::answer::ArrowArray;
     #[pymodule_export]
+    use crate::dedupe::near_duplicates;
+    #[pymodule_export]
+    use crate::events::NativeDetector;
+    #[pymodule_export]
+    use crate::events::instant_forms;
+    #[pymodule_export]
+    use crate::events::milliseconds;
+    #[pymodule_export]
+    use crate::events::span;
+    #[pymodule_export]
     use crate::model::NativeModel;
+    #[pymodule_export]
+    use crate::steps::Matcher;
+    #[pymodule_export]
+    use crate::steps::Steps;
+    #[pymodule_export]
+    use crate::steps::stand_for;
 }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use cognate::Engine;
@@ -29,12 +30,13 @@ use crate::methods;
 use crate::methods::MethodInfo;
 use crate::pairs;
 use crate::rank;
+use crate::rank::AskedFor;
 use crate::rank::Candidates;
 
 /// An opened model.
 #[pyclass(frozen, name = "Model", module = "cognate._native")]
 pub(crate) struct NativeModel {
-    engine: Engine,
+    engine: Arc<Engine>,
     threads: usize,
 }
 
@@ -55,7 +57,7 @@ fn of_pair(place: Place) -> (&'static str, Option<usize>) {
     }
 }
 
-fn of_rows(place: Place) -> (&'static str, Option<usize>) {
+pub(crate) fn of_rows(place: Place) -> (&'static str, Option<usize>) {
     match place {
         Place::Pair(row, 0) => ("a", Some(row)),
         Place::Pair(row, _) => ("b", Some(row)),
@@ -76,7 +78,12 @@ fn of_matrix(place: Place) -> (&'static str, Option<usize>) {
 }
 
 impl NativeModel {
-    fn workers(&self) -> (&Engine, usize) {
+    /// The engine, for what outlives a question.
+    pub(crate) fn shared(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine)
+    }
+
+    pub(crate) fn workers(&self) -> (&Engine, usize) {
         (&self.engine, self.threads)
     }
 
@@ -184,7 +191,7 @@ impl NativeModel {
             Some(threads) => threads,
             None => available_parallelism().map_or(1, NonZeroUsize::get),
         };
-        Ok(Self { engine, threads })
+        Ok(Self { engine: Arc::new(engine), threads })
     }
 
     #[getter]
@@ -343,7 +350,7 @@ impl NativeModel {
     fn rank(
         &self,
         py: Python<'_>,
-        query: &str,
+        asked_for: AskedFor,
         candidates: &Bound<'_, PyAny>,
         top_k: Option<usize>,
         min_score: Option<Cutoff>,
@@ -354,7 +361,7 @@ impl NativeModel {
         let answer = || {
             let question = self.question(&asked)?;
             let options = self.options(&question, top_k, min_score)?;
-            rank::one(py, self.workers(), query, &Candidates::of(&texts), &options)
+            rank::one(py, self.workers(), &asked_for, &Candidates::of(&texts), &options)
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }

@@ -4,11 +4,15 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use cognate::Engine;
+use cognate::engine::Boosts;
+use cognate::engine::Liked;
+use cognate::engine::Likes;
 use cognate::engine::Parts;
 use cognate::engine::Place;
 use cognate::engine::QueryError;
 use cognate::engine::RankOptions;
 use cognate::engine::Ranking;
+use cognate::engine::Strategy;
 use pyo3::prelude::*;
 
 use crate::error::Problem;
@@ -61,15 +65,68 @@ impl<'t> Candidates<'t> {
     }
 }
 
-/// Candidates for one query, best first; those without a score come last, unless a least score is
-/// asked for.
+/// Results that may be made to differ, for each that is wanted, and most of them: as the service has it.
+const POOL: usize = 4;
+const MOST_POOL: usize = 1000;
+
+/// What candidates are ranked for, as Python passes it: a query, or liked texts with their weights,
+/// disliked ones, what is made of several, and what a disliked text counts; then what a score counts
+/// against likeness to those before it, where results are to differ.
+#[derive(FromPyObject)]
+pub(crate) struct AskedFor {
+    #[pyo3(item)]
+    query: Option<String>,
+    #[pyo3(item)]
+    like: Vec<(String, f32)>,
+    #[pyo3(item)]
+    unlike: Vec<String>,
+    #[pyo3(item)]
+    strategy: String,
+    #[pyo3(item)]
+    unlike_weight: f32,
+    #[pyo3(item)]
+    diversify: Option<f64>,
+}
+
+impl AskedFor {
+    fn likes(&self) -> Result<Likes<'_>, Problem> {
+        let strategy = match self.strategy.as_str() {
+            "best" => Strategy::Best,
+            "mean" => Strategy::Mean,
+            "sum" => Strategy::Sum,
+            other => return Err(Problem::setting("strategy", "best, mean or sum", other)),
+        };
+        let usable = |weight: f32| weight.is_finite() && weight > 0.0;
+        if let Some((_, weight)) = self.like.iter().find(|(_, weight)| !usable(*weight)) {
+            return Err(Problem::setting("like", "weights above 0", &weight.to_string()));
+        }
+        if !usable(self.unlike_weight) {
+            let got = self.unlike_weight.to_string();
+            return Err(Problem::setting("unlike_weight", "a number above 0", &got));
+        }
+        let liked = self.like.iter().map(|(text, weight)| Liked { text, weight: *weight });
+        Ok(Likes {
+            liked: liked.collect(),
+            disliked: self.unlike.iter().map(String::as_str).collect(),
+            strategy,
+            unlike_weight: self.unlike_weight,
+        })
+    }
+}
+
+/// Candidates for one query or for liked texts, best first; those without a score come last, unless a
+/// least score is asked for.
 pub(crate) fn one(
     py: Python<'_>,
     (engine, threads): (&Engine, usize),
-    query: &str,
+    asked: &AskedFor,
     candidates: &Candidates<'_>,
     options: &RankOptions,
 ) -> Result<Vec<(usize, Option<f32>)>, Problem> {
+    let likes = asked.likes()?;
+    let wanted = options.top_k.unwrap_or(usize::MAX);
+    let pool = asked.diversify.map_or(0, |_| wanted.saturating_mul(POOL).min(MOST_POOL));
+    let options = &RankOptions { top_k: options.top_k.map(|most| most.max(pool)), ..*options };
     let in_parts = engine.ranks_in_parts(options.query.method);
     let per_part = if in_parts { PER_PART } else { candidates.texts.len().max(1) };
     let mut parts: Vec<(usize, &[&str])> = candidates.texts.chunks(per_part).enumerate().collect();
@@ -80,7 +137,10 @@ pub(crate) fn one(
     let (count, ranked) = (parts.len(), Mutex::new(Vec::new()));
     work::each(py, threads, count, parts.into_iter(), |(number, texts)| {
         let first = number * per_part;
-        let part = engine.rank_best(query, texts, options);
+        let part = match &asked.query {
+            Some(query) => engine.rank_best(query, texts, options),
+            None => engine.rank_liked(&likes, texts, &Boosts::default(), options, || true),
+        };
         let part = part.map_err(|error| candidates.restore(error.moved(first)))?;
         ranked.lock().unwrap_or_else(PoisonError::into_inner).push((first, part));
         Ok(())
@@ -92,10 +152,21 @@ pub(crate) fn one(
         all.append(part, first);
     }
     all.order(options);
+    if let Some(lambda) = asked.diversify {
+        if !(0.0..=1.0).contains(&lambda) {
+            let got = lambda.to_string();
+            return Err(Problem::setting("diversify", "a number from 0 to 1", &got));
+        }
+        let pool = pool.min(all.results.len());
+        let pool = all.results.get_mut(..pool).unwrap_or_default();
+        let choice = (lambda, wanted);
+        let check = || Ok::<_, Problem>(Python::attach(|py| py.check_signals())?);
+        py.detach(|| engine.diversify(pool, &candidates.texts, choice, &options.query, check))?;
+    }
+    all.results.truncate(wanted);
     let listed = all.listed(options).map(|(index, score)| (candidates.place(index), score));
     let missing = candidates.missing().filter(|_| options.min_score.is_none());
-    let most = options.top_k.unwrap_or(usize::MAX);
-    Ok(listed.chain(missing.map(|at| (at, None))).take(most).collect())
+    Ok(listed.chain(missing.map(|at| (at, None))).take(wanted).collect())
 }
 
 /// The score of every query with every candidate, a row a query; `fill` where there is none.

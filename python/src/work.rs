@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use crate::error::Problem;
 
 /// How long the user waits for Ctrl-C to be heard, beside the part at work.
-const LISTENS_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const LISTENS_EVERY: Duration = Duration::from_millis(50);
 
 /// Parts that threads take in turn, and the first part's problem.
 struct Parts<I: Iterator> {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import random
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,12 @@ class Program:
     def __init__(self, path: str) -> None:
         self.path = path
 
+    def run(self, *words: str, folder: pathlib.Path) -> None:
+        """Runs a subcommand over files in a folder."""
+        model = str(ROOT / "models/default.safetensors")
+        command = [self.path, words[0], "--model", model, *words[1:]]
+        subprocess.run(command, cwd=folder, capture_output=True, check=True)
+
     def ask(self, *words: str, lines: list[str] | None = None) -> Any:
         """What it answers as JSON."""
         model = str(ROOT / "models/default.safetensors")
@@ -58,6 +65,33 @@ def program() -> Program:
 def model() -> cognate.Model:
     """The model inside the package."""
     return cognate.Model()
+
+
+def families(count: int) -> list[str]:
+    """Texts that come in families, as those of a stream do: a word exchanged, left out or moved."""
+    words = (
+        "storm hits coast town evacuated river floods bridge fire forest smoke market stocks fall rise bank "
+        "loan vote election senate court judge trial team wins cup final goal player injured concert album"
+    ).split()
+    draw = random.Random(11)
+    texts: list[str] = []
+    while len(texts) < count:
+        text = draw.choices(words, k=8)
+        for _ in range(draw.randint(1, 3)):
+            texts.append(" ".join(text))
+            text[draw.randrange(len(text))] = draw.choice(words)
+    draw.shuffle(texts)
+    return texts[:count]
+
+
+def tweets(count: int) -> list[dict[str, str]]:
+    """The first tweets of a collection beside the checkout, in the order of their times."""
+    path = ROOT.parent / "shared/data/tweets/crisislex-validation.tsv"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not beside the checkout")
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [dict(zip(head.split("\t"), line.split("\t"))) for line in lines]
+    return sorted(rows, key=lambda row: row["time_utc"])[:count]
 
 
 Make = Callable[[list[str | None]], object]

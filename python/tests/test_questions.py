@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import ROOT, TEXTS
+from conftest import ROOT, TEXTS, Program
 
 import cognate
 
@@ -164,3 +164,35 @@ def test_a_file_written_in_place_is_noticed(tmp_path: pathlib.Path) -> None:
         file.seek(5_000_000)
         file.write(b"spoilt")
     assert mapped.damaged()
+
+
+def test_liked_texts_and_results_that_differ(program: Program, model: cognate.Model) -> None:
+    news = [text for text in TEXTS if text.strip("!")]
+    asked = ["--like", TEXTS[1], "--like", "cat on a sofa", "--unlike", "marathon runners", "--diversify", "0.5"]
+    told = program.ask("rank", *asked, "--top-k", "3", *news)["results"]
+    liked = [TEXTS[1], "cat on a sofa"]
+    found = model.rank(None, news, like=liked, unlike=["marathon runners"], diversify=0.5, top_k=3)
+    assert [one.place for one in found] == [one["index"] for one in told]
+    scores = [np.float32(one["score"]) for one in told]
+    assert [np.float32(one.score or 0) for one in found] == scores
+    told = program.ask("rank", "--strategy", "mean", *asked[:4], *news)["results"]
+    found = model.rank(None, news, like=liked, strategy="mean")
+    assert [one.place for one in found] == [one["index"] for one in told]
+    plain = model.rank(TEXTS[1], news, top_k=3)
+    assert model.rank(TEXTS[1], news, top_k=3, diversify=1.0) == plain
+    assert model.rank(TEXTS[1], news, top_k=3, diversify=0.1) != plain
+    assert model.rank(None, news, like=[(TEXTS[1], 2.0)])[0].score == pytest.approx(2.0)
+
+
+def test_likes_that_make_no_sense(model: cognate.Model) -> None:
+    for asked, message in (
+        ({"query": "a", "like": ["b"]}, "query: expected a query or texts in `like`"),
+        ({"query": None}, "query: expected a query or texts in `like`"),
+        ({"query": "a", "unlike": ["b"]}, "unlike: this stands beside `like` alone"),
+        ({"query": None, "like": [("b", 0.0)]}, "like: expected weights above 0"),
+        ({"query": None, "like": ["b"], "strategy": "most"}, "strategy: expected best, mean or sum"),
+        ({"query": "a", "diversify": 2.0}, "diversify: expected a number from 0 to 1"),
+        ({"query": None, "like": ["b", ""]}, r"like\[1\] is empty"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.rank(candidates=["a", "b"], **asked)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import ROOT, TEXTS, Program
+from conftest import ROOT, TEXTS, Program, families
 from pyspark.sql import SparkSession
 
 import cognate
-from cognate.spark import _on_this_host, embed, with_similarity
+from cognate._spark_host import on_this_host
+from cognate.spark import dedupe, embed, with_similarity
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +149,7 @@ def test_workers_of_a_host_share_the_model(spark: SparkSession, model: cognate.M
     fingerprint = model.fingerprint
 
     def looked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        opened = _on_this_host(None, fingerprint)
+        opened = on_this_host(None, fingerprint)
         lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
         file = os.path.realpath(opened.path)
         told = f"{os.getpid()} {sum(line.endswith(file) for line in lines)}"
@@ -158,6 +159,81 @@ def test_workers_of_a_host_share_the_model(spark: SparkSession, model: cognate.M
     rows_told = frame.mapInArrow(looked, "told string").collect()
     workers = dict(row.told.split() for row in rows_told)
     assert len(workers) >= 1 and all(int(maps) >= 1 for maps in workers.values())
+
+
+def check_deduped(found: list[Any], texts: list[str | None]) -> None:
+    """What was found by ids that count in tens is what the package finds by places."""
+    expected = cognate.dedupe(texts)
+    assert sorted(row.id for row in found) == [at * 10 for at in range(len(texts))]
+    by_id = {row.id: row for row in found}
+    of = [by_id[at * 10].duplicate_of for at in range(len(texts))]
+    assert [-1 if one is None else one // 10 for one in of] == expected.duplicate_of.tolist()
+    scores = [by_id[at * 10].score for at in range(len(texts))]
+    told = np.array([float("nan") if score is None else score for score in scores], dtype=np.float32)
+    assert told.tobytes() == expected.scores.tobytes()
+
+
+def test_duplicates_are_those_of_one_machine(spark: SparkSession) -> None:
+    made = families(2500)
+    texts: list[str | None] = [*made, None, "!!!", made[3].upper(), "", made[3] + "!", None]
+    data = [(text, at * 10, at % 5) for at, text in enumerate(texts)]
+    frame = spark.createDataFrame(data, "text string, id long, `other.one` int").repartition(6, "`other.one`")
+    answer = dedupe(frame, "text", "id")
+    assert answer.columns == ["text", "id", "other.one", "duplicate_of", "score"]
+    found = answer.collect()
+    assert {row.id: (row.text, row[2]) for row in found} == {id: (text, other) for text, id, other in data}
+    assert sum(row.duplicate_of is not None for row in found) > 500
+    check_deduped(found, texts)
+    empty = dedupe(frame.where("id < 0"), "text", "id")
+    assert empty.collect() == []
+
+
+def test_duplicates_that_cannot_be_asked_for(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, "a"), (1, "b"), (2, "c")], "id int, text string")
+    with pytest.raises(ValueError, match="id: expected a column of different values, found 1 2 times"):
+        dedupe(frame, "text", "id")
+    with pytest.raises(ValueError, match="no column 'body'; there are id, text"):
+        dedupe(frame, "body", "id")
+    with pytest.raises(ValueError, match="there is a column 'score' already"):
+        dedupe(frame.withColumn("score", frame["id"]), "text", "id")
+    with pytest.raises(ValueError, match="threshold: expected a number above 0, at most 1"):
+        dedupe(frame, "text", "id", threshold=0)
+    with pytest.raises(cognate.MethodError, match="jaccard compares letters or tokens"):
+        dedupe(frame, "text", "id", method="jaccard")
+
+
+def kill_one(begun: pathlib.Path) -> int:
+    """Kills an executor once one has begun with a row."""
+    deadline = time.monotonic() + 120
+    while not list(begun.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running = executors()
+    assert len(running) == 2
+    os.kill(running[0], signal.SIGKILL)
+    return running[0]
+
+
+def test_an_executor_dies_while_duplicates_are_sought(spark: SparkSession, tmp_path: pathlib.Path) -> None:
+    texts: list[str | None] = [*families(1200)]
+    data = [(text, at * 10) for at, text in enumerate(texts)]
+    frame = spark.createDataFrame(data, "text string, id long").repartition(12)
+    begun = str(tmp_path)
+
+    def slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            pathlib.Path(begun, str(os.getpid())).touch()
+            time.sleep(0.5)
+            yield batch
+
+    slow = frame.mapInArrow(slowly, frame.schema)
+    answer: list[Any] = []
+    asking = threading.Thread(target=lambda: answer.extend(dedupe(slow, "text", "id").collect()))
+    asking.start()
+    killed = kill_one(tmp_path)
+    asking.join(timeout=400)
+    assert not asking.is_alive()
+    check_deduped(answer, texts)
+    assert killed not in executors()
 
 
 def test_an_executor_dies_meanwhile(spark: SparkSession, model: cognate.Model, tmp_path: pathlib.Path) -> None:
@@ -175,12 +251,7 @@ def test_an_executor_dies_meanwhile(spark: SparkSession, model: cognate.Model, t
     answer: list[Any] = []
     asking = threading.Thread(target=lambda: answer.extend(with_similarity(slow, "a", "b").collect()))
     asking.start()
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    running = executors()
-    assert len(running) == 2
-    os.kill(running[0], signal.SIGKILL)
+    killed = kill_one(tmp_path)
     asking.join(timeout=240)
     assert not asking.is_alive()
     assert len(answer) == len(data)
@@ -188,4 +259,4 @@ def test_an_executor_dies_meanwhile(spark: SparkSession, model: cognate.Model, t
     expected = model.cpdist([a for _, a, _ in data], [b for _, _, b in data], fill=-1)
     scores = [-1 if found[at] is None else found[at] for at, _, _ in data]
     assert np.array(scores, dtype=np.float32).tobytes() == expected.tobytes()
-    assert running[0] not in executors()
+    assert killed not in executors()

@@ -17,6 +17,7 @@ use crate::dedupe::DedupeError;
 use crate::dedupe::LEAST_MEMORY;
 use crate::dedupe::MEMORY;
 use crate::dedupe::Options;
+use crate::dedupe::Search;
 
 #[derive(Debug, Args)]
 pub(super) struct DedupeArgs {
@@ -95,17 +96,18 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
         against: args.against,
         records: args.reading.options(),
         text: args.text,
-        query,
-        threshold: args.threshold,
-        floor: args.floor,
+        search: Search {
+            floor: args.floor,
+            explain: args.explain,
+            memory: args.memory,
+            folder,
+            check: args.check,
+            ..Search::new(query, args.threshold)
+        },
         output: args.output,
         prefix: args.prefix,
         drop: args.drop,
         pairs: args.pairs,
-        explain: args.explain,
-        memory: args.memory,
-        folder,
-        check: args.check,
     };
     let done = args.reading.on_threads(|| dedupe::run(&model.engine, &options))?;
     let report = done.map_err(refused)?;
@@ -121,6 +123,7 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
 fn refused(error: DedupeError) -> Failure {
     match error {
         DedupeError::Options(problem) => usage(problem),
+        DedupeError::OnlyTokens { .. } => usage(error),
         DedupeError::Query(error) => crate::cli::ask::refused(error),
         other => other.into(),
     }

@@ -2,12 +2,9 @@
 //! is large, and by the wanted method where the vectors lie near enough.
 
 use crate::dedupe::buckets::Room;
-use crate::dedupe::buckets::to_length_one;
-use crate::engine::Engine;
-use crate::engine::Query;
+use crate::dedupe::judge::Judge;
 use crate::engine::QueryError;
 use crate::kernels::pairwise;
-use crate::model::Phrase;
 
 /// Most texts that are compared all with all.
 const MOST: usize = 2048;
@@ -25,74 +22,76 @@ const TILE: usize = 64;
 const NEAREST: usize = 24;
 const FIRST: usize = 8;
 
+/// Most texts of one block that are held at once.
+const MOST_MEMBERS: usize = 1 << 16;
+
 /// A text of a block.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Member {
-    pub(super) id: u32,
+pub struct Member {
+    /// Its number.
+    pub id: u32,
     /// What it shares with others, in rising order.
-    pub(super) keys: Vec<u64>,
-    pub(super) text: String,
+    pub keys: Vec<u64>,
+    /// What it says.
+    pub text: String,
+}
+
+/// Texts that share a key, as they come in the order of keys and numbers.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    open: Option<Block>,
+}
+
+/// A key, and the texts that have it.
+pub type Block = (u64, Vec<Member>);
+
+impl Blocks {
+    /// Takes the next text; gives back the block before it where that is whole and has more than one.
+    pub fn push(&mut self, key: u64, member: Member) -> Option<Block> {
+        match &mut self.open {
+            Some((known, members)) if *known == key && members.len() < MOST_MEMBERS => {
+                members.push(member);
+                None
+            }
+            open => {
+                let whole = open.replace((key, vec![member]));
+                whole.filter(|(_, members)| members.len() > 1)
+            }
+        }
+    }
+
+    /// The last block.
+    pub fn finish(&mut self) -> Option<Block> {
+        self.open.take().filter(|(_, members)| members.len() > 1)
+    }
 }
 
 /// Two texts whose score is high enough.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Match {
-    pub(super) earlier: u32,
-    pub(super) later: u32,
-    pub(super) score: f32,
+pub struct Match {
+    /// The number of the earlier text.
+    pub earlier: u32,
+    /// That of the later.
+    pub later: u32,
+    /// Their score.
+    pub score: f32,
     /// The words that both have, where that is asked.
-    pub(super) shared: String,
+    pub shared: String,
 }
 
 /// What was done to find matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Work {
+pub struct Work {
     /// Pairs compared by their vectors.
-    pub(super) compared: u64,
+    pub compared: u64,
     /// Pairs scored by the method.
-    pub(super) scored: u64,
-}
-
-/// How texts are compared.
-pub(super) struct Judge<'e> {
-    pub(super) engine: &'e Engine,
-    /// The method that decides.
-    pub(super) query: Query,
-    /// That of the vectors.
-    pub(super) vectors: Query,
-    pub(super) dims: usize,
-    /// The least score of a match.
-    pub(super) threshold: f32,
-    /// The least cosine of vectors at which a pair is scored.
-    pub(super) floor: f32,
-    /// Texts below this are of the other file: only pairs across are looked for.
-    pub(super) known: Option<u32>,
-    /// Whether the words that matches share are wanted.
-    pub(super) explain: bool,
+    pub scored: u64,
 }
 
 impl Judge<'_> {
-    /// The vectors of texts at length 1, one after the other; zeros for a text without.
-    pub(super) fn vectors_of<T: AsRef<str>>(&self, texts: &[T]) -> Result<Vec<f32>, QueryError> {
-        let embedded = self.engine.embed(texts, &self.vectors)?;
-        let mut rows = Vec::with_capacity(texts.len() * self.dims);
-        for vector in embedded.vectors {
-            match vector {
-                Some(vector) => rows.extend(vector),
-                None => rows.resize(rows.len() + self.dims, 0.0),
-            }
-        }
-        rows.chunks_exact_mut(self.dims).for_each(to_length_one);
-        Ok(rows)
-    }
-
     /// The matches among the texts of a block, which come in the order of their ids. Of pairs that
     /// share several keys each is looked at in the block of the first.
-    pub(super) fn matches(
-        &self,
-        key: u64,
-        members: &[Member],
-    ) -> Result<(Vec<Match>, Work), QueryError> {
+    pub fn matches(&self, key: u64, members: &[Member]) -> Result<(Vec<Match>, Work), QueryError> {
         let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
         let rows = self.vectors_of(&texts)?;
         let mut near = Near { rows: &rows, dims: self.dims, floor: self.floor, ..Near::default() };
@@ -124,21 +123,6 @@ impl Judge<'_> {
             matches.push(Match { earlier: one.id, later: other.id, score, shared });
         }
         Ok((matches, work))
-    }
-
-    /// The words of a text that stand in another, too, in its order.
-    pub(super) fn shared(&self, one: &str, other: &str) -> String {
-        let most = self.engine.limits().tokens;
-        let [mut known, mut phrase] = [(); 2].map(|()| Phrase::new(self.engine.model()));
-        known.read_up_to(one, most);
-        phrase.read_up_to(other, most);
-        let mut shared: Vec<&str> = Vec::new();
-        for (token, key) in phrase.tokens().iter().zip(phrase.token_keys()) {
-            if known.token_keys().contains(key) && !shared.contains(&token.0) {
-                shared.push(token.0);
-            }
-        }
-        shared.join(" ")
     }
 }
 

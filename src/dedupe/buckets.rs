@@ -22,11 +22,22 @@ const ITERATIONS: usize = 8;
 const SEED: u64 = 1;
 
 /// Centres by their cells.
-pub(super) struct Buckets {
+pub struct Buckets {
     dims: usize,
     cells: Vec<f32>,
     /// The centres of each cell, and the number of its first.
     centres: Vec<(u64, Vec<f32>)>,
+}
+
+/// [`Buckets`] as plain numbers, to be sent elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Centres {
+    /// The centres of cells.
+    pub cells: Vec<f32>,
+    /// How many centres each cell has.
+    pub counts: Vec<u32>,
+    /// The centres of the first cell, those of the second, and so on.
+    pub centres: Vec<f32>,
 }
 
 /// Room for the products with centres.
@@ -36,8 +47,32 @@ pub(super) struct Room {
 }
 
 impl Buckets {
+    /// The same as plain numbers.
+    pub fn to_centres(&self) -> Centres {
+        let count = |own: &[f32]| (own.len() / self.dims.max(1)) as u32;
+        Centres {
+            cells: self.cells.clone(),
+            counts: self.centres.iter().map(|(_, own)| count(own)).collect(),
+            centres: self.centres.iter().flat_map(|(_, own)| own).copied().collect(),
+        }
+    }
+
+    /// Buckets of vectors of `dims`, from plain numbers.
+    pub fn from_centres(from: &Centres, dims: usize) -> Self {
+        let (mut begin, mut rest) = (0, from.centres.as_slice());
+        let centres = from.counts.iter().map(|&count| {
+            let (own, others) = rest.split_at_checked(count as usize * dims).unwrap_or((rest, &[]));
+            let first = begin;
+            begin += u64::from(count);
+            rest = others;
+            (first, own.to_vec())
+        });
+        let centres = centres.collect();
+        Self { dims, cells: from.cells.clone(), centres }
+    }
+
     /// Buckets for so many texts, by the vectors of a sample of them, which have length 1.
-    pub(super) fn of(sample: &[f32], dims: usize, texts: u64) -> Self {
+    pub fn of(sample: &[f32], dims: usize, texts: u64) -> Self {
         let rows: Vec<&[f32]> = sample.chunks_exact(dims.max(1)).collect();
         let wanted = usize::try_from(texts / PER_BUCKET).unwrap_or(usize::MAX);
         let wanted = wanted.clamp(1, (rows.len() / 2).max(1));

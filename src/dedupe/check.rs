@@ -7,8 +7,8 @@ use std::collections::BinaryHeap;
 use serde::Serialize;
 
 use crate::dedupe::DedupeError;
-use crate::dedupe::block::Judge;
 use crate::dedupe::block::Match;
+use crate::dedupe::judge::Judge;
 use crate::dedupe::keys::mixed;
 use crate::dedupe::texts::Text;
 use crate::dedupe::texts::Texts;
@@ -56,7 +56,7 @@ impl Check {
     /// Compares the texts of the sample with all others.
     pub(super) fn finish(
         self,
-        texts: &Texts,
+        texts: &Texts<'_>,
         judge: &Judge<'_>,
         takes_part: impl Fn(u32) -> bool + Sync,
     ) -> Result<Recall, DedupeError> {

@@ -10,6 +10,7 @@ use std::io::BufWriter;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::path::PathBuf;
 
 use crate::dedupe::block::Match;
 use crate::dedupe::sorter::Sorted;
@@ -132,6 +133,12 @@ impl Clusters {
         Ok(clusters)
     }
 
+    /// What stands for a text, itself where nothing does, and its score with that.
+    pub(super) fn of_text(&self, id: u32) -> (u32, f32) {
+        let score = self.score.get(id as usize).copied().unwrap_or_default();
+        (self.representative_of(id), score)
+    }
+
     fn representative_of(&self, id: u32) -> u32 {
         self.representative.get(id as usize).copied().unwrap_or(id)
     }
@@ -192,6 +199,17 @@ impl Clusters {
         }
         (stands.iter().map(|bits| u64::from(bits.count_ones())).sum(), duplicates)
     }
+}
+
+/// What stands for each of so many different texts, itself where nothing does, and its score with that;
+/// matches may come in any order.
+pub fn stand_for(texts: u32, found: &[Match]) -> io::Result<Vec<(u32, f32)>> {
+    // Nothing is put on disk of what is in memory already.
+    let mut matches = Matches::new(Sorter::new(PathBuf::new(), usize::MAX));
+    found.iter().try_for_each(|found| matches.push(found))?;
+    let firsts: Vec<u32> = (0..texts).collect();
+    let clusters = Clusters::of(&firsts, &mut matches.finish()?, None, None, |_| Ok(()))?;
+    Ok((0..texts).map(|id| clusters.of_text(id)).collect())
 }
 
 impl SharedWords {

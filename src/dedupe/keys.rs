@@ -20,15 +20,30 @@ const PAIRED_WORDS: usize = 3;
 const BUCKET: u64 = 1 << 63;
 
 /// In how many texts words occur.
-pub(super) struct WordCounts {
+pub struct WordCounts {
     counters: Vec<AtomicU32>,
 }
 
-impl WordCounts {
-    pub(super) fn new() -> Self {
+impl Default for WordCounts {
+    fn default() -> Self {
         let mut counters = Vec::new();
         counters.resize_with(COUNTERS, AtomicU32::default);
         Self { counters }
+    }
+}
+
+impl WordCounts {
+    /// The counters that counted anything, each with its number.
+    pub fn counted(&self) -> impl Iterator<Item = (u32, u32)> {
+        let counts = self.counters.iter().map(|counter| counter.load(Ordering::Relaxed));
+        (0..).zip(counts).filter(|&(_, count)| count > 0)
+    }
+
+    /// Adds what a counter of this number counted elsewhere.
+    pub fn add(&self, counter: u32, count: u32) {
+        if let Some(counter) = self.counters.get(counter as usize) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
     }
 
     /// Counts the different words of one text.
@@ -94,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_text_is_compared_by_its_rarest_words() {
-        let counts = WordCounts::new();
+        let counts = WordCounts::default();
         // Word n stands in n texts, 100 and above in too many to be rare.
         let all = [1, 2, 3, 4, 100, 101, 102, 103];
         for text in 0..103 {

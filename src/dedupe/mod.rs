@@ -6,23 +6,43 @@
 //! What does not fit into the memory is sorted on disk; 12 bytes a text stay in memory. The same
 //! files give the same bytes on any number of threads and in any amount of memory.
 //!
-//! It knows files of records; flags are turned into [`Options`] elsewhere.
+//! [`run`] looks through files of records, [`among`] through columns in memory; flags are turned into
+//! [`Options`] elsewhere. [`steps`] and what stands beside it are the same search in parts, for those who
+//! have more than one machine.
 
 mod block;
 mod buckets;
 mod check;
 mod clusters;
+mod column;
+mod judge;
 mod keys;
 mod output;
 mod report;
 mod run;
+mod search;
 mod sorter;
+pub mod steps;
 mod texts;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+pub use block::Block;
+pub use block::Blocks;
+pub use block::Match;
+pub use block::Member;
+pub use block::Work;
+pub use buckets::Buckets;
+pub use buckets::Centres;
 pub use check::Recall;
+pub use clusters::stand_for;
+pub use column::Duplicates;
+pub use column::among;
+pub use judge::Judge;
+pub use keys::WordCounts;
 pub use report::Report;
 pub use run::run;
 
@@ -47,12 +67,8 @@ pub struct Options {
     pub records: records::Options,
     /// The column of texts, by name or number.
     pub text: Option<String>,
-    /// Method and what to do with overlong texts.
-    pub query: Query,
-    /// The least score of a match.
-    pub threshold: f32,
-    /// The least cosine at which a pair is scored; none means one that suits the method.
-    pub floor: Option<f32>,
+    /// What is looked for in them.
+    pub search: Search,
     /// Where records go; none means standard output.
     pub output: Option<PathBuf>,
     /// What stands before the names of added fields.
@@ -61,6 +77,17 @@ pub struct Options {
     pub drop: bool,
     /// Where all matches go.
     pub pairs: Option<PathBuf>,
+}
+
+/// What counts as a duplicate, and what a search may take.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// Method and what to do with overlong texts.
+    pub query: Query,
+    /// The least score of a match.
+    pub threshold: f32,
+    /// The least cosine at which a pair is scored; none means one that suits the method.
+    pub floor: Option<f32>,
     /// Whether the words that texts share are told.
     pub explain: bool,
     /// Memory for sorting.
@@ -69,6 +96,24 @@ pub struct Options {
     pub folder: PathBuf,
     /// Texts to be compared with all others, so that it is known what was missed.
     pub check: usize,
+    /// Set by whoever wants no answer any more.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Search {
+    /// A search by a method for texts that score at least so much.
+    pub fn new(query: Query, threshold: f32) -> Self {
+        Self {
+            query,
+            threshold,
+            floor: None,
+            explain: false,
+            memory: MEMORY,
+            folder: std::env::temp_dir(),
+            check: 0,
+            stop: Arc::default(),
+        }
+    }
 }
 
 /// Why duplicates could not be told.
@@ -77,6 +122,14 @@ pub enum DedupeError {
     /// What was asked for makes no sense.
     #[error("{0}")]
     Options(String),
+    /// The method has no use for word vectors.
+    #[error(
+        "--method: {method} compares letters or tokens; duplicates are looked for by word vectors"
+    )]
+    OnlyTokens {
+        /// Its name.
+        method: &'static str,
+    },
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -97,4 +150,7 @@ pub enum DedupeError {
     /// Texts are numbered in 32 bits.
     #[error("there are more than 4,294,967,295 records")]
     TooMany,
+    /// Somebody wanted no answer any more.
+    #[error("the search was stopped")]
+    Stopped,
 }

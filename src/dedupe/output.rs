@@ -8,9 +8,8 @@ use std::path::PathBuf;
 
 use crate::dedupe::DedupeError;
 use crate::dedupe::Options;
-use crate::dedupe::block::Judge;
 use crate::dedupe::block::Match;
-use crate::dedupe::clusters::Clusters;
+use crate::dedupe::search::Found;
 use crate::dedupe::texts::Source;
 use crate::files::progress::Progress;
 use crate::files::records::Added;
@@ -38,31 +37,26 @@ pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
 pub(super) struct Pairs {
     out: Option<(PathBuf, Growing)>,
     explain: bool,
-    across: bool,
-    known: u32,
 }
 
 impl Pairs {
-    pub(super) fn create(options: &Options, known: Option<u32>) -> Result<Self, DedupeError> {
-        let mut pairs = Self {
-            out: None,
-            explain: options.explain,
-            across: known.is_some(),
-            known: known.unwrap_or_default(),
-        };
+    pub(super) fn create(options: &Options) -> Result<Self, DedupeError> {
+        let (explain, across) = (options.search.explain, options.against.is_some());
+        let mut pairs = Self { out: None, explain };
         if let Some(path) = &options.pairs {
             let mut out = Growing::create(path).map_err(failed(path))?;
-            let names = if pairs.across { "known\trecord\tscore" } else { "first\tsecond\tscore" };
-            let shared = if options.explain { "\tshared" } else { "" };
+            let names = if across { "known\trecord\tscore" } else { "first\tsecond\tscore" };
+            let shared = if explain { "\tshared" } else { "" };
             writeln!(out, "{names}{shared}").map_err(failed(path))?;
             pairs.out = Some((path.clone(), out));
         }
         Ok(pairs)
     }
 
-    pub(super) fn push(&mut self, found: &Match) -> io::Result<()> {
+    /// Writes a match; `known` is the number of the first text of the file itself.
+    pub(super) fn push(&mut self, found: &Match, known: u32) -> io::Result<()> {
         let Some((_, out)) = &mut self.out else { return Ok(()) };
-        let (one, other) = (u64::from(found.earlier) + 1, u64::from(found.later - self.known) + 1);
+        let (one, other) = (u64::from(found.earlier) + 1, u64::from(found.later - known) + 1);
         write!(out, "{one}\t{other}\t{}", found.score)?;
         if self.explain {
             write!(out, "\t{}", found.shared)?;
@@ -86,18 +80,18 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> DedupeError {
 /// Writes the records of the file whose duplicates were looked for.
 pub(super) fn write(
     options: &Options,
-    judge: &Judge<'_>,
-    source: &Source,
-    clusters: &Clusters,
-    firsts: &[u32],
+    source: &Source<'_>,
+    found: &Found<'_>,
 ) -> Result<(), DedupeError> {
+    let Found { judge, firsts, clusters, .. } = found;
+    let explain = options.search.explain;
+    let Some((mut records, column)) = source.records()? else { return Ok(()) };
     let name = options.output.clone().unwrap_or_else(|| PathBuf::from("standard output"));
     let failed = failed(&name);
     let mut out = Destination::create(options.output.as_deref()).map_err(&failed)?;
-    let (mut records, column) = source.open()?;
     let across = judge.known.is_some();
     let mut names = vec![if across { "duplicate_of" } else { "cluster" }, "score"];
-    names.extend(options.explain.then_some("shared"));
+    names.extend(explain.then_some("shared"));
     let names: Vec<String> = names.iter().map(|name| options.prefix.clone() + name).collect();
     let appender = Appender::new(records.format(), names.clone());
     let mut text = String::new();
@@ -125,7 +119,7 @@ pub(super) fn write(
                 return Err(taken(name));
             }
             let shared = match &duplicate {
-                Some(duplicate) if options.explain => match &duplicate.shared {
+                Some(duplicate) if explain => match &duplicate.shared {
                     Some(shared) => shared.clone(),
                     // A text with the same tokens shares all of them.
                     None => {

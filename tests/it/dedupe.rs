@@ -4,12 +4,22 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
+use std::sync::atomic::Ordering;
 
 use cognate::Engine;
 use cognate::Query;
 use cognate::dedupe;
+use cognate::dedupe::Block;
+use cognate::dedupe::Blocks;
+use cognate::dedupe::Buckets;
+use cognate::dedupe::DedupeError;
+use cognate::dedupe::Judge;
+use cognate::dedupe::Member;
 use cognate::dedupe::Options;
 use cognate::dedupe::Report;
+use cognate::dedupe::Search;
+use cognate::dedupe::WordCounts;
+use cognate::dedupe::steps::drawn;
 use cognate::files::records::Options as Records;
 use cognate::random::Random;
 
@@ -154,18 +164,23 @@ fn options(folder: &Path, engine: &Engine) -> Options {
         against: None,
         records: Records { headless: true, ..Records::default() },
         text: None,
-        query: Query::new(engine.auto()),
-        threshold: 0.8,
-        floor: None,
+        search: Search {
+            explain: true,
+            memory: 1 << 26,
+            folder: folder.to_owned(),
+            ..Search::new(Query::new(engine.auto()), 0.8)
+        },
         output: Some(folder.join("out.tsv")),
         prefix: String::new(),
         drop: false,
         pairs: Some(folder.join("pairs.tsv")),
-        explain: true,
-        memory: 1 << 26,
-        folder: folder.to_owned(),
-        check: 0,
     }
+}
+
+fn with(options: Options, change: impl FnOnce(&mut Search)) -> Options {
+    let mut options = options;
+    change(&mut options.search);
+    options
 }
 
 fn on_threads(threads: usize, engine: &Engine, options: &Options) -> Report {
@@ -182,7 +197,11 @@ fn threads_and_memory_change_no_byte() {
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let mut known = None;
     for (threads, memory) in [(1, 1 << 26), (3, 1 << 26), (2, 1 << 16)] {
-        let report = on_threads(threads, &engine, &Options { memory, ..options(folder, &engine) });
+        let report = on_threads(
+            threads,
+            &engine,
+            &with(options(folder, &engine), |search| search.memory = memory),
+        );
         assert_eq!(report.runs > 3, memory == 1 << 16, "{report:?}");
         assert!(report.duplicates > 100, "{report:?}");
         let written = [read("out.tsv"), read("pairs.tsv")];
@@ -199,7 +218,8 @@ fn pairs_are_those_that_the_method_scores_high_enough() {
     let texts = families(150);
     std::fs::write(folder.join("texts.tsv"), texts.join("\n")).unwrap();
     let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
-    let options = Options { floor: Some(0.5), ..options(folder, &engine) };
+    let options = with(options(folder, &engine), |search| search.floor = Some(0.5));
+    let (query, threshold) = (options.search.query, options.search.threshold);
     let report = on_threads(2, &engine, &options);
     let pairs = std::fs::read_to_string(folder.join("pairs.tsv")).unwrap();
     let found: BTreeSet<(usize, usize)> = pairs
@@ -214,12 +234,12 @@ fn pairs_are_those_that_the_method_scores_high_enough() {
     for (later, text) in texts.iter().enumerate() {
         let earlier: Vec<(&String, &String)> =
             texts[..later].iter().map(|one| (one, text)).collect();
-        let scores = engine.similarity(&earlier, &options.query).unwrap().scores;
+        let scores = engine.similarity(&earlier, &query).unwrap().scores;
         for (earlier, score) in scores.into_iter().enumerate() {
             let pair = (earlier, later);
             let same = texts[earlier] == *text;
-            assert!(score >= options.threshold || !found.contains(&pair), "{pair:?} has {score}");
-            if score >= options.threshold && !same && !found.contains(&pair) {
+            assert!(score >= threshold || !found.contains(&pair), "{pair:?} has {score}");
+            if score >= threshold && !same && !found.contains(&pair) {
                 missed.push(pair);
             }
         }
@@ -239,10 +259,97 @@ fn what_the_blocks_miss_is_told() {
     let folder = folder.path();
     std::fs::write(folder.join("texts.tsv"), families(1200).join("\n")).unwrap();
     let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
-    let report = on_threads(2, &engine, &Options { check: 30, ..options(folder, &engine) });
+    let report =
+        on_threads(2, &engine, &with(options(folder, &engine), |search| search.check = 30));
     let recall = report.recall.unwrap();
     assert_eq!(recall.texts, 30);
     assert!(recall.matches >= 10 && recall.found <= recall.matches, "{recall:?}");
     assert!(recall.found as f64 >= 0.9 * recall.matches as f64, "{recall:?}");
     assert!(report.to_string().contains("checked: "), "{report}");
+}
+
+fn column(texts: &[String]) -> Vec<Option<&str>> {
+    texts.iter().map(|text| Some(text.as_str())).collect()
+}
+
+#[test]
+fn a_column_in_memory_has_the_duplicates_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let texts = families(500);
+    std::fs::write(folder.join("texts.tsv"), texts.join("\n")).unwrap();
+    let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+    let options = options(folder, &engine);
+    let report = on_threads(2, &engine, &options);
+    let column = column(&texts);
+    let found = dedupe::among(&engine, &column, None, &options.search).unwrap();
+    assert_eq!(Report { seconds: 0.0, ..report }, Report { seconds: 0.0, ..found.report });
+    let written = std::fs::read_to_string(folder.join("out.tsv")).unwrap();
+    for (at, (line, of)) in written.lines().zip(&found.of).enumerate() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let expected =
+            of.map_or((at + 1, String::new()), |(of, score)| (of as usize + 1, score.to_string()));
+        assert_eq!((cells[1].parse(), cells[2]), (Ok(expected.0), expected.1.as_str()), "{line}");
+    }
+    let pairs = std::fs::read_to_string(folder.join("pairs.tsv")).unwrap();
+    assert_eq!(pairs.lines().count() - 1, found.matches.len());
+
+    let (known, new) = column.split_at(350);
+    let found = dedupe::among(&engine, new, Some(known), &options.search).unwrap();
+    assert_eq!(found.of.len(), 150);
+    let places = found.matches.iter().map(|found| (found.earlier < 350, found.later < 150));
+    assert!(places.clone().count() > 10 && places.clone().all(|both| both == (true, true)));
+    let missing = dedupe::among(&engine, &[None, Some("!!!"), None], None, &options.search);
+    assert_eq!(missing.unwrap().of, [None; 3], "what is missing duplicates nothing");
+
+    options.search.stop.store(true, Ordering::Relaxed);
+    let stopped = dedupe::among(&engine, &column, None, &options.search);
+    assert!(matches!(stopped, Err(DedupeError::Stopped)), "{stopped:?}");
+}
+
+/// As an engine takes them that spreads texts over machines: what these tell each other is plain numbers.
+#[test]
+fn steps_over_parts_find_what_one_search_finds() {
+    let mut texts = families(600);
+    let mut seen = BTreeSet::new();
+    texts.retain(|text| seen.insert(text.clone()));
+    let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+    let search = Search::new(Query::new(engine.auto()), 0.8);
+    let whole = dedupe::among(&engine, &column(&texts), None, &search).unwrap();
+    let judge = Judge::new(&engine, &search).unwrap();
+    let digests: BTreeSet<_> = judge.digests(&texts).into_iter().collect();
+    assert!(digests.len() == texts.len() && !digests.contains(&None));
+
+    let (counts, distinct) = (WordCounts::default(), texts.len() as u64);
+    for part in texts.chunks(100) {
+        let own = WordCounts::default();
+        judge.count(part, &own);
+        own.counted().for_each(|(counter, count)| counts.add(counter, count));
+    }
+    assert!((0..distinct as u32).all(|id| drawn(id, distinct)), "so few are all in the sample");
+    let sample = judge.vectors_of(&texts).unwrap();
+    let learnt = Buckets::of(&sample, judge.dims(), distinct).to_centres();
+    let buckets = Buckets::from_centres(&learnt, judge.dims());
+    let mut rows = Vec::new();
+    for (part, first) in texts.chunks(100).zip((0..).step_by(100)) {
+        let keys = judge.keys(part, &counts, &buckets).unwrap();
+        for ((text, keys), id) in part.iter().zip(keys).zip(first..) {
+            rows.extend(keys.iter().map(|&key| (key, id, keys.clone(), text.clone())));
+        }
+    }
+    rows.sort();
+    let (mut blocks, mut matches) = (Blocks::default(), Vec::new());
+    let mut compare = |block: Option<Block>| {
+        if let Some((key, members)) = block {
+            matches.extend(judge.matches(key, &members).unwrap().0);
+        }
+    };
+    for (key, id, keys, text) in rows {
+        compare(blocks.push(key, Member { id, keys, text }));
+    }
+    compare(blocks.finish());
+    let stands = dedupe::stand_for(texts.len() as u32, &matches).unwrap();
+    let of = (0..).zip(stands).map(|(id, (of, score))| (of != id).then_some((of, score)));
+    assert_eq!(of.collect::<Vec<_>>(), whole.of);
+    assert!(whole.report.duplicates > 50, "{:?}", whole.report);
 }

@@ -10,14 +10,18 @@ The model is inside this package: no download, no key, no accelerator.
 array([0.75, 0.06], dtype=float32)
 
 `Model` answers everything: pairs (`similarity`, `cpdist`), many against many (`cdist`), one against
-many (`rank`, `extract`), vectors (`embed`), and why (`explain`). `cognate.pandas`, `cognate.sklearn`
-and `cognate.spark` put it where those libraries look for it; none of them is imported unless you do.
+many (`rank`, `extract`), vectors (`embed`), and why (`explain`). `dedupe` finds near-duplicates in a
+column, and an `EventDetector` joins the texts of a stream to events. `cognate.pandas`,
+`cognate.sklearn` and `cognate.spark` put it where those libraries look for it; none of them is imported
+unless you do.
 """
 
 from __future__ import annotations
 
 from importlib.metadata import version as _version
 
+from cognate._dedupe import Duplicates, dedupe
+from cognate._events import Event, EventDetector, Events
 from cognate._explanation import Explanation
 from cognate._model import Extracted, Model, Ranked, TopK, open
 from cognate._native import ArrowArray
@@ -37,6 +41,10 @@ __version__ = _version("cognate-text")
 __all__ = [
     "ArrowArray",
     "CognateError",
+    "Duplicates",
+    "Event",
+    "EventDetector",
+    "Events",
     "Explanation",
     "Extracted",
     "FingerprintError",
@@ -49,5 +57,6 @@ __all__ = [
     "ScoreError",
     "TextError",
     "TopK",
+    "dedupe",
     "open",
 ]

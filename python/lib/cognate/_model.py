@@ -35,6 +35,8 @@ Measure: TypeAlias = Literal["cosine", "euclidean"]
 Unscored: TypeAlias = Literal["zero", "missing", "error"]
 #: What stands in the place of the vector of a text that has none.
 Unknown: TypeAlias = Literal["null", "zero", "hash", "error"]
+#: What is made of the scores with several liked texts.
+Strategy: TypeAlias = Literal["best", "mean", "sum"]
 #: A least score, or the model's own threshold.
 Cutoff: TypeAlias = float | Literal["calibrated"]
 
@@ -296,9 +298,14 @@ class Model:
 
     def rank(
         self,
-        query: str,
+        query: str | None,
         candidates: Texts,
         *,
+        like: Iterable[str | tuple[str, float]] | None = None,
+        unlike: Iterable[str] = (),
+        strategy: Strategy = "best",
+        unlike_weight: float = 0.5,
+        diversify: float | None = None,
         top_k: int | None = None,
         min_score: Cutoff | None = None,
         method: str = "auto",
@@ -311,17 +318,36 @@ class Model:
         Candidates that cannot be scored or are missing come last and have no score; `min_score`
         leaves them out. Rankers such as `bm25` are asked here, too.
 
+        Instead of a query (`None` then) there may be texts that are liked, each with a weight where one
+        counts more, and texts that are not: the score is the `best`, `mean` or `sum` of those with the
+        liked texts, less `unlike_weight` times the best with one that is not. `diversify` chooses each
+        next candidate for its score and against its likeness to those before it: 1 is the order of
+        scores, and the lower it is the more candidates differ.
+
         >>> model = Model()
         >>> for found in model.rank("earthquake", ["a cat", "quake hits city", "a tremor"], top_k=2):
         ...     print(found.place, found.text)
         1 quake hits city
         2 a tremor
+        >>> news = ["quake hits city", "quake hits the city", "cup final tonight", "a cat naps"]
+        >>> [found.place for found in model.rank(None, news, like=["earthquake", "football"], top_k=2)]
+        [0, 1]
+        >>> liked = model.rank(None, news, like=["earthquake", "football"], diversify=0.5, top_k=2)
+        >>> [found.place for found in liked]
+        [0, 2]
         """
         texts = _list(candidates)
         if top_k is not None and top_k < 1:
             raise ValueError(f"top_k: expected at least 1, got {top_k}")
         asked = (method, measure, unscored, truncate)
-        found = self._native.rank(query, texts, top_k, min_score, asked)
+        liked = [(one, 1.0) if isinstance(one, str) else one for one in like or ()]
+        if (query is None) == (not liked):
+            raise ValueError("query: expected a query or texts in `like`, one of the two")
+        disliked = list(unlike)
+        if disliked and not liked:
+            raise ValueError("unlike: this stands beside `like` alone")
+        asked_for = _asked_for(query, liked, disliked, strategy, unlike_weight, diversify)
+        found = self._native.rank(asked_for, texts, top_k, min_score, asked)
         return [Ranked(texts[index], score, index) for index, score in found]
 
     def extract(
@@ -356,7 +382,7 @@ class Model:
         if limit is not None and limit < 1:
             raise ValueError(f"limit: expected at least 1, got {limit}")
         asked = (method, measure, unscored, truncate)
-        found = self._native.rank(query, texts, limit, score_cutoff, asked)
+        found = self._native.rank(_asked_for(query), texts, limit, score_cutoff, asked)
         return [
             Extracted(texts[index], score, keys[index] if keys else index)
             for index, score in found
@@ -480,6 +506,25 @@ def shared(path: str | None = None, fingerprint: str | None = None, threads: int
             "install the same version of cognate-text, or put the same file there, on every machine"
         )
     return model
+
+
+def _asked_for(
+    query: str | None,
+    like: list[tuple[str, float]] | None = None,
+    unlike: list[str] | None = None,
+    strategy: str = "best",
+    unlike_weight: float = 0.5,
+    diversify: float | None = None,
+) -> dict[str, Any]:
+    """What candidates are ranked for, as the compiled part takes it."""
+    return {
+        "query": query,
+        "like": like or [],
+        "unlike": unlike or [],
+        "strategy": strategy,
+        "unlike_weight": unlike_weight,
+        "diversify": diversify,
+    }
 
 
 def _list(texts: Any) -> list[Any]:

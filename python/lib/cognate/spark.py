@@ -8,15 +8,16 @@ because Spark starts one worker for each core.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
-from pyspark import SparkFiles
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, FloatType, StructField, StructType
 
 from cognate._model import Measure, Model, Unknown, Unscored, shared
+from cognate._spark_dedupe import search
+from cognate._spark_host import on_this_host
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -86,6 +87,43 @@ def embed(
     return _with_column(df, StructField(column, ArrayType(FloatType())), vectors, opened)
 
 
+def dedupe(
+    df: DataFrame,
+    text: str,
+    id: str,
+    *,
+    threshold: float = 0.8,
+    method: str = "auto",
+    truncate: bool = False,
+    floor: float | None = None,
+    model: Model | None = None,
+) -> DataFrame:
+    """The rows with two more columns: `duplicate_of`, the id of the row that says the same before them
+    in the order of ids, and `score`, their score with that; null for a row that stands for itself.
+
+    `id` is a column without two equal values and without nulls. The answer is that of
+    `cognate.dedupe` over all texts in the order of their ids, bit for bit, wherever the rows lie.
+    It is computed when this is called and kept by Spark (`spark.catalog.clearCache()` lets it go); only
+    the last join is left for later. Ids must be stored with the rows, not made anew at each reading.
+    """
+    for name in (text, id):
+        _place(df, name)
+    for column in ("duplicate_of", "score"):
+        if column in df.columns:
+            raise ValueError(f"there is a column {column!r} already; rename it first")
+    opened = model or shared()
+    _, (path, fingerprint) = opened.__reduce__()
+    sought = ((threshold, floor), (method, None, "zero", truncate))
+    rows = df.select(_quoted(id).alias("id"), _quoted(text).alias("text"))
+    found = search(rows, (path, fingerprint), opened, sought).withColumnRenamed("id", id)
+    return df.join(found, id, "left").select(*map(_quoted, df.columns), "duplicate_of", "score")
+
+
+def _quoted(name: str) -> Column:
+    """A column of this very name, dots and all."""
+    return sql.col("`" + name.replace("`", "``") + "`")
+
+
 def _place(df: DataFrame, column: str) -> int:
     if column not in df.columns:
         raise ValueError(f"no column {column!r}; there are {', '.join(df.columns)}")
@@ -104,15 +142,8 @@ def _with_column(
     names = [*df.columns, field.name]
 
     def rows(batches: Batches) -> Batches:
-        model = _on_this_host(path, fingerprint)
+        model = on_this_host(path, fingerprint)
         for batch in batches:
             yield pa.RecordBatch.from_arrays([*batch.columns, make(model, batch)], names=names)
 
     return df.mapInArrow(rows, StructType([*df.schema.fields, field]))
-
-
-def _on_this_host(path: str | None, fingerprint: str) -> Model:
-    if path is not None and not os.path.exists(path):
-        sent = SparkFiles.get(os.path.basename(path))
-        path = sent if os.path.exists(sent) else path
-    return shared(path, fingerprint, threads=1)

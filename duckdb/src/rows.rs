@@ -1,0 +1,78 @@
+//! Rows as DuckDB has them: texts taken from them, answers put into them. The only file that touches memory
+//! of DuckDB.
+
+use std::error::Error;
+
+use duckdb::core::DataChunkHandle;
+use duckdb::core::Inserter;
+use duckdb::ffi::duckdb_string_t;
+use duckdb::types::DuckString;
+use duckdb::vtab::arrow::WritableVector;
+
+/// The texts of a column of a chunk; nothing where one is NULL.
+pub(crate) fn texts(chunk: &DataChunkHandle, column: usize) -> Vec<Option<String>> {
+    let vector = chunk.flat_vector(column);
+    // SAFETY: the functions take nothing but VARCHAR, of which DuckDB gives as many as the chunk has rows,
+    // flat, and they stay where they are during the call.
+    let strings = unsafe { vector.as_slice_with_len::<duckdb_string_t>(chunk.len()) };
+    let rows = strings.iter().enumerate().map(|(row, string)| {
+        // The bytes of a NULL are anything.
+        let is_null = vector.row_is_null(row as u64);
+        // A short string lies in the value itself, so the copy is what its bytes are read from.
+        let mut string = *string;
+        (!is_null).then(|| DuckString::new(&mut string).as_str().into_owned())
+    });
+    rows.collect()
+}
+
+/// Answers FLOAT: a number a row; NULL where there is none.
+pub(crate) fn numbers(numbers: &[Option<f32>], output: &mut dyn WritableVector) {
+    let mut answers = output.flat_vector();
+    {
+        // SAFETY: only functions that answer FLOAT call this, with as many numbers as their chunk has rows.
+        let room = unsafe { answers.as_mut_slice_with_len::<f32>(numbers.len()) };
+        for (place, number) in room.iter_mut().zip(numbers) {
+            *place = number.unwrap_or_default();
+        }
+    }
+    for (row, number) in numbers.iter().enumerate() {
+        if number.is_none() {
+            answers.set_null(row);
+        }
+    }
+}
+
+/// Answers FLOAT[]: a list a row; NULL where there is none.
+pub(crate) fn lists(
+    rows: &[Option<Vec<f32>>],
+    output: &mut dyn WritableVector,
+) -> Result<(), Box<dyn Error>> {
+    let numbers: Vec<f32> = rows.iter().flatten().flatten().copied().collect();
+    let mut answers = output.list_vector();
+    answers.try_set_len(numbers.len())?;
+    let mut child = answers.child(numbers.len());
+    // SAFETY: only functions that answer FLOAT[] call this, and room for so many was just made.
+    unsafe { child.as_mut_slice_with_len::<f32>(numbers.len()) }.copy_from_slice(&numbers);
+    let mut from = 0;
+    for (row, list) in rows.iter().enumerate() {
+        match list {
+            Some(list) => {
+                answers.set_entry(row, from, list.len());
+                from += list.len();
+            }
+            None => answers.set_null(row),
+        }
+    }
+    Ok(())
+}
+
+/// Answers VARCHAR: a text a row; NULL where there is none.
+pub(crate) fn sentences(rows: &[Option<String>], output: &mut dyn WritableVector) {
+    let mut answers = output.flat_vector();
+    for (row, sentence) in rows.iter().enumerate() {
+        match sentence {
+            Some(sentence) => answers.insert(row, sentence.as_str()),
+            None => answers.set_null(row),
+        }
+    }
+}

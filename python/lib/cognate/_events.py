@@ -1,0 +1,173 @@
+"""A stream of texts, each joined to its event as it comes."""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Iterable
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cognate import _native
+from cognate._model import Model, Texts, _list, shared
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MILLISECOND = datetime.timedelta(milliseconds=1)
+
+#: When a text was written: a datetime (UTC where it has no zone), seconds or milliseconds since 1970, or
+#: text as streams have it.
+Time = datetime.datetime | np.datetime64 | float | str
+
+_LAST, _SECOND, _NEAREST, _VOTES, _CENTRE = _native.EventDetector.usual()
+
+
+class Event(NamedTuple):
+    """What was decided of a text. Texts are told by their places in the stream, from 0."""
+
+    #: The text that its event began with; itself where it begins one.
+    event: int
+    #: The nearest text of that event, or of any where it begins one; nothing where none is near.
+    nearest: int | None
+    #: The score of the event that it joined, or of the best that it did not join.
+    score: float | None
+    #: Whether it begins an event.
+    new: bool
+
+
+class Events(NamedTuple):
+    """What was decided of many texts, a row a text, as of `Event`; -1 and NaN stand for nothing."""
+
+    event: NDArray[np.int64]
+    nearest: NDArray[np.int64]
+    score: NDArray[np.float32]
+    new: NDArray[np.bool_]
+
+
+class EventDetector:
+    """Joins each text to its event among the texts before it, as `cognate events` does.
+
+    `last` texts are looked back at, and none that is older by more than `within`, as `"24h"` or a
+    `timedelta`. Vectors of `method` find the nearest, the method `second` scores them once more
+    (`None`: none does), and an event is joined where its `votes` nearest texts score `threshold` on
+    average; without a threshold it is the one that was found for the method. Texts are taken in the
+    order they come in. A missing text is an event of its own.
+
+    Many threads may add to one detector; what each adds is decided at once. A detector cannot be
+    pickled: what it remembers belongs to one process.
+
+    >>> import cognate
+    >>> events = cognate.EventDetector(within="24h")
+    >>> events.add("Strong earthquake shakes the city of Lima tonight", "2024-05-01 10:00:00")
+    Event(event=0, nearest=None, score=None, new=True)
+    >>> events.add("my cat sleeps on the keyboard again", "2024-05-01 10:01:00").event
+    1
+    >>> events.add("Lima: a strong earthquake shakes houses in the city", "2024-05-01 10:02:00").event
+    0
+    >>> events.add_many(["pancakes", "Strong earthquake shakes Lima"], ["2024-05-01 11:00:00"] * 2).event
+    array([3, 0])
+    >>> len(events)
+    5
+    """
+
+    __slots__ = ("_native", "_timed")
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        within: str | datetime.timedelta | None = None,
+        last: int = _LAST,
+        method: str = "avg-cos",
+        second: str | None = _SECOND,
+        nearest: int = _NEAREST,
+        votes: int = _VOTES,
+        centre: float = _CENTRE,
+        threshold: float | None = None,
+    ) -> None:
+        for name, number, most in (("last", last, 10_000_000), ("nearest", nearest, 1000), ("votes", votes, 1000)):
+            if not 1 <= number <= most:
+                raise ValueError(f"{name}: expected a number from 1 to {most}, got {number}")
+        span = None if within is None else _span(within)
+        rule = (last, nearest, votes, centre, threshold)
+        self._timed = span is not None
+        self._native = _native.EventDetector((model or shared())._native, (method, second, span), rule)
+
+    @property
+    def threshold(self) -> float:
+        """The least score at which a text joins an event."""
+        return self._native.threshold
+
+    def __len__(self) -> int:
+        """Texts so far."""
+        return len(self._native)
+
+    def add(self, text: str | None, time: Time | None = None) -> Event:
+        """Decides what a text belongs to. Only `within` needs times."""
+        found = self.add_many([text], None if time is None else [time])
+        nearest, score = int(found.nearest[0]), float(found.score[0])
+        return Event(
+            int(found.event[0]),
+            None if nearest < 0 else nearest,
+            None if np.isnan(score) else score,
+            bool(found.new[0]),
+        )
+
+    def add_many(self, texts: Texts, times: Iterable[Any] | None = None) -> Events:
+        """Decides what each text of a column belongs to, in order, as if each had come alone.
+
+        Ctrl-C ends it within a moment; `len` tells how many texts were taken in by then.
+        """
+        if times is None:
+            if self._timed:
+                raise ValueError("times: `within` is a span of time, so each text needs one")
+            texts = _list(texts)
+            return Events(*self._native.follow(texts, [0] * len(texts)))
+        return Events(*self._native.follow(texts, _milliseconds(times)))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an EventDetector cannot be pickled: what it remembers belongs to one process; make one where "
+            "the stream is read, and send it the texts"
+        )
+
+
+def _span(within: str | datetime.timedelta) -> int:
+    if isinstance(within, datetime.timedelta):
+        span: int | None = within // _MILLISECOND
+    else:
+        span = _native.span(within)
+    if span is None or span < 0:
+        raise ValueError(f"within: expected a timedelta or a number with s, m, h or d, such as 24h, got {within!r}")
+    return span
+
+
+def _milliseconds(times: Iterable[Any]) -> list[int]:
+    if getattr(getattr(times, "dtype", None), "kind", None) == "M":
+        # A Series of pandas with a zone becomes UTC.
+        instants = times.to_numpy("datetime64[ms]") if hasattr(times, "to_numpy") else times
+        found = np.asarray(instants).astype("datetime64[ms]")
+        missing = np.flatnonzero(np.isnat(found))
+        if len(missing):
+            raise ValueError(f"times[{missing[0]}]: expected a time, got none")
+        return [int(number) for number in found.astype(np.int64)]
+    return [_instant(time, place) for place, time in enumerate(_list(times))]
+
+
+def _instant(time: Any, place: int) -> int:
+    found: int | None = None
+    if isinstance(time, datetime.datetime):
+        zoned = time if time.tzinfo else time.replace(tzinfo=datetime.timezone.utc)
+        return (zoned - _EPOCH) // _MILLISECOND
+    if isinstance(time, np.datetime64):
+        return _milliseconds(np.array([time]))[0]
+    if isinstance(time, numbers.Integral) and not isinstance(time, bool):
+        found = _native.instant(str(int(time)))
+    elif isinstance(time, numbers.Real) and not isinstance(time, bool):
+        found = _native.instant(f"{float(time):.6f}")
+    elif isinstance(time, str):
+        found = _native.instant(time)
+    if found is None:
+        raise ValueError(f"times[{place}]: expected a datetime, {_native.instant_forms()}, got {time!r:.80}")
+    return found

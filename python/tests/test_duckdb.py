@@ -1,0 +1,105 @@
+"""cognate as an extension of DuckDB: the bits of the program, in SQL. `EXTENSION` names the file."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Iterator
+
+import duckdb
+import numpy as np
+import pytest
+from conftest import ROOT, TEXTS, Program
+
+import cognate
+
+MODEL = ROOT / "models/default.safetensors"
+EXTENSION = os.environ.get("EXTENSION", "")
+pytestmark = pytest.mark.skipif(not EXTENSION, reason="EXTENSION names no extension of DuckDB")
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory with the extension, and no model yet."""
+    monkeypatch.delenv("COGNATE_MODEL", raising=False)
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    connection.execute(f"LOAD '{EXTENSION}'")
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def opened(database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """The same with the model of the repository."""
+    database.execute(f"SELECT cognate_open('{MODEL}')")
+    return database
+
+
+def test_the_bits_of_the_program(opened: duckdb.DuckDBPyConnection, program: Program) -> None:
+    for method in ("auto", "dynamax", "wmd"):
+        for a in TEXTS[:4]:
+            for b in TEXTS:
+                told = program.ask("similarity", "--method", method, a, b)["scores"][0]
+                found = opened.execute("SELECT cognate_similarity(?, ?, ?)", [a, b, method]).fetchall()
+                assert np.float32(found[0][0]) == np.float32(told)
+
+
+def test_columns_of_many_rows(opened: duckdb.DuckDBPyConnection, model: cognate.Model) -> None:
+    """More rows than DuckDB takes at once, on all its threads, with and without texts."""
+    opened.execute(
+        "CREATE TABLE pairs AS SELECT i, CASE WHEN i % 11 = 3 THEN NULL ELSE (?::VARCHAR[])[i % 10 + 1] || ' ' || i % 7 "
+        "END AS a, (?::VARCHAR[])[i // 3 % 10 + 1] AS b FROM range(20000) AS numbers(i)",
+        [TEXTS, TEXTS],
+    )
+    rows = opened.execute("SELECT a, b, cognate_similarity(a, b) FROM pairs ORDER BY i").fetchall()
+    expected = model.cpdist([a for a, _, _ in rows], [b for _, b, _ in rows], fill=-1)
+    found = np.array([-1 if score is None else score for *_, score in rows], dtype=np.float32)
+    assert (found == -1).sum() == len([a for a, _, _ in rows if a is None]) > 1000
+    assert found.tobytes() == expected.tobytes()
+    vectors = opened.execute("SELECT a, cognate_embed(a) FROM pairs ORDER BY i LIMIT 5000").fetchall()
+    expected = model.embed([a for a, _ in vectors])
+    for row, (a, vector) in enumerate(vectors):
+        if a is None or not expected[row].any():
+            assert vector is None
+        else:
+            assert np.array(vector, dtype=np.float32).tobytes() == expected[row].tobytes()
+
+
+def test_nulls_and_methods_by_row(opened: duckdb.DuckDBPyConnection, model: cognate.Model) -> None:
+    one = "SELECT cognate_similarity(NULL, 'a'), cognate_similarity('a', NULL, 'wmd'), cognate_embed(NULL)"
+    assert opened.execute(one).fetchall() == [(None, None, None)]
+    assert opened.execute("SELECT cognate_explain('a', NULL)").fetchall() == [(None,)]
+    rows = opened.execute(
+        "SELECT method, cognate_similarity('a quake', 'an earthquake', method) FROM "
+        "(VALUES ('wmd'), ('avg-cos'), (NULL), ('avg-cos')) AS methods(method)"
+    ).fetchall()
+    for method, score in rows:
+        expected = None if method is None else model.similarity("a quake", "an earthquake", method=method)
+        assert score == expected
+    assert opened.execute("SELECT cognate_similarity('a quake', '!!!')").fetchall() == [(0.0,)]
+    explained = opened.execute("SELECT cognate_explain('a quake', 'an earthquake')").fetchall()
+    assert explained == [(model.explain("a quake", "an earthquake").sentence,)]
+
+
+def test_the_model_that_is_asked(
+    database: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    asked = "SELECT cognate_similarity('a quake', 'an earthquake')"
+    with pytest.raises(duckdb.Error, match=r"no model is open: SELECT cognate_open\('model.safetensors'\)"):
+        database.execute(asked).fetchall()
+    with pytest.raises(duckdb.Error, match="none.safetensors: cannot open"):
+        database.execute(f"SELECT cognate_open('{tmp_path}/none.safetensors')").fetchall()
+    told = database.execute(f"SELECT cognate_open('{MODEL}')").fetchall()
+    assert told == [(cognate.Model().fingerprint,)]
+    assert len(database.execute(asked).fetchall()) == 1
+    with pytest.raises(duckdb.Error, match="no such method"):
+        database.execute("SELECT cognate_similarity('a', 'b', 'none')").fetchall()
+    with pytest.raises(duckdb.Error, match="has no vector of one"):
+        database.execute("SELECT cognate_embed('a', 'wmd')").fetchall()
+    # The database works on after an error.
+    assert len(database.execute(asked).fetchall()) == 1
+    monkeypatch.setenv("COGNATE_MODEL", str(MODEL))
+    other = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    other.execute(f"LOAD '{EXTENSION}'")
+    assert other.execute(asked).fetchall() == database.execute(asked).fetchall()
+    other.close()
