@@ -91,6 +91,14 @@ impl Held {
         self.table.len().saturating_sub(old)
     }
 
+    /// Goes back to what was held before. Numbers go on, since vectors are kept by them.
+    pub(super) fn restore(&mut self, table: Arc<Table>, settings: Settings) {
+        self.bytes = table.iter().map(|(_, item)| item.bytes()).sum();
+        self.numbers = table.iter().map(|(number, item)| (item.id.clone(), number)).collect();
+        self.table = table;
+        self.set(settings);
+    }
+
     fn set(&mut self, settings: Settings) {
         self.settings = settings;
         self.times.clear();

@@ -182,10 +182,11 @@ impl Collection {
             matcher.decide(batch, &mut all, &mut changes)?;
         }
         // Where this fails the matcher is ahead of the collection, and is dropped.
-        let (_, lasting) = turn.write(changes, now)?;
+        let (_, pending) = turn.write(changes, now)?;
+        matcher.revision = turn.revision();
         *kept = Some(matcher);
         drop((turn, kept));
-        lasting.wait()?;
+        self.settle(pending)?;
         Ok(all)
     }
 }

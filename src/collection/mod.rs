@@ -8,18 +8,23 @@
 
 mod error;
 mod filter;
+mod folder;
+mod frame;
 mod held;
 mod incoming;
 mod item;
+mod kept;
 mod log;
 mod matcher;
 mod registry;
 mod replay;
 mod settings;
+mod storage;
 mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod vectors;
 
 pub use error::CollectionError;
@@ -52,7 +57,9 @@ pub use settings::check_name;
 pub use store::Collection;
 pub use store::Told;
 pub use store::View;
+pub use store::Write;
 pub use table::Table;
+pub use turn::Pending;
 pub use vectors::Vectors;
 
 pub use crate::files::instant::span;
