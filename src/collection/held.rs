@@ -49,6 +49,11 @@ impl Held {
         self.numbers.get(id).copied()
     }
 
+    /// The number that the next item will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next
+    }
+
     /// The item of this name.
     pub(super) fn item(&self, id: &str) -> Option<&Arc<Item>> {
         self.table.get(self.number(id)?)

@@ -11,6 +11,7 @@ mod filter;
 mod folder;
 mod frame;
 mod held;
+mod held_window;
 mod incoming;
 mod item;
 mod kept;

@@ -141,10 +141,4 @@ impl Collections {
             _ => Ok(()),
         }
     }
-
-    /// Takes out what is too old, and writes logs anew where most of them is of the past.
-    pub fn tidy(&self, now: i64) -> Vec<CollectionError> {
-        let tidied = self.all().into_iter().map(|collection| collection.tidy(now));
-        tidied.filter_map(Result::err).collect()
-    }
 }

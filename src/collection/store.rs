@@ -20,9 +20,9 @@ use crate::collection::Settings;
 use crate::collection::Table;
 use crate::collection::Vectors;
 use crate::collection::held::Held;
+use crate::collection::held_window::HeldWindow;
 use crate::collection::kept::Kept;
 use crate::collection::log::Change;
-use crate::collection::matcher::Matcher;
 use crate::collection::turn::Pending;
 use crate::collection::turn::Turn;
 use crate::collection::turn::Writer;
@@ -39,8 +39,8 @@ pub struct Collection {
     budget: Arc<Budget>,
     writer: Mutex<Writer>,
     held: RwLock<Held>,
-    /// What texts are matched against, once that was asked.
-    matcher: Mutex<Option<Matcher>>,
+    /// What texts are matched against, the one that was asked for last at the end.
+    windows: Mutex<Vec<HeldWindow>>,
     /// The vectors of its items, once these were ranked by a method that has such.
     vectors: Mutex<Option<Arc<Vectors>>>,
     /// Bytes of the log; nothing where there is none. Beside the writer, so that nobody who looks waits
@@ -88,6 +88,11 @@ impl View {
         self.table.iter().map(|(_, item)| item).filter(stays)
     }
 
+    /// Those of this number and higher ones, the newest first.
+    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &Arc<Item>> {
+        self.table.iter().rev().take_while(move |(at, _)| *at >= number).map(|(_, item)| item)
+    }
+
     /// Each with its number, in the order in which they were added.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &Arc<Item>)> {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
@@ -113,7 +118,7 @@ impl Collection {
             budget,
             writer: Mutex::new(Writer::of(kept)),
             held: RwLock::new(held),
-            matcher: Mutex::default(),
+            windows: Mutex::default(),
             vectors: Mutex::default(),
         }
     }
@@ -259,8 +264,26 @@ impl Collection {
         self.held().table.first()
     }
 
-    pub(super) fn matcher(&self) -> MutexGuard<'_, Option<Matcher>> {
-        self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The number that the next item will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.held().next_number()
+    }
+
+    pub(super) fn windows(&self) -> MutexGuard<'_, Vec<HeldWindow>> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes memory, for which what can be made again gives way: vectors first, then windows.
+    pub(super) fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+        if self.budget.take(bytes).is_ok() {
+            return Ok(());
+        }
+        *self.kept_vectors() = None;
+        if self.budget.take(bytes).is_ok() {
+            return Ok(());
+        }
+        self.windows().clear();
+        self.budget.take(bytes)
     }
 
     pub(super) fn note_length(&self, length: u64) {

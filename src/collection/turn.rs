@@ -19,7 +19,7 @@ pub(super) struct Writer {
     kept: Option<Kept>,
     /// Whether it was deleted.
     gone: bool,
-    /// Counts changes, but for what became too old.
+    /// Counts changes in any other way than by items that were added or became too old or too many.
     revision: u64,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Turn<'c> {
 }
 
 impl Turn<'_> {
-    /// Counts changes, but for what became too old.
+    /// Counts changes in any other way than by items that were added or became too old or too many.
     pub(super) fn revision(&self) -> u64 {
         self.writer.revision
     }
@@ -96,11 +96,7 @@ impl Turn<'_> {
             // What is as it should be may have been written by another who still waits.
             return Ok((Applied::default(), self.pending()));
         }
-        if collection.budget().take(more).is_err() {
-            // Items come before vectors that can be made again.
-            *collection.kept_vectors() = None;
-            collection.budget().take(more)?;
-        }
+        collection.take_memory(more)?;
         let written = self.writer.kept.as_mut().map(|kept| kept.append(&changes)).transpose();
         if let Err(error) = written {
             collection.budget().give_back(more);
@@ -108,13 +104,13 @@ impl Turn<'_> {
         }
         let mut held = collection.held_mut();
         let (before, mut applied) = (held.bytes, Applied::default());
-        let changed = changes.iter().any(|change| !matches!(change, Change::Expire(_)));
+        let sets = changes.iter().any(|change| matches!(change, Change::Set(_)));
         for change in changes {
             held.apply(change, &mut applied);
         }
         // Of what was taken all that replaced or removed items had is free again.
         collection.budget().give_back((before + more).saturating_sub(held.bytes));
-        self.writer.revision += u64::from(changed);
+        self.writer.revision += u64::from(sets || applied.replaced + applied.removed > 0);
         self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
         drop(held);
         self.note_length();

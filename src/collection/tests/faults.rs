@@ -201,12 +201,12 @@ fn frames_that_came_back_out_of_order_are_no_damage() {
 
 #[test]
 fn a_log_at_rest_says_that_all_of_it_was_synced() {
-    let (disk, collections, news) = with_unsynced(0);
+    let (disk, _, news) = with_unsynced(0);
     let unsealed = disk.bytes(Path::new(LOG)).unwrap();
-    assert!(collections.tidy(0).is_empty());
+    news.tidy(0).unwrap();
     let sealed = disk.bytes(Path::new(LOG)).unwrap();
     assert_eq!(sealed.len(), unsealed.len() + HEAD);
-    assert!(collections.tidy(0).is_empty());
+    news.tidy(0).unwrap();
     assert_eq!(disk.bytes(Path::new(LOG)).unwrap(), sealed, "one seal is enough");
     let last = *super::frames(&unsealed).last().unwrap();
     for (bytes, opens) in [(&unsealed, true), (&sealed, false)] {
@@ -243,7 +243,7 @@ fn what_could_not_be_synced_is_not_shown() {
     ] {
         assert!(matches!(refused, Err(CollectionError::Unsynced { .. })), "{refused:?}");
     }
-    assert!(collections.tidy(0).is_empty(), "it was told when it happened");
+    news.tidy(0).expect("it was told when it happened");
     assert_eq!(names(&disk.killed()), ["n0"]);
 }
 

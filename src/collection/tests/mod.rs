@@ -4,6 +4,7 @@
 mod clock;
 mod faults;
 mod simulated;
+mod windows;
 
 use std::fs;
 use std::path::Path;
