@@ -24,7 +24,7 @@ const LOCK: &str = ".lock";
 /// The log of a collection, in its folder.
 pub(super) const LOG: &str = "items.log";
 /// How the names of folders begin that are not whole yet, or not any more.
-const UNWHOLE: &str = ".cognate-part-";
+pub(super) const UNWHOLE: &str = ".cognate-part-";
 
 /// The folder of all collections.
 #[derive(Debug)]

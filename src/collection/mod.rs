@@ -6,6 +6,7 @@
 //! a table that no longer changes (`table`), so none of them waits for a writer. How items are
 //! ranked is not known here, nor who asks.
 
+mod backup;
 mod error;
 mod filter;
 mod folder;
@@ -28,6 +29,8 @@ mod tests;
 mod turn;
 mod vectors;
 
+pub use backup::BackedUp;
+pub use backup::back_up;
 pub use error::CollectionError;
 pub use filter::Filter;
 pub use filter::FilterProblem;
