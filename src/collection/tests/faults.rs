@@ -61,7 +61,7 @@ impl Chance {
     fn next(&mut self) -> bool {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 60) % 2 == 0
+        (self.0 >> 60).is_multiple_of(2)
     }
 }
 
