@@ -38,7 +38,8 @@ FROM ${RUST_IMAGE} AS files
 COPY LICENSE-MIT LICENSE-APACHE NOTICE /given/
 COPY models/default.safetensors models/README.md /given/
 RUN install -D -m 0444 -t /image/licences /given/LICENSE-MIT /given/LICENSE-APACHE /given/NOTICE \
-    && install -D -m 0444 -t /image/models /given/default.safetensors /given/README.md
+    && install -D -m 0444 -t /image/models /given/default.safetensors /given/README.md \
+    && mkdir -p /given/own/data
 
 FROM scratch
 LABEL org.opencontainers.image.title="cognate" \
@@ -46,6 +47,8 @@ LABEL org.opencontainers.image.title="cognate" \
       org.opencontainers.image.licenses="MIT OR Apache-2.0"
 COPY --from=files /image/ /
 COPY --from=build /image/cognate /cognate
+# An empty folder for collections (COGNATE_DATA=/data): a volume that is mounted there becomes the user's.
+COPY --from=files --chown=65532:65532 /given/own/ /
 # The settings that differ in a container. Without keys the service refuses an address that others
 # can reach; whoever runs the image gives COGNATE_KEYS_FILE, or says COGNATE_ALLOW_NO_AUTH=true.
 ENV COGNATE_LISTEN=0.0.0.0:8080 \

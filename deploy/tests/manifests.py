@@ -104,10 +104,21 @@ def kubernetes(documents):
         and {"cpu", "memory"} <= set(container["resources"]["requests"])
     mounts = container.get("volumeMounts", [])
     spool = {"name": "spool", "mountPath": "/tmp"}
-    yield "all mounts but /tmp are read-only", all(m == spool or m["readOnly"] for m in mounts)
+    data = {"name": "data", "mountPath": settings.get("COGNATE_DATA")}
+    yield "all mounts but /tmp and the data are read-only", all(m in (spool, data) or m["readOnly"] for m in mounts)
     yield "all mounts have volumes", {mount["name"] for mount in mounts} == {
         volume["name"] for volume in pod.get("volumes", [])}
     places = {mount["mountPath"] for mount in mounts}
+    if "COGNATE_DATA" in settings:
+        yield "data are mounted where they are kept", data in mounts
+        yield "one process has the data", deployment["replicas"] == 1 and deployment["strategy"] == {"type": "Recreate"}
+        yield "nobody scales what keeps data", not of("HorizontalPodAutoscaler")
+        yield "the data are on a claim", "persistentVolumeClaim" in next(
+            volume for volume in pod["volumes"] if volume["name"] == "data")
+    memory = re.fullmatch(r"(\d+)([MG])i", container["resources"]["limits"]["memory"])
+    limit = int(memory[1]) << {"M": 20, "G": 30}[memory[2]]
+    bytes_kept = int(settings.get("COGNATE_COLLECTION_BYTES", 1 << 30))
+    yield "collections fit into the memory", bytes_kept < limit
     if "COGNATE_KEYS_FILE" in settings:
         yield "keys are mounted where they are read", str(Path(settings["COGNATE_KEYS_FILE"]).parent) in places
     else:
@@ -130,7 +141,13 @@ def compose():
         service = services[name]
         yield f"{name}: a stop has its time", stop < seconds(service["stop_grace_period"])
         yield f"{name}: files for all connections", service["ulimits"]["nofile"] >= default_of("max_connections") + 64
-        yield f"{name}: models are a directory", service["volumes"] == ["./models:/models:ro"]
+        yield f"{name}: models are a directory", "./models:/models:ro" in service["volumes"]
+        # One process has the folder of collections at a time, and replicas are many.
+        keeps = name == "cognate"
+        yield f"{name}: data of one process", ("data:/data" in service["volumes"]) == keeps \
+            and ("COGNATE_DATA" in service["environment"]) == keeps
+        yield f"{name}: collections fit into the memory", int(
+            service["environment"]["COGNATE_COLLECTION_BYTES"]) <= 256 << 20 and service["mem_limit"] == "512m"
     keyed = yaml.safe_load((DEPLOY / "compose.keys.yml").read_text(encoding="utf-8"))
     for name in ("cognate", "replica"):
         service = keyed["services"][name]

@@ -13,26 +13,19 @@ use clap::builder::TypedValueParser;
 use crate::cli::Failure;
 use crate::cli::ask;
 use crate::cli::count;
+use crate::cli::follow::FollowArgs;
+use crate::cli::follow::duration;
+use crate::cli::follow::share;
 use crate::cli::usage;
-use crate::engine::Engine;
 use crate::events;
 use crate::events::Columns;
 use crate::events::EventsError;
 use crate::events::EventsOptions;
 use crate::events::Output;
-use crate::files::instant;
 use crate::files::records::Format;
 use crate::files::records::Options as RecordOptions;
 use crate::model::target::clash;
-use crate::window::Limits;
-use crate::window::events::Rule;
-use crate::window::stream::Settings;
 use crate::window::usual;
-
-/// Largest window: its vectors alone are a gigabyte for each million texts and 256 dimensions.
-const MOST_LAST: u64 = 10_000_000;
-/// Most of the nearest that can be asked.
-const MOST_NEAREST: u64 = 1000;
 
 #[derive(Debug, Args)]
 pub(super) struct EventsArgs {
@@ -64,30 +57,11 @@ pub(super) struct EventsArgs {
     /// Put before the names of the added fields event, nearest, score and new
     #[arg(long, value_name = "TEXT", default_value = "")]
     prefix: String,
-    /// Texts that are looked back at
-    #[arg(long, value_name = "N", default_value_t = usual::LAST,
-          value_parser = count::<usize>(1, MOST_LAST))]
-    last: usize,
-    /// How far is looked back in time, as 30s, 15m, 24h or 7d [default: as far as --last reaches]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    within: Option<i64>,
+    #[command(flatten)]
+    follow: FollowArgs,
     /// How late a text may come, as 30s; texts wait so long to be put in the order of their times
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s")]
     slack: i64,
-    /// Method whose vectors find the nearest
-    #[arg(long, value_name = "NAME", default_value = "avg-cos")]
-    method: String,
-    /// Method that scores the nearest once more, or `none`
-    #[arg(long, value_name = "NAME", default_value = usual::SECOND)]
-    second: String,
-    /// How many of the nearest are scored once more and asked for their events
-    #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
-          value_parser = count::<usize>(1, MOST_NEAREST))]
-    nearest: usize,
-    /// Texts of an event that must speak for it on average
-    #[arg(long, value_name = "N", default_value_t = usual::VOTES,
-          value_parser = count::<usize>(1, MOST_NEAREST))]
-    votes: usize,
     /// Share of the cosine to an event's centre in its score, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE,
           value_parser = share)]
@@ -111,44 +85,7 @@ pub(super) struct EventsArgs {
     model: Option<String>,
 }
 
-/// A span of time in milliseconds.
-fn duration(text: &str) -> Result<i64, String> {
-    let wrong = || "expected a number with s, m, h or d, such as 30s or 24h".to_owned();
-    instant::span(text).ok_or_else(wrong)
-}
-
-fn share(text: &str) -> Result<f32, String> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
-}
-
 impl EventsArgs {
-    fn settings(&self, engine: &Engine) -> Result<Settings, Failure> {
-        let named = |name: &str| engine.method(name).map_err(usage);
-        let method = named(&self.method)?;
-        let second = match self.second.as_str() {
-            "none" => None,
-            name => Some(named(name)?),
-        };
-        let scoring = second.unwrap_or(method);
-        let known = usual::threshold(scoring);
-        let threshold = self.threshold.or(known).ok_or_else(|| {
-            usage(format!(
-                "no threshold is known for {}: say one with --threshold; `cognate eval events` \
-                 finds it on a labelled stream",
-                scoring.name()
-            ))
-        })?;
-        Ok(Settings {
-            method,
-            second,
-            nearest: self.nearest,
-            floor: usual::FLOOR,
-            rule: Rule { threshold, votes: self.votes, centre: self.centre },
-            limits: Limits { last: self.last, within: self.within },
-        })
-    }
-
     /// Refuses to write over what is read, or two things into one file.
     fn check(&self) -> Result<(), Failure> {
         let file = |path: &'_ PathBuf| path.as_os_str() != "-";
@@ -169,7 +106,8 @@ impl EventsArgs {
 pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     args.check()?;
     let model = ask::open_model(args.model.as_ref())?;
-    let settings = args.settings(&model.engine)?;
+    let threshold = ("--threshold", args.threshold);
+    let settings = args.follow.settings(&model.engine, args.centre, threshold)?;
     let options = EventsOptions {
         input: args.file,
         records: RecordOptions { format: args.format, headless: args.no_header },

@@ -12,6 +12,7 @@ mod events;
 mod export;
 mod files;
 mod fit;
+mod follow;
 mod healthcheck;
 mod inspect;
 mod keygen;
@@ -75,7 +76,7 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Find events in a stream of texts: each joins that of its nearest before it, or begins one
     Events(Box<events::EventsArgs>),
-    /// Make, fill, show and write out collections of a folder, without a service
+    /// Make, fill, rank, match and copy collections of a folder, without a service
     #[command(subcommand)]
     Collection(collection::CollectionCommand),
     /// Measure methods on labelled texts, or calibrate thresholds

@@ -54,10 +54,11 @@ pub enum CollectionError {
         /// What the system said.
         source: io::Error,
     },
-    /// The system could not promise that what was written stays; since then nothing is taken.
+    /// The system could not promise that what was written stays. It is taken back, and may be there or
+    /// not when the process starts again; until then nothing is taken.
     #[error(
-        "{}: what was written could not be made to last, so nothing more is written until the \
-         process starts again",
+        "{}: what was written could not be made to last, so it is taken back and nothing more is \
+         written until the process starts again",
         path.display()
     )]
     Unsynced {

@@ -49,6 +49,11 @@ impl Held {
         self.numbers.get(id).copied()
     }
 
+    /// The number that the next item will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next
+    }
+
     /// The item of this name.
     pub(super) fn item(&self, id: &str) -> Option<&Arc<Item>> {
         self.table.get(self.number(id)?)
@@ -89,6 +94,14 @@ impl Held {
     pub(super) fn count(&self, oldest: Option<i64>) -> usize {
         let old = oldest.map_or(0, |oldest| self.times.range(..(oldest, 0)).count());
         self.table.len().saturating_sub(old)
+    }
+
+    /// Goes back to what was held before. Numbers go on, since vectors are kept by them.
+    pub(super) fn restore(&mut self, table: Arc<Table>, settings: Settings) {
+        self.bytes = table.iter().map(|(_, item)| item.bytes()).sum();
+        self.numbers = table.iter().map(|(number, item)| (item.id.clone(), number)).collect();
+        self.table = table;
+        self.set(settings);
     }
 
     fn set(&mut self, settings: Settings) {

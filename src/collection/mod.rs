@@ -6,22 +6,31 @@
 //! a table that no longer changes (`table`), so none of them waits for a writer. How items are
 //! ranked is not known here, nor who asks.
 
+mod backup;
 mod error;
 mod filter;
+mod folder;
+mod frame;
 mod held;
+mod held_window;
 mod incoming;
 mod item;
+mod kept;
 mod log;
 mod matcher;
 mod registry;
 mod replay;
 mod settings;
+mod storage;
 mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod vectors;
 
+pub use backup::BackedUp;
+pub use backup::back_up;
 pub use error::CollectionError;
 pub use filter::Filter;
 pub use filter::FilterProblem;
@@ -52,7 +61,9 @@ pub use settings::check_name;
 pub use store::Collection;
 pub use store::Told;
 pub use store::View;
+pub use store::Write;
 pub use table::Table;
+pub use turn::Pending;
 pub use vectors::Vectors;
 
 pub use crate::files::instant::span;

@@ -1,7 +1,6 @@
 //! One collection: a writer at a time, and any number of readers, who see what was there when they
 //! began.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -21,10 +20,13 @@ use crate::collection::Settings;
 use crate::collection::Table;
 use crate::collection::Vectors;
 use crate::collection::held::Held;
+use crate::collection::held_window::HeldWindow;
+use crate::collection::kept::Kept;
 use crate::collection::log::Change;
-use crate::collection::log::Lasting;
-use crate::collection::log::Log;
-use crate::collection::matcher::Matcher;
+use crate::collection::turn::Pending;
+use crate::collection::turn::Turn;
+use crate::collection::turn::Writer;
+use crate::collection::turn::oldest;
 
 /// Bytes of a log below which it is never written anew.
 const LEAST_LOG: u64 = 4 << 20;
@@ -37,8 +39,8 @@ pub struct Collection {
     budget: Arc<Budget>,
     writer: Mutex<Writer>,
     held: RwLock<Held>,
-    /// What texts are matched against, once that was asked.
-    matcher: Mutex<Option<Matcher>>,
+    /// What texts are matched against, the one that was asked for last at the end.
+    windows: Mutex<Vec<HeldWindow>>,
     /// The vectors of its items, once these were ranked by a method that has such.
     vectors: Mutex<Option<Arc<Vectors>>>,
     /// Bytes of the log; nothing where there is none. Beside the writer, so that nobody who looks waits
@@ -46,20 +48,15 @@ pub struct Collection {
     log_bytes: Option<AtomicU64>,
 }
 
-/// What only one at a time may use.
-struct Writer {
-    /// Nothing where the collection lives in memory alone.
-    log: Option<Log>,
-    /// Whether it was deleted.
-    gone: bool,
-    /// Counts what changed in any other way than by adding what was matched.
-    revision: u64,
-}
-
-impl std::fmt::Debug for Writer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Writer({})", self.revision)
-    }
+/// What is to be written.
+#[derive(Debug)]
+pub enum Write {
+    /// Items, each in the place of another of its name: all of them or none.
+    Put(Vec<Item>),
+    /// The items of these names that are there are taken out.
+    Remove(Vec<Box<str>>),
+    /// What is kept from now on.
+    Set(Settings),
 }
 
 /// What is told of a collection.
@@ -91,6 +88,11 @@ impl View {
         self.table.iter().map(|(_, item)| item).filter(stays)
     }
 
+    /// Those of this number and higher ones, the newest first.
+    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &Arc<Item>> {
+        self.table.iter().rev().take_while(move |(at, _)| *at >= number).map(|(_, item)| item)
+    }
+
     /// Each with its number, in the order in which they were added.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &Arc<Item>)> {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
@@ -104,18 +106,19 @@ impl Collection {
         limits: Limits,
         budget: Arc<Budget>,
         held: Held,
-        log: Option<Log>,
+        mut kept: Option<Kept>,
     ) -> Self {
         budget.take_anyhow(held.bytes);
-        let log_bytes = log.as_ref().map(|log| AtomicU64::new(log.length()));
+        kept.iter_mut().for_each(|kept| kept.note(&held));
+        let log_bytes = kept.as_ref().map(|kept| AtomicU64::new(kept.length()));
         Self {
             log_bytes,
             name: name.into(),
             limits,
             budget,
-            writer: Mutex::new(Writer { log, gone: false, revision: 0 }),
+            writer: Mutex::new(Writer::of(kept)),
             held: RwLock::new(held),
-            matcher: Mutex::default(),
+            windows: Mutex::default(),
             vectors: Mutex::default(),
         }
     }
@@ -169,76 +172,87 @@ impl Collection {
     /// Adds items, each in the place of another of its name: all of them or none. When this returns
     /// they outlive a crash, unless the collection lives in memory alone.
     pub fn put(&self, items: Vec<Item>, now: i64) -> Result<Applied, CollectionError> {
-        for (index, item) in items.iter().enumerate() {
-            let checked = item.check(self.limits.text_bytes);
-            checked.map_err(|problem| CollectionError::Item { index, problem })?;
-        }
-        let changes = items.into_iter().map(|item| Change::Put(Box::new(item))).collect();
-        self.change(changes, now)
+        self.change(Write::Put(items), now)
     }
 
     /// Takes out the items of these names that are there.
     pub fn remove(&self, ids: &[&str], now: i64) -> Result<Applied, CollectionError> {
-        let there = |id: &&&str| self.held().number(id).is_some();
-        let changes = ids.iter().filter(there).map(|id| Change::Remove((*id).into())).collect();
-        self.change(changes, now)
+        self.change(Write::Remove(ids.iter().map(|id| (*id).into()).collect()), now)
     }
 
     /// Keeps by other settings from now on.
     pub fn set(&self, settings: Settings, now: i64) -> Result<Applied, CollectionError> {
-        self.change(vec![Change::Set(settings)], now)
+        self.change(Write::Set(settings), now)
     }
 
-    fn change(&self, changes: Vec<Change>, now: i64) -> Result<Applied, CollectionError> {
-        let mut turn = self.turn();
-        turn.writer.revision += 1;
-        let (applied, lasting) = turn.write(changes, now)?;
-        drop(turn);
-        lasting.wait()?;
+    fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
+        let (applied, pending) = self.write(wanted, now)?;
+        self.settle(pending)?;
         Ok(applied)
     }
 
-    /// Waits for the turn to write.
-    pub(super) fn turn(&self) -> Turn<'_> {
-        Turn { collection: self, writer: self.writer() }
+    /// Writes what is wanted, of which nobody may be told before it was [settled](Self::settle).
+    pub fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
+        let changes = match wanted {
+            Write::Put(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let checked = item.check(self.limits.text_bytes);
+                    checked.map_err(|problem| CollectionError::Item { index, problem })?;
+                }
+                items.into_iter().map(|item| Change::Put(Box::new(item))).collect()
+            }
+            Write::Remove(mut ids) => {
+                ids.retain(|id| self.held().number(id).is_some());
+                ids.into_iter().map(Change::Remove).collect()
+            }
+            // What is as it should be is waited for until it lasts, like any other change.
+            Write::Set(settings) if settings == self.settings() => Vec::new(),
+            Write::Set(settings) => vec![Change::Set(settings)],
+        };
+        self.turn().write(changes, now)
+    }
+
+    /// Waits until what was written outlives a crash. What cannot be made to last is taken back, with all
+    /// that was written after it.
+    pub fn settle(&self, pending: Pending) -> Result<(), CollectionError> {
+        let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
+        let waited = lasting.wait(bytes);
+        match waited.is_err() && self.turn().take_back(&lasting) {
+            true => waited,
+            false => Ok(()),
+        }
     }
 
     /// Takes out what is too old, and writes the log anew where most of it is of the past. To be called
     /// every few seconds.
     pub fn tidy(&self, now: i64) -> Result<(), CollectionError> {
+        let (_, pending) = {
+            let mut turn = self.turn();
+            if !turn.takes_more() {
+                return Ok(());
+            }
+            turn.write(Vec::new(), now)?
+        };
+        self.settle(pending)?;
         let mut turn = self.turn();
-        if turn.writer.gone {
-            return Ok(());
-        }
-        // Nobody was told of it, so nobody waits until it lasts.
-        turn.write(Vec::new(), now).map(drop)?;
-        let Some(length) = turn.writer.log.as_ref().map(Log::length) else { return Ok(()) };
+        let Some(length) = turn.log_bytes() else { return Ok(()) };
         let live = 2 * self.held().bytes as u64;
-        if length > LEAST_LOG.max(live) { self.rewrite(&mut turn.writer) } else { Ok(()) }
+        if length > LEAST_LOG.max(live) { turn.rewrite() } else { turn.seal() }
     }
 
     /// Writes the log anew with what is there.
     pub fn compact(&self, now: i64) -> Result<(), CollectionError> {
         let mut turn = self.turn();
-        turn.write(Vec::new(), now).map(drop)?;
-        self.rewrite(&mut turn.writer)
+        let (_, pending) = turn.write(Vec::new(), now)?;
+        turn.rewrite()?;
+        drop(turn);
+        self.settle(pending)
     }
 
-    fn rewrite(&self, writer: &mut Writer) -> Result<(), CollectionError> {
-        let Some(log) = &writer.log else { return Ok(()) };
-        let (table, settings) = {
-            let held = self.held();
-            (Arc::clone(&held.table), held.settings)
-        };
-        let items = table.iter().map(|(_, item)| item.as_ref());
-        let fresh = Log::create(log.path(), settings, items).inspect_err(|error| {
-            if matches!(error, CollectionError::Unsynced { .. }) {
-                log.end();
-            }
-        })?;
-        self.note_length(&fresh);
-        writer.log = Some(fresh);
-        Ok(())
+    /// Waits for the turn to write.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        Turn { collection: self, writer }
     }
 
     pub(super) fn kept_vectors(&self) -> MutexGuard<'_, Option<Arc<Vectors>>> {
@@ -250,30 +264,39 @@ impl Collection {
         self.held().table.first()
     }
 
-    pub(super) fn matcher(&self) -> MutexGuard<'_, Option<Matcher>> {
-        self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The number that the next item will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.held().next_number()
     }
 
-    fn note_length(&self, log: &Log) {
+    pub(super) fn windows(&self) -> MutexGuard<'_, Vec<HeldWindow>> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes memory, for which what can be made again gives way: vectors first, then windows.
+    pub(super) fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+        if self.budget.take(bytes).is_ok() {
+            return Ok(());
+        }
+        *self.kept_vectors() = None;
+        if self.budget.take(bytes).is_ok() {
+            return Ok(());
+        }
+        self.windows().clear();
+        self.budget.take(bytes)
+    }
+
+    pub(super) fn note_length(&self, length: u64) {
         if let Some(bytes) = &self.log_bytes {
-            bytes.store(log.length(), Ordering::Relaxed);
+            bytes.store(length, Ordering::Relaxed);
         }
     }
 
-    /// Nothing is written to it any more.
-    pub(super) fn end(&self) {
-        self.writer().gone = true;
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn held(&self) -> RwLockReadGuard<'_, Held> {
+    pub(super) fn held(&self) -> RwLockReadGuard<'_, Held> {
         self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held_mut(&self) -> RwLockWriteGuard<'_, Held> {
+    pub(super) fn held_mut(&self) -> RwLockWriteGuard<'_, Held> {
         self.held.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -281,100 +304,5 @@ impl Collection {
 impl Drop for Collection {
     fn drop(&mut self) {
         self.budget.give_back(self.held().bytes);
-    }
-}
-
-/// The time before which items leave.
-fn oldest(settings: Settings, now: i64) -> Option<i64> {
-    settings.ttl_ms.map(|ttl| now.saturating_sub(ttl))
-}
-
-/// The turn to write to a collection; it ends when this is dropped.
-pub(super) struct Turn<'c> {
-    collection: &'c Collection,
-    writer: MutexGuard<'c, Writer>,
-}
-
-/// What is waited for before anybody is told of a change.
-#[must_use]
-pub(super) struct Wait(Option<(Arc<Lasting>, u64)>);
-
-impl Wait {
-    /// Waits until what was written outlives a crash.
-    pub(super) fn wait(self) -> Result<(), CollectionError> {
-        self.0.map_or(Ok(()), |(lasting, bytes)| lasting.wait(bytes))
-    }
-}
-
-impl Turn<'_> {
-    /// Counts what changed in any other way than by adding what was matched.
-    pub(super) fn revision(&self) -> u64 {
-        self.writer.revision
-    }
-
-    /// Makes changes: in the log first, then in memory; all of them or none. What is too old by now is
-    /// taken out before.
-    pub(super) fn write(
-        &mut self,
-        mut changes: Vec<Change>,
-        now: i64,
-    ) -> Result<(Applied, Wait), CollectionError> {
-        let collection = self.collection;
-        if self.writer.gone {
-            return Err(CollectionError::Unknown);
-        }
-        let oldest = oldest(collection.settings(), now);
-        let more = collection.room(&changes, oldest)?;
-        if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
-            changes.insert(0, Change::Expire(oldest));
-        }
-        if changes.is_empty() {
-            // What is as it should be may have been written by another who still waits.
-            let written = self.writer.log.as_ref().map(Log::written);
-            return Ok((Applied::default(), Wait(written)));
-        }
-        if collection.budget.take(more).is_err() {
-            // Items come before vectors that can be made again.
-            *collection.kept_vectors() = None;
-            collection.budget.take(more)?;
-        }
-        let written = self.writer.log.as_mut().map(|log| log.append(&changes)).transpose();
-        let lasting = match written {
-            Ok(lasting) => lasting,
-            Err(error) => {
-                collection.budget.give_back(more);
-                return Err(error);
-            }
-        };
-        self.writer.log.iter().for_each(|log| collection.note_length(log));
-        let mut held = collection.held_mut();
-        let (before, mut applied) = (held.bytes, Applied::default());
-        for change in changes {
-            held.apply(change, &mut applied);
-        }
-        // Of what was taken all that replaced or removed items had is free again.
-        collection.budget.give_back((before + more).saturating_sub(held.bytes));
-        Ok((applied, Wait(lasting)))
-    }
-}
-
-impl Collection {
-    /// Bytes that changes add at most, or the refusal of more items than there may be.
-    fn room(&self, changes: &[Change], oldest: Option<i64>) -> Result<usize, CollectionError> {
-        let held = self.held();
-        let (mut bytes, mut fresh) = (0, HashSet::new());
-        for change in changes {
-            if let Change::Put(item) = change {
-                bytes += item.bytes();
-                if held.number(&item.id).is_none() {
-                    fresh.insert(&*item.id);
-                }
-            }
-        }
-        let (wanted, limit) = (held.count(oldest) + fresh.len(), self.limits.items);
-        match held.settings.max_items.is_none() && !fresh.is_empty() && wanted > limit {
-            true => Err(CollectionError::TooManyItems { wanted, limit }),
-            false => Ok(bytes),
-        }
     }
 }

@@ -40,6 +40,7 @@ use crate::http::work::admission::Admission;
 use crate::http::work::pool::Pool;
 use crate::http::work::spool::Spools;
 use crate::http::work::streams::Places;
+use crate::http::work::turns::Turns;
 use crate::http::work::unsent::Unsent;
 use crate::model::FileState;
 
@@ -87,6 +88,8 @@ pub struct App {
     pub early_ends: EarlyEnds,
     /// Texts that are remembered.
     pub(crate) collections: Collections,
+    /// Turns to write to them.
+    pub(crate) turns: Turns,
     /// Lines of requests.
     pub(crate) request_log: RequestLog,
     /// Where requests get their ids.
@@ -134,6 +137,7 @@ impl App {
             )),
             streams: Places::new(settings.most_streams()),
             collections: open_collections(&settings)?,
+            turns: Turns::default(),
             early_ends: EarlyEnds::new(early_ends, Arc::clone(&budget)),
             request_log: RequestLog::new(settings.log_requests, budget),
             ids: Ids::new(),
@@ -267,8 +271,11 @@ impl App {
     /// Takes out of the collections what is too old, and writes logs anew where most of them is of the
     /// past.
     pub fn look_after_collections(&self) {
-        for error in self.collections.tidy(collection::now()) {
-            tracing::error!(%error, "a collection's log could not be written anew");
+        for collection in self.collections.all() {
+            let _turn = self.turns.wait_here(collection.name());
+            if let Err(error) = collection.tidy(collection::now()) {
+                tracing::error!(%error, "a collection's log could not be written anew");
+            }
         }
     }
 

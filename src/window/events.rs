@@ -51,6 +51,9 @@ pub struct Events {
     known: HashMap<u64, Event>,
 }
 
+/// Bytes of memory of an event beside the sum of its vectors, with its place in the list.
+const EVENT_BYTES: usize = 96;
+
 /// What is known of an event.
 #[derive(Debug, Clone, Default)]
 struct Event {
@@ -87,6 +90,12 @@ impl Events {
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// Bytes of memory that they take, roughly, where vectors have `dims` numbers.
+    pub fn bytes(&self, dims: usize, rule: &Rule) -> usize {
+        let sum = if rule.centre == 0.0 { 0 } else { dims * size_of::<f32>() };
+        self.of.len() * size_of::<u64>() + self.known.len() * (EVENT_BYTES + sum)
     }
 
     /// Decides what the next text belongs to, of which the nearest before it are given, the best

@@ -60,6 +60,8 @@ pub struct Window {
     places: usize,
     /// The number of the next text.
     next: u64,
+    /// Texts from before this time are near to none.
+    oldest: i64,
     shelf: Shelf,
     vectors: Vec<f32>,
     lengths: Vec<f32>,
@@ -71,12 +73,13 @@ pub struct Window {
 impl Window {
     /// An empty window for vectors of `dims`.
     pub fn new(dims: usize, limits: Limits) -> Self {
-        let places = limits.last.saturating_add(BATCH).next_multiple_of(ROWS);
+        let places = places(limits);
         Self {
             limits,
             dims,
             places,
             next: 0,
+            oldest: i64::MIN,
             shelf: Shelf::new(dims, places),
             vectors: vec![0.0; places * dims],
             lengths: vec![0.0; places],
@@ -93,6 +96,27 @@ impl Window {
     /// Gives the next text this number. Only an empty window can begin elsewhere than at 0.
     pub fn begin_at(&mut self, next: u64) {
         self.next = next;
+    }
+
+    /// From now on texts from before this time are near to none.
+    pub fn leave_out_before(&mut self, oldest: i64) {
+        self.oldest = oldest;
+    }
+
+    /// Numbers of a vector.
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Bytes of memory that it takes, whether or not texts are there.
+    pub fn bytes(&self) -> usize {
+        Self::bytes_of(self.dims, self.limits)
+    }
+
+    /// Bytes of memory that a window of vectors of `dims` takes.
+    pub fn bytes_of(dims: usize, limits: Limits) -> usize {
+        // A vector, the same as signed bytes, its length and its time.
+        places(limits).saturating_mul(dims * 5 + 12)
     }
 
     /// What it keeps.
@@ -212,6 +236,7 @@ impl Window {
     fn keeps(&self, number: u64, before: u64) -> bool {
         let time = |number: u64| self.times[self.place(number)];
         before - number <= self.limits.last as u64
+            && time(number) >= self.oldest
             && self
                 .limits
                 .within
@@ -241,6 +266,11 @@ impl Window {
         let back = (self.place(round) + self.places - place) % self.places;
         round.checked_sub(back as u64)
     }
+}
+
+/// Places for the texts of a window and a batch beyond.
+fn places(limits: Limits) -> usize {
+    limits.last.saturating_add(BATCH).next_multiple_of(ROWS)
 }
 
 /// A text whose nearest are asked for.

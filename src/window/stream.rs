@@ -43,6 +43,8 @@ pub struct Stream<E> {
     events: Events,
     /// The texts of the window.
     texts: VecDeque<Box<str>>,
+    /// Their bytes.
+    text_bytes: usize,
     /// The number of the first of them.
     first: u64,
 }
@@ -69,6 +71,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
             window: Window::new(dims, settings.limits),
             events: Events::default(),
             texts: VecDeque::new(),
+            text_bytes: 0,
             first: 0,
         })
     }
@@ -94,6 +97,18 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     /// The events so far, to set what is known of them.
     pub fn events_mut(&mut self) -> &mut Events {
         &mut self.events
+    }
+
+    /// From now on texts from before this time are near to none.
+    pub fn leave_out_before(&mut self, oldest: i64) {
+        self.window.leave_out_before(oldest);
+    }
+
+    /// Bytes of memory that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        let texts = self.text_bytes + self.texts.len() * size_of::<Box<str>>();
+        let events = self.events.bytes(self.window.dims(), &self.settings.rule);
+        self.window.bytes() + texts + events
     }
 
     /// What the window keeps.
@@ -127,9 +142,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     let text_of = |number| self.text(number);
                     near = look_again(&self.engine, method, batch[at].text, &near, text_of)?;
                 }
-                self.texts.push_back(batch[at].text.into());
+                self.keep_text(batch[at].text);
                 self.forget(number);
-                tell(self.events.join(entry.vector, &near, &rule), &near);
+                tell(self.events.join(summed(entry, &rule), &near, &rule), &near);
             }
         }
         Ok(())
@@ -139,10 +154,11 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     pub fn remember(&mut self, item: Item<'_>, event: u64) -> Result<(), QueryError> {
         let vectors = self.vectors(&[item])?;
         for entry in entries(&[item], &vectors) {
-            self.window.add(&entry);
-            self.events.add(event, entry.vector);
+            let number = self.window.add(&entry);
+            self.forget(number);
+            self.events.add(event, summed(&entry, &self.settings.rule));
         }
-        self.texts.push_back(item.text.into());
+        self.keep_text(item.text);
         Ok(())
     }
 
@@ -163,15 +179,25 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         Ok(self.engine.embed(&texts, &query)?.vectors)
     }
 
+    fn keep_text(&mut self, text: &str) {
+        self.text_bytes += text.len();
+        self.texts.push_back(text.into());
+    }
+
     /// Forgets what the window before a text does not hold.
     fn forget(&mut self, number: u64) {
         let kept = number.saturating_sub(self.settings.limits.last as u64);
         self.events.forget_before(kept);
         while self.first < kept {
-            self.texts.pop_front();
+            self.text_bytes -= self.texts.pop_front().map_or(0, |text| text.len());
             self.first += 1;
         }
     }
+}
+
+/// The vector that the sum of an event's vectors needs, where its centre has a say.
+fn summed<'v>(entry: &Entry<'v>, rule: &Rule) -> Option<&'v [f32]> {
+    entry.vector.filter(|_| rule.centre != 0.0)
 }
 
 /// Scores the nearest of a text once more by another method, and puts them in the order of that. What
@@ -199,6 +225,11 @@ pub fn look_again<'t>(
         other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))
     });
     Ok(again)
+}
+
+/// Bytes of memory that a stream takes before its first text.
+pub fn least_bytes(dims: usize, settings: &Settings) -> usize {
+    Window::bytes_of(dims, settings.limits)
 }
 
 fn entries<'v>(items: &[Item<'_>], vectors: &'v [Option<Vec<f32>>]) -> Vec<Entry<'v>> {

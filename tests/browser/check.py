@@ -240,6 +240,58 @@ class Pages:
         self.browser.look(1280, "light")
         self.quiet()
 
+    def collections(self):
+        """A collection is made where there is none; it is asked, filtered, and asked for what is like an item."""
+        items = "return document.querySelectorAll('#found .ranked li').length"
+        first = "return document.querySelector('#found .candidate').textContent"
+        self.browser.click("#collections-tab")
+        offered = "return document.querySelector('#no-collections').offsetHeight > 0"
+        begun = self.browser.until(f"return (() => {{ {offered} }})() ? 'none' : (() => {{ {items} }})() && 'some'")
+        if begun == "none":
+            told = self.browser.run("return document.querySelector('#problem').innerText")
+            assert "No collections" in told, told
+            self.picture("collections-none")
+            self.browser.click("#make-collection")
+        self.browser.until(items)
+        assert self.browser.run("return document.querySelector('#collection').value") == "books"
+        assert self.browser.run("return document.querySelector('#problem').textContent") == ""
+        answer = self.curl()
+        assert answer["items"] == 5 == len(answer["results"]), answer
+        assert self.browser.run(first) == answer["results"][0]["text"]
+        assert "herbs" in self.browser.run(first).lower()
+        self.picture("collections-light")
+        self.browser.run("document.querySelector('#found').replaceChildren()")
+        self.browser.type("#filter", '{"year": {"lt": 2000}}' + KEYS["enter"])
+        self.browser.until("return document.querySelectorAll('#found .ranked li').length === 2")
+        assert "year 1954" in self.browser.run("return document.querySelector('#found').innerText")
+        link = self.browser.run("return location.href")
+        assert "collection=books" in link and "filter=" in link, link
+        self.browser.type("#filter", "{year" + KEYS["enter"])
+        self.browser.until("return document.querySelector('#problem').innerText.includes('not JSON')")
+        self.browser.run("document.querySelector('#filter').value = ''")
+        self.browser.click("#ask")
+        self.browser.until("return document.querySelectorAll('#found .ranked li').length === 5")
+        chosen = self.browser.run(first)
+        self.browser.click("#found .candidate")
+        self.browser.until("return document.querySelectorAll('#found .ranked li').length === 4")
+        assert self.browser.run("return document.querySelector('#liked').value") in ("b3", "b4")
+        assert chosen not in self.browser.run("return document.querySelector('#found').innerText")
+        self.browser.type("#liked", "b9")
+        self.browser.click("#ask")
+        self.browser.until("return document.querySelector('#problem').innerText.includes('Liked item 1')")
+        self.browser.run("document.querySelector('#found').replaceChildren(); location.href = arguments[0]", link)
+        self.browser.until("return document.querySelectorAll('#found .ranked li').length === 2")
+        for width, scheme in ((360, "dark"), (1280, "dark")):
+            self.browser.look(width, scheme)
+            self.fits(width)
+            self.picture(f"collections-{width}-{scheme}")
+        self.browser.look(1280, "light")
+        self.quiet(besides=(422,))
+        # A link that names another tab leads back to where the checks go on.
+        self.browser.run("location.hash = '#rank'")
+        self.browser.until("return !document.querySelector('#rank').hidden")
+        self.browser.until(LISTED)
+
     def opened(self):
         """A ranked text opens its explanation, and the way back leads to the list."""
         first = self.browser.run("return document.querySelector('.ranked .candidate').textContent")
@@ -415,7 +467,7 @@ def main():
     parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
     arguments = parser.parse_args()
     checks = (
-        "first_sight comparison escaped methods refused ranking told_apart opened recommended events linked folded "
+        "first_sight comparison escaped methods refused ranking told_apart collections opened recommended events linked folded "
         "unknown "
         "copied labelled narrow_and_dark documentation own_host"
     )

@@ -78,7 +78,7 @@ impl Chosen {
     }
 
     /// How candidates are ranked by this model: a method, or several that it fuses.
-    fn ranked_by(
+    pub(super) fn ranked_by(
         &self,
         model: &Arc<LoadedModel>,
         measure: Option<Measure>,
@@ -169,6 +169,6 @@ fn texts(given: Vec<String>) -> Result<Vec<String>, Failure> {
 }
 
 /// A text on a line of its own: without characters that end lines or steer terminals.
-fn on_a_line(text: &str) -> String {
+pub(super) fn on_a_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }

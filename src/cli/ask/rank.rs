@@ -37,6 +37,7 @@ use crate::http::request::fields::Offset;
 use crate::http::request::fields::Share;
 use crate::http::request::fields::Text;
 use crate::http::request::query::Fused;
+use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
 
@@ -164,23 +165,37 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
     let request = args.request(asked.as_deref(), &candidates);
+    let (page, passed) = rank(&resolved, &request, &candidates)?;
+    if !args.asked.json {
+        return print(&told(&page, &candidates, args.offset.unwrap_or(0)));
+    }
+    let response = RankResponse::of(&page.ranking, page.results(&request), &resolved);
+    print(&serde_json::to_string(&response.passing(&passed))?)
+}
+
+/// Ranks candidates as a request asks, which has no more than one query.
+pub(in crate::cli) fn rank<T: AsRef<str> + Sync>(
+    resolved: &Resolved,
+    request: &RankRequest<'_>,
+    candidates: &[T],
+) -> Result<(Page, Passed), Failure> {
     let wrong = |error: crate::http::error::ApiError| usage(error.detail);
-    request.check_method(&resolved).map_err(wrong)?;
+    request.check_method(resolved).map_err(wrong)?;
     let options = RankOptions { top_k: request.needed(), ..RankOptions::all(resolved.query) };
     let asked = request.asked().map_err(wrong)?;
-    let engine = &model.engine;
+    let engine = &resolved.model.engine;
     let (ranking, passed) = match &asked {
         RankAsked::Likes(likes) => {
             let none = Boosts::default();
-            let ranking = engine.rank_liked(likes, &candidates, &none, &options, || true);
+            let ranking = engine.rank_liked(likes, candidates, &none, &options, || true);
             (ranking.map_err(refused)?, engine.passed_likes(likes, &options).map_err(refused)?)
         }
         RankAsked::Query(text) => {
             let ranking = match &resolved.fused {
-                None => engine.rank_best(text.as_ref(), &candidates, &options),
+                None => engine.rank_best(text.as_ref(), candidates, &options),
                 Some(Fused { fusion, .. }) => {
                     let none: &[Vec<f64>] = &[];
-                    engine.fuse(text.as_ref(), &candidates, (fusion, none), &options)
+                    engine.fuse(text.as_ref(), candidates, (fusion, none), &options)
                 }
             };
             (ranking.map_err(refused)?, Passed::default())
@@ -188,12 +203,8 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
         RankAsked::Queries(_) => return Err(usage("one query at a time")),
     };
     let work = JobContext::inline(Instant::now() + PATIENCE);
-    let page = request.page(ranking, options, &asked, &resolved, &work).map_err(wrong)?;
-    if !args.asked.json {
-        return print(&told(&page, &candidates, args.offset.unwrap_or(0)));
-    }
-    let response = RankResponse::of(&page.ranking, page.results(&request), &resolved);
-    print(&serde_json::to_string(&response.passing(&passed))?)
+    let page = request.page(ranking, options, &asked, resolved, &work).map_err(wrong)?;
+    Ok((page, passed))
 }
 
 /// Ranks the candidates of every query of files.

@@ -31,6 +31,7 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool;
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::pool::JobContext;
+use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
 
 /// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
@@ -61,6 +62,15 @@ pub(crate) trait Question {
     fn check_head(request: &Request) -> Result<(), ApiError> {
         body::check_json(request.headers())?;
         body::no_settings(request.uri())
+    }
+
+    /// Waits, without a thread and once the body is there, for the turn to compute what is computed one
+    /// at a time.
+    fn turn(
+        _: &Self::Address,
+        _: &App,
+    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
+        async { Ok(None) }
     }
 
     /// Reads a body.
@@ -179,6 +189,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
     })
     .await?;
     facts.brings(body.len());
+    let turn = Q::turn(&address, &app).await?;
     let models = app.models();
     let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     // A long body is parsed on the pool: that takes longer than the runtime's threads should be held.
@@ -186,6 +197,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
         let job = {
             let app = Arc::clone(&app);
             move |work: &JobContext| {
+                let _turn = turn;
                 let started = Instant::now();
                 let question = Q::read(&body, &address)?;
                 weigh_and_write(&question, &app, &models, (&mut permit, &facts), (work, started))
@@ -200,6 +212,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
         let job = {
             let app = Arc::clone(&app);
             move |work: &JobContext| {
+                let _turn = turn;
                 let question = parsed.question();
                 weigh_and_write(question, &app, &models, (&mut permit, &facts), (work, started))
             }

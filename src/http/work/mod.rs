@@ -5,4 +5,5 @@ pub(crate) mod admission;
 pub mod pool;
 pub(crate) mod spool;
 pub(crate) mod streams;
+pub(crate) mod turns;
 pub(crate) mod unsent;

@@ -1,4 +1,4 @@
-//! `cognate collection`: a folder filled and looked at without a service, and then served.
+//! `cognate collection`: a folder filled, looked at, ranked and copied without a service.
 
 use std::path::Path;
 
@@ -76,4 +76,102 @@ fn a_folder_is_filled_and_written_out() {
     );
     refused(folder, &with(&["create", "News"]), 2, "a collection's name");
     refused(folder, &with(&["create", "news", "--ttl", "1 day"]), 2, "24h");
+}
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+
+const TITLES: [(&str, &str, &str, i64); 5] = [
+    ("b1", "The Lord of the Rings: the fellowship of the ring", "en", 1954),
+    ("b2", "The Hobbit, or there and back again", "en", 1937),
+    ("b3", "Cooking with herbs from your own garden", "en", 2019),
+    ("b4", "A kitchen garden: herbs and vegetables in pots", "de", 2021),
+    ("b5", "Dragons and magic rings: tales of old quests", "en", 2008),
+];
+
+fn with_titles() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = TITLES.map(|(id, text, lang, year)| {
+        let item = json!({"id": id, "text": text, "time": year * 1000,
+            "attributes": {"lang": lang, "year": year}, "data": {"shelf": id}});
+        format!("{item}\n")
+    });
+    std::fs::write(folder.path().join("titles.ndjson"), lines.concat()).unwrap();
+    run(folder.path(), &["create", "titles", "--data", "data"]);
+    run(folder.path(), &["load", "titles", "titles.ndjson", "--data", "data"]);
+    folder
+}
+
+#[test]
+fn items_are_ranked_as_the_texts_are() {
+    let folder = with_titles();
+    let model = ["--model", MODEL];
+    let ranked = |arguments: &[&str]| -> Value {
+        let all = [&["rank", "titles"], arguments, &["--data", "data", "--json"], &model].concat();
+        run(folder.path(), &all).parse().unwrap()
+    };
+    let told = ranked(&["growing herbs", "--explain"]);
+    let arguments = [
+        &["rank", "growing herbs", "--json", "--explain"],
+        &TITLES.map(|(_, text, ..)| text)[..],
+        &model,
+    ];
+    let alone = cognate(folder.path(), &[], &arguments.concat());
+    let alone: Value = stdout(&alone).parse().unwrap();
+    let (results, expected) = (told["results"].as_array().unwrap(), alone["results"].as_array());
+    assert_eq!(results.len(), 5);
+    for (result, expected) in results.iter().zip(expected.unwrap()) {
+        for field in ["score", "text", "words"] {
+            assert_eq!(result[field], expected[field], "{field}");
+        }
+        assert_eq!(result["data"]["shelf"], result["id"]);
+    }
+    // Liked and disliked items are no results; filters and times leave others out.
+    let ids = |told: &Value| -> Vec<String> {
+        let results = told["results"].as_array().unwrap();
+        results.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&ranked(&["--like", "b1", "--unlike", "b3", "--top-k", "1"])), ["b5"]);
+    let told = ranked(&["growing herbs", "--filter", r#"{"year": {"gte": 2010}, "lang": "en"}"#]);
+    assert_eq!((ids(&told), &told["items"]), (vec!["b3".to_owned()], &json!(1)));
+    assert_eq!(ids(&ranked(&["growing herbs", "--offset", "4"])).len(), 1);
+    let people =
+        run(folder.path(), &[&["rank", "titles", "herbs", "--data", "data"], &model[..]].concat());
+    assert!(people.lines().next().unwrap().contains("  b"), "{people}");
+    let refuse = |arguments: &[&str], part: &str| {
+        let all = [&["rank", "titles"], arguments, &["--data", "data"], &model].concat();
+        refused(folder.path(), &all, 2, part);
+    };
+    refuse(&["--like", "b9"], "the collection has no item `b9`");
+    refuse(&["herbs", "--filter", "year"], "--filter: expected JSON");
+    refuse(&["herbs", "--filter", r#"{"year": {"near": 1}}"#], "--filter/year/near");
+    refuse(&["herbs", "--within", "1s"], "no item of the collection is left");
+}
+
+#[test]
+fn a_copy_is_read_back_and_can_be_served() {
+    let folder = with_titles();
+    let (path, copy) = (folder.path(), folder.path().join("copy"));
+    // What is being written at that moment is left out, and a log that is damaged is not copied.
+    let log = path.join("data/titles/items.log");
+    let whole = std::fs::read(&log).unwrap();
+    std::fs::write(&log, [&whole[..], b"cgc2 half a frame"].concat()).unwrap();
+    let told = run(path, &["backup", "copy", "--data", "data"]);
+    assert_eq!(
+        told,
+        format!("1 collections copied and read back: 5 items, {} bytes\n", whole.len())
+    );
+    assert_eq!(std::fs::read(copy.join("titles/items.log")).unwrap(), whole);
+    let names = |folder: &Path| std::fs::read_dir(folder).unwrap().count();
+    assert_eq!((names(&copy), names(&copy.join("titles"))), (1, 1));
+    let export = |data: &str| run(path, &["export", "titles", "--data", data]);
+    assert_eq!(export("copy"), export("data"));
+    refused(path, &["backup", "copy", "--data", "data"], 1, "it is there already");
+    refused(path, &["backup", "other", "--data", "none"], 1, "cannot read none");
+    let mut damaged = whole.clone();
+    damaged[60] ^= 1;
+    std::fs::write(&log, &damaged).unwrap();
+    refused(path, &["backup", "other", "--data", "data"], 1, "data/titles/items.log, byte 0");
+    let left: Vec<_> =
+        std::fs::read_dir(path).unwrap().map(|one| one.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 3, "{left:?}");
 }

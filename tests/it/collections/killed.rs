@@ -7,11 +7,14 @@ use std::net::SocketAddr;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cognate::collection::{Collections, Limits};
 use serde_json::Value;
 
 use crate::support;
+use crate::support::command::{cognate, stderr};
 use crate::support::process::Process;
 
 /// Sends a request on a connection of its own; the status and the body, if they came whole.
@@ -106,6 +109,46 @@ fn a_killed_service_has_lost_nothing_that_it_acknowledged() {
         // What could be read is what is there after the next start, too.
         drop(process);
     }
+}
+
+#[test]
+fn a_copy_that_is_made_under_load_has_all_that_was_acknowledged_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let process = serve(&data);
+    let address = process.address;
+    ask(address, "PUT", "/collections/news", "{}");
+    let stops = AtomicBool::new(false);
+    let put = |id: &str| {
+        let body = format!(r#"{{"text":"the quake of {id}"}}"#);
+        ask(address, "PUT", &format!("/collections/news/items/{id}"), &body);
+    };
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut written = 0;
+            while !stops.load(Ordering::Relaxed) {
+                put(&format!("w{written}"));
+                written += 1;
+            }
+            written
+        });
+        for round in 0..support::rounds(4, 60) {
+            put(&format!("r{round}"));
+            let copy = format!("copy{round}");
+            let arguments = ["collection", "backup", &copy, "--data", "data"];
+            let output = cognate(folder.path(), &[], &arguments);
+            assert!(output.status.success(), "{}", stderr(&output));
+            let path = folder.path().join(&copy);
+            let (copied, cuts) = Collections::open(&path, Limits::DEFAULT).unwrap();
+            assert_eq!(cuts, []);
+            let news = copied.get("news").unwrap();
+            for before in 0..=round {
+                assert!(news.get(&format!("r{before}"), 0).is_some(), "{before} of {round}");
+            }
+        }
+        stops.store(true, Ordering::Relaxed);
+        assert!(writer.join().unwrap() > 0);
+    });
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::collections::{call, done};
 use crate::support;
 use crate::support::app::TestApp;
-use crate::support::command::{cognate, stderr};
+use crate::support::command::{cognate, stderr, stdout};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
 
@@ -65,6 +65,43 @@ fn agrees(found: &Value, event: &Value) {
     assert_eq!(found["new"], event["new"], "{found} {event}");
     let score = |value: &Value| value["score"].as_f64().map(|score| score as f32);
     assert_eq!(score(found), score(event), "{found} {event}");
+}
+
+/// What `cognate collection match` makes of them, however they are cut into runs.
+fn matched_by_command(posts: &[(String, String)], more: &[&str]) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let arguments = [&["collection"], arguments, &["--data", "data"]].concat();
+        let output = cognate(folder.path(), &[("COGNATE_MODEL", MODEL)], &arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    run(&["create", "news"]);
+    let (mut found, mut first) = (Vec::new(), 0);
+    for count in [0, 1, 120, usize::MAX] {
+        let end = posts.len().min(first + count.min(posts.len()));
+        let mut lines = String::new();
+        for item in items(&posts[first..end], first) {
+            writeln!(lines, "{item}").unwrap();
+        }
+        first = end;
+        std::fs::write(folder.path().join("posts.ndjson"), lines).unwrap();
+        let told = run(&[&["match", "news", "posts.ndjson"], more].concat());
+        found.extend(told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+    }
+    found
+}
+
+#[test]
+fn the_command_matches_as_events_finds() {
+    let posts = posts(200);
+    let more = ["--last", "100", "--within", "90m"];
+    let expected = events(&posts, &more);
+    let found = matched_by_command(&posts, &more);
+    assert_eq!(found.len(), expected.len());
+    for (found, event) in found.iter().zip(&expected) {
+        agrees(found, event);
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Arg;
+use cognate::collection::{self, Collections, Incoming};
 use cognate::http::settings::{LIST, ValueShape};
 use cognate::model::format::Dtype;
 
@@ -46,6 +47,10 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "dedupe" => &["pairs.tsv", "--no-header", "--text=2", "--model=m.safetensors"],
         "rank" => &["quake", "the quake", "new york", "--model=m.safetensors"],
         "collection create" => &["news", "--data=data"],
+        "collection rank" => &["titles", "quake", "--data=data", "--model=m.safetensors"],
+        "collection match" => {
+            &["titles", "items.ndjson", "--data=data", "--min-score=0.5", "--model=m.safetensors"]
+        }
         "events" => &["tweets.tsv", "--threshold=0.5", "--model=m.safetensors"],
         "eval events" => &["events.tsv", "--gold=event", "--model=m.safetensors"],
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],
@@ -133,6 +138,12 @@ fn folder() -> tempfile::TempDir {
         _ => "0\tthe town shakes\to'neill hits new york\n",
     });
     write("couples.tsv", &couples.collect::<String>());
+    write("items.ndjson", "{\"id\":1,\"text\":\"the quake\"}\n{\"id\":2,\"text\":\"new york\"}\n");
+    let (collections, _) =
+        Collections::open(&folder.path().join("data"), collection::Limits::DEFAULT).unwrap();
+    let (titles, _) = collections.set("titles", collection::Settings::default(), 0).unwrap();
+    let item = serde_json::from_str::<Incoming>(r#"{"id":0,"text":"the quake hits"}"#).unwrap();
+    titles.put(vec![item.into_item(0)], 0).unwrap();
     folder
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 20] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
     ("/assets/playground.js", "text/javascript; charset=utf-8"),
     ("/assets/asking.js", "text/javascript; charset=utf-8"),
+    ("/assets/collections.js", "text/javascript; charset=utf-8"),
     ("/assets/elements.js", "text/javascript; charset=utf-8"),
     ("/assets/events.js", "text/javascript; charset=utf-8"),
     ("/assets/explanation.js", "text/javascript; charset=utf-8"),

@@ -56,6 +56,9 @@ COGNATE_KEYS_FILE: /etc/cognate/keys
 {{- else }}
 COGNATE_ALLOW_NO_AUTH: "true"
 {{- end }}
+{{- if include "cognate.dataClaim" . }}
+COGNATE_DATA: /data
+{{- end }}
 {{- with .Values.models.serve }}
 {{- $files := list }}
 {{- range . }}{{ $files = append $files (printf "%s=/models/%s" .name .file) }}{{ end }}
@@ -66,6 +69,13 @@ COGNATE_MODEL: {{ join "," $files | quote }}
 {{- define "cognate.claim" -}}
 {{- if .Values.models.volume.existingClaim -}}{{ .Values.models.volume.existingClaim }}
 {{- else if .Values.models.volume.create -}}{{ include "cognate.name" . }}-models
+{{- end -}}
+{{- end }}
+
+{{/* The claim of the collections, if they outlive a pod. */}}
+{{- define "cognate.dataClaim" -}}
+{{- if .Values.collections.existingClaim -}}{{ .Values.collections.existingClaim }}
+{{- else if .Values.collections.create -}}{{ include "cognate.name" . }}-data
 {{- end -}}
 {{- end }}
 

@@ -15,7 +15,11 @@ use axum::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::collection;
+use crate::collection::Applied;
 use crate::collection::Collection;
+use crate::collection::CollectionError;
+use crate::collection::Write;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
 use crate::http::error::ApiError;
@@ -77,6 +81,24 @@ pub(super) async fn aside<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
+}
+
+/// Writes to a collection in its turn, and waits until that lasts, which others do at the same time.
+pub(super) async fn write(
+    app: &App,
+    collection: Arc<Collection>,
+    wanted: Write,
+    refused: fn(&CollectionError) -> ApiError,
+) -> Result<Applied, ApiError> {
+    let turn = app.turns.wait(collection.name()).await;
+    let work = move || {
+        let written = collection.write(wanted, collection::now());
+        drop(turn);
+        let (applied, pending) = written.map_err(|error| refused(&error))?;
+        collection.settle(pending).map_err(|error| refused(&error))?;
+        Ok(applied)
+    };
+    aside(work).await
 }
 
 /// An answer, of about so many bytes.

@@ -15,6 +15,7 @@ use crate::collection::CollectionError;
 use crate::collection::Id;
 use crate::collection::Incoming;
 use crate::collection::Time;
+use crate::collection::Write;
 use crate::http::api::collections::answers::Changed;
 use crate::http::api::collections::answers::ItemEntry;
 use crate::http::api::collections::call;
@@ -105,14 +106,13 @@ pub(crate) async fn put(
     let OneItemRequest { text, time, attributes, data } = json::read_object(&body)?;
     let now = collection::now();
     let item = Incoming { id: Id(id.into()), text, time, attributes, data }.into_item(now);
-    let applied = call::aside(move || {
-        let _units = permit;
-        collection.put(vec![item], now).map_err(|error| match &error {
-            CollectionError::Item { problem, .. } => refusal::of_item(problem, ""),
-            _ => refusal::of(&error, ""),
-        })
-    });
-    call::answer(&app, 0, &Changed::from(applied.await?))
+    let refused = |error: &CollectionError| match error {
+        CollectionError::Item { problem, .. } => refusal::of_item(problem, ""),
+        _ => refusal::of(error, ""),
+    };
+    let applied = call::write(&app, collection, Write::Put(vec![item]), refused).await?;
+    drop(permit);
+    call::answer(&app, 0, &Changed::from(applied))
 }
 
 refusals!(
@@ -140,11 +140,8 @@ pub(crate) async fn delete(
 ) -> Result<Response, ApiError> {
     authorize::check_writes(&request)?;
     let (collection, id) = call::item(&app, names)?;
-    let applied = call::aside(move || {
-        let applied = collection.remove(&[&id], collection::now());
-        applied.map_err(|error| refusal::of(&error, ""))
-    });
-    let applied = applied.await?;
+    let wanted = Write::Remove(vec![id.into()]);
+    let applied = call::write(&app, collection, wanted, |error| refusal::of(error, "")).await?;
     if applied.removed == 0 {
         return Err(refusal::no_item());
     }

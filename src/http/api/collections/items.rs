@@ -15,9 +15,11 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::Schema;
 
 use crate::collection;
+use crate::collection::CollectionError;
 use crate::collection::Filter;
 use crate::collection::Incoming;
 use crate::collection::Item;
+use crate::collection::Write;
 use crate::http::api::collections::answers::Changed;
 use crate::http::api::collections::answers::ItemEntry;
 use crate::http::api::collections::answers::ItemList;
@@ -150,12 +152,16 @@ pub(crate) async fn put(
     }
     let (mut permit, body) = call::body(&app, request).await?;
     let (app_of, now) = (Arc::clone(&app), collection::now());
-    let applied = call::aside(move || {
+    let read = call::aside(move || {
         let items = items(&body, lines, now, &app_of)?;
         app_of.admission.settle(&mut permit, items.len());
-        collection.put(items, now).map_err(|error| refusal::of(&error, "/items"))
+        Ok((items, permit))
     });
-    call::answer(&app, 0, &Changed::from(applied.await?))
+    let (items, permit) = read.await?;
+    let refused = |error: &CollectionError| refusal::of(error, "/items");
+    let applied = call::write(&app, collection, Write::Put(items), refused).await?;
+    drop(permit);
+    call::answer(&app, 0, &Changed::from(applied))
 }
 
 /// Which items are listed.

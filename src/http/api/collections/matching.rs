@@ -11,18 +11,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::collection;
-use crate::collection::Collection;
 use crate::collection::How;
 use crate::collection::Item;
-use crate::collection::Matched;
-use crate::collection::SharedEngine;
 use crate::engine::Counts;
 use crate::engine::Query;
+use crate::http::api::collections::against::Against;
 use crate::http::api::collections::answers::MatchedEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::ItemRequest;
-use crate::http::api::collections::refusal;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::NUMBER_BYTES;
@@ -49,6 +46,7 @@ use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
+use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
 use crate::methods::Kind;
 use crate::methods::Method;
@@ -206,12 +204,9 @@ pub(crate) struct MatchResponse<'m> {
     results: Vec<MatchedEntry<'m>>,
 }
 
-/// A collection that texts are matched against.
-pub(crate) struct Against(pub(crate) Arc<Collection>);
-
 /// What is asked of a collection.
 pub(crate) struct Matching<'b> {
-    collection: Arc<Collection>,
+    against: Arc<Against>,
     request: MatchRequest<'b>,
 }
 
@@ -234,10 +229,17 @@ impl Matching<'_> {
 
 impl Question for Matching<'_> {
     type In<'b> = Matching<'b>;
-    type Address = Against;
+    type Address = Arc<Against>;
 
-    fn read<'b>(body: &'b [u8], Against(of): &Against) -> Result<Matching<'b>, ApiError> {
-        Ok(Matching { collection: Arc::clone(of), request: json::read_object(body)? })
+    fn turn(
+        against: &Arc<Against>,
+        app: &App,
+    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
+        against.turn(app)
+    }
+
+    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<Matching<'b>, ApiError> {
+        Ok(Matching { against: Arc::clone(against), request: json::read_object(body)? })
     }
 
     /// It may wait for others, and for a disk.
@@ -270,7 +272,7 @@ impl Question for Matching<'_> {
         let items = self.request.items.items.iter();
         let items: Vec<Item> = items.map(|ItemRequest(item)| item.clone().into_item(now)).collect();
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-        let matched = follow(&self.collection, &resolved, &how, items, app)?;
+        let matched = self.against.follow(&resolved, &how, items, app)?;
         let engine = &resolved.model.engine;
         answer.write_json(&MatchResponse {
             model: &plan.resolved.model.name,
@@ -282,21 +284,6 @@ impl Question for Matching<'_> {
         })?;
         Ok(Counts { texts: ids.len() as u64, ..Counts::default() })
     }
-}
-
-/// Matches items and adds them.
-pub(crate) fn follow(
-    collection: &Collection,
-    resolved: &Resolved,
-    how: &How,
-    items: Vec<Item>,
-    app: &App,
-) -> Result<Vec<Matched>, ApiError> {
-    let engine = SharedEngine::of(Arc::clone(&resolved.model));
-    let matched = collection.follow(engine, how, items, collection::now());
-    let matched = matched.map_err(refusal::of_match)?;
-    app.metrics.matched(matched.len());
-    Ok(matched)
 }
 
 refusals!(
@@ -348,5 +335,9 @@ pub(crate) async fn matching(
     if body::is_lines(request.headers()) {
         return stream::matching::answer(app, collection, request).await;
     }
-    pipeline::answer::<Matching<'_>>(app, Against(collection), request).await
+    let against = Arc::new(Against::of(collection));
+    let answer = pipeline::answer::<Matching<'_>>(app, Arc::clone(&against), request).await?;
+    // What was decided is written, and nobody is told before it lasts.
+    against.settle().await?;
+    Ok(answer)
 }

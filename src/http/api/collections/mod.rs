@@ -1,6 +1,7 @@
 //! Collections over HTTP: made and deleted, their items written and read, and texts matched against
 //! them. Ranking one is a question to `/rank`.
 
+pub(crate) mod against;
 mod answers;
 mod call;
 mod item;

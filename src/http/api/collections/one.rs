@@ -79,8 +79,9 @@ pub(crate) async fn set(
     let (permit, body) = call::body(&app, request).await?;
     let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
     let (app_of, now) = (Arc::clone(&app), collection::now());
+    let turn = app.turns.wait(&name).await;
     let told = call::aside(move || {
-        let _units = permit;
+        let _held = (permit, turn);
         let (collection, _) = app_of
             .collections
             .set(&name, settings, now)
@@ -132,7 +133,9 @@ pub(crate) async fn delete(
     authorize::check_writes(&request)?;
     let collection = call::collection(&app, name)?;
     let app_of = Arc::clone(&app);
+    let turn = app.turns.wait(collection.name()).await;
     let told = call::aside(move || {
+        let _turn = turn;
         let told = collection.told(collection::now());
         let deleted = app_of.collections.delete(collection.name());
         deleted.map_err(|error| refusal::of(&error, "/items"))?;

@@ -57,17 +57,27 @@ pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
             ApiError::new(Code::CollectionFull, detail)
         }
         CollectionError::Item { index, problem } => of_item(problem, &format!("{items}/{index}")),
-        CollectionError::Write { .. } | CollectionError::Unsynced { .. } => {
-            // Files are named in the log alone.
-            let cause = error.to_string();
+        CollectionError::Write { .. } => {
             let detail = "the collection's log could not be written, so nothing was changed; the \
                           server's log says more under this request id";
-            ApiError { cause: Some(cause.into()), ..ApiError::new(Code::NotWritten, detail) }
+            not_written(error, detail)
+        }
+        CollectionError::Unsynced { .. } => {
+            let detail = "the disk failed to keep what was written, so it is taken back, and may be \
+                          there or not once the server starts again; until then nothing is written. \
+                          The server's log says more under this request id";
+            not_written(error, detail)
         }
         CollectionError::Read { .. }
         | CollectionError::InUse { .. }
         | CollectionError::Damaged { .. } => ApiError::internal(&error.to_string()),
     }
+}
+
+/// The refusal of what a disk does not take. Files are named in the log alone.
+fn not_written(error: &CollectionError, detail: &'static str) -> ApiError {
+    let cause = Some(error.to_string().into());
+    ApiError { cause, ..ApiError::new(Code::NotWritten, detail) }
 }
 
 /// The refusal of texts that cannot be matched.

@@ -27,8 +27,8 @@ export class Refusal extends Error {
   }
 }
 
-/** Asks one route: a post with a body, else a get. */
-export async function ask(path, body, signal) {
+/** Asks one route: a post with a body unless another method is said, else a get. */
+export async function ask(path, body, signal, method = body === undefined ? "GET" : "POST") {
   const headers = {};
   if (body !== undefined) headers["content-type"] = "application/json";
   if (key !== "") headers.authorization = `Bearer ${key}`;
@@ -38,7 +38,7 @@ export async function ask(path, body, signal) {
   signal?.addEventListener("abort", stop);
   try {
     const response = await fetch(path, {
-      method: body === undefined ? "GET" : "POST",
+      method,
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: limit.signal,
@@ -99,12 +99,15 @@ const PLACES = {
   "/candidates": "The list of candidates",
   "/like": "The list of texts you like",
   "/unlike": "The list of texts you do not like",
+  "/within": "The span of time",
 };
 
 /** Where a pointer points, if that is a part of the form with texts. */
 function placeInWords(pointer) {
   const candidate = /^\/candidates\/(\d+)/.exec(pointer);
   if (candidate) return `Candidate ${Number(candidate[1]) + 1}`;
+  const liked = /^\/like\/(\d+)\/id$/.exec(pointer);
+  if (liked) return `Liked item ${Number(liked[1]) + 1}`;
   return PLACES[pointer];
 }
 

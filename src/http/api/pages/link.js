@@ -4,8 +4,18 @@
 /** Most characters of such a part: chat programs and browsers cut longer addresses. */
 const LONGEST = 8000;
 
-const TEXTS = { compare: ["a", "b"], rank: ["query", "candidates"], events: ["stream"] };
-const MORE = { compare: [], rank: ["like", "unlike", "collapse", "diversify", "explain"], events: [] };
+const TEXTS = {
+  compare: ["a", "b"],
+  rank: ["query", "candidates"],
+  collections: ["wanted", "liked", "filter", "within"],
+  events: ["stream"],
+};
+const MORE = {
+  compare: [],
+  rank: ["like", "unlike", "collapse", "diversify", "explain"],
+  collections: ["collection"],
+  events: [],
+};
 const SETTINGS = ["model", "method", "measure"];
 
 /** The names of the tabs, the first one first. */

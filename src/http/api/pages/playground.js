@@ -1,5 +1,6 @@
 // The playground: reads the form, asks, and hands the answers to those who show them.
 
+import * as collections from "./collections.js";
 import { ask, command, hasKey, refusalInWords, Refusal, useKey } from "./asking.js";
 import { checkLength, embedAll, eventList, eventsCommand, nearestEarlier } from "./events.js";
 import { banner, explanation, verdict } from "./explanation.js";
@@ -10,8 +11,8 @@ import * as settings from "./settings.js";
 import { readStream } from "./stream.js";
 
 const by = (id) => document.getElementById(id);
-const LISTS = ["candidates", "like", "unlike", "stream"];
-const SUBMITS = { compare: "Compare", rank: "Rank", events: "Find events" };
+const LISTS = ["candidates", "like", "unlike", "liked", "stream"];
+const SUBMITS = { compare: "Compare", rank: "Rank", collections: "Find", events: "Find events" };
 
 let tab = "compare";
 // What is being asked in each tab, and what was asked last, to be shown again with it.
@@ -58,6 +59,20 @@ const QUESTIONS = {
     const hint = "Candidates may also be objects with an id and a text; top_k and min_score cut the list.";
     return { ...posted("/rank", { ...fields, candidates, ...chosen }), show, hint };
   },
+  collections() {
+    const chosen = settings.chosen();
+    let body;
+    const find = async (signal) => {
+      await collections.load(signal);
+      body = collections.question(chosen);
+      return ask("/rank", body, signal);
+    };
+    const show = (answer) => {
+      by("found").replaceChildren(...collections.found(answer, settings.rangeOf(answer), likeItem));
+    };
+    const hint = "PUT /collections/NAME makes one, POST /collections/NAME/items fills it, and /match follows a stream.";
+    return { find, tell: () => command("/rank", body), show, hint };
+  },
   events() {
     const stream = readStream(by("stream").value);
     const chosen = settings.chosen();
@@ -83,6 +98,12 @@ const QUESTIONS = {
 /** A question that is one request: how its answer is found, and how it is asked from a terminal. */
 function posted(path, body) {
   return { find: (signal) => ask(path, body, signal), tell: () => command(path, body) };
+}
+
+/** Asks for what is like an item of the collection. */
+function likeItem(id) {
+  by("liked").value = id;
+  begin();
 }
 
 /** How a result is explained, beside the text that it is compared with: by the method where it compares
@@ -164,7 +185,7 @@ function linkOf(name) {
   const texts = textsOf(name).map(by);
   const own = texts.every((field) => field.value === field.defaultValue);
   const fields = Object.fromEntries(own ? [] : texts.map((field) => [field.id, field.value]));
-  const more = name === "rank" ? filledIn() : {};
+  const more = { rank: filledIn, collections: () => ({ collection: by("collection").value }) }[name]?.() ?? {};
   return written(name, { ...fields, ...more, ...settings.chosen() });
 }
 
@@ -212,6 +233,7 @@ function turn(name, focus) {
 function fill({ tab: name, fields }) {
   for (const id of textsOf(name)) by(id).value = fields[id] ?? by(id).defaultValue;
   if (name === "rank") fillIn(fields);
+  if (name === "collections") collections.want(fields.collection);
   settings.want(fields);
   delete asked[name];
   choose(name, false);
@@ -251,7 +273,7 @@ by("question").addEventListener("submit", (event) => {
 });
 
 // Short texts rarely have lines: Enter asks, and Shift and Enter starts a line. Lists have lines.
-for (const id of ["a", "b", "query", "collapse", "diversify", ...LISTS]) {
+for (const id of ["a", "b", "query", "collapse", "diversify", "wanted", "filter", "within", ...LISTS]) {
   by(id).addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
     const asks = LISTS.includes(id) ? event.ctrlKey || event.metaKey : !event.shiftKey;
@@ -288,6 +310,17 @@ for (const example of document.querySelectorAll(".examples button")) {
     begin();
   });
 }
+
+by("collection").addEventListener("change", begin);
+by("make-collection").addEventListener("click", async () => {
+  try {
+    await collections.makeExample();
+  } catch (error) {
+    refuse(error);
+    return;
+  }
+  await begin();
+});
 
 by("method").addEventListener("change", () => {
   settings.tellMethod();

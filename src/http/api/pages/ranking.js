@@ -73,7 +73,7 @@ function opening(text, link, open) {
 }
 
 /** Which scores have no bar and a full one. Scores without bounds are drawn against their list. */
-function scaleOf(scores, [least, most], method) {
+export function scaleOf(scores, [least, most], method) {
   if (Number.isFinite(least) && Number.isFinite(most)) return { from: 0, to: most, note: "" };
   const [low, high] = [Math.min(...scores), Math.max(...scores)];
   const unbounded = `Scores of ${method} have no fixed range: bars run from`;

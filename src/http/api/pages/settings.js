@@ -51,6 +51,7 @@ export function offer(tab) {
 const FITS = {
   compare: (method) => method.kind === "similarity",
   rank: () => true,
+  collections: () => true,
   events: (method) => method.kind === "similarity" && method.embeds,
 };
 

@@ -57,16 +57,27 @@ impl<Q: Question> Stream<Q> {
             let refused = match app.admission.admit() {
                 Ok(mut permit) => match app.admission.top_up(&mut permit, end - first) {
                     Ok(()) => {
+                        let turn = match self.question.turn(app).await {
+                            Ok(turn) => turn,
+                            Err(error) => break error,
+                        };
                         let (stream, lines) = (Arc::clone(self), Arc::clone(lines));
                         let job = move |work: &JobContext| {
                             let lines = lines.get(first..end).unwrap_or_default();
                             let answered = stream.answer_some(lines, work);
+                            drop(turn);
                             drop(permit);
                             answered
                         };
                         let deadline = Instant::now() + patience;
                         match app.compute.run(deadline.into_std(), &app.metrics, job).await {
-                            Some(Ok(answered)) => return answered,
+                            Some(Ok(answered)) => match self.question.settle().await {
+                                Ok(()) => return answered,
+                                Err(error) => {
+                                    end = first + answered.lines;
+                                    break error;
+                                }
+                            },
                             // One line among them took too long: it alone must fail.
                             Some(Err(error))
                                 if error.code == Code::DeadlineExceeded && end - first > 1 =>

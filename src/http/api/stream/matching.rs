@@ -17,9 +17,9 @@ use crate::collection::Matched;
 use crate::engine::Counts;
 use crate::engine::QueryError;
 use crate::http::api::collections::MatchedEntry;
+use crate::http::api::collections::against::Against;
 use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::collections::matching::Wanted;
-use crate::http::api::collections::matching::follow;
 use crate::http::api::collections::matching::multiplications;
 use crate::http::api::collections::refusal;
 use crate::http::api::stream::Opening;
@@ -41,6 +41,7 @@ use crate::http::request::fields::ModelName;
 use crate::http::request::fields::VectorMethod;
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Threshold;
+use crate::http::work::turns::Turn;
 
 /// Most of the nearest, and most votes.
 const MOST_NEAREST: usize = 1000;
@@ -75,7 +76,7 @@ pub(crate) struct MatchParameters {
 /// What items are matched against.
 struct Items {
     app: Arc<App>,
-    collection: Arc<Collection>,
+    against: Against,
     resolved: Resolved,
     how: How,
 }
@@ -114,7 +115,7 @@ pub(crate) async fn answer(
     let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;
     let place = opening.place()?;
     let app = Arc::clone(&opening.app);
-    let items = Items { app, collection, resolved, how };
+    let items = Items { app, against: Against::of(collection), resolved, how };
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
 }
 
@@ -133,7 +134,7 @@ impl Question for Items {
     fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(collection::now());
-        let checked = item.check(self.collection.limits().text_bytes);
+        let checked = item.check(self.against.collection().limits().text_bytes);
         checked.map_err(|problem| refusal::of_item(&problem, ""))?;
         Ok(LineItem(item))
     }
@@ -141,6 +142,14 @@ impl Question for Items {
     /// An item is called by its own name, which stands in the answer.
     fn id<'i>(_: &'i LineItem) -> Option<LineId<'i>> {
         None
+    }
+
+    fn turn(&self, app: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
+        self.against.turn(app)
+    }
+
+    fn settle(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
+        self.against.settle()
     }
 
     fn nanos(&self, items: &[&LineItem]) -> u64 {
@@ -161,7 +170,7 @@ impl Question for Items {
             rest = after;
             let run: Vec<Item> = run.iter().map(|LineItem(item)| item.clone()).collect();
             let count = run.len();
-            match follow(&self.collection, &self.resolved, &self.how, run, &self.app) {
+            match self.against.follow(&self.resolved, &self.how, run, &self.app) {
                 Ok(matched) => answers.extend(matched.into_iter().map(Ok)),
                 Err(error) => answers.extend((0..count).map(|_| Err(error.clone()))),
             }

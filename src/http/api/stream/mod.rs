@@ -57,6 +57,7 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::spool::Writer;
 use crate::http::work::streams::Place;
+use crate::http::work::turns::Turn;
 
 /// Lines that are answered together.
 const CHUNK: usize = 256;
@@ -80,6 +81,16 @@ trait Question: Send + Sync + 'static {
 
     /// The name that an item came with.
     fn id<'i>(item: &'i Self::Item<'_>) -> Option<LineId<'i>>;
+
+    /// Waits, without a thread, for the turn to compute what is computed one at a time.
+    fn turn(&self, _: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
+        async { Ok(None) }
+    }
+
+    /// Waits, without a thread that computes, for what must be certain before answers are sent.
+    fn settle(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
+        async { Ok(()) }
+    }
 
     /// Estimated nanoseconds that items take.
     fn nanos(&self, items: &[&Self::Item<'_>]) -> u64;

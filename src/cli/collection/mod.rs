@@ -1,5 +1,9 @@
-//! `cognate collection`: the collections of a folder, made, filled, looked at, written out and tidied
-//! without a service. One process has the folder at a time.
+//! `cognate collection`: the collections of a folder, made, filled, looked at, ranked, matched, written
+//! out, tidied and copied without a service. One process has the folder at a time; to copy it nobody
+//! needs it.
+
+mod matching;
+mod rank;
 
 use std::fmt;
 use std::io;
@@ -20,6 +24,7 @@ use crate::cli::show;
 use crate::cli::usage;
 use crate::collection;
 use crate::collection::Applied;
+use crate::collection::BackedUp;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::Collections;
@@ -28,6 +33,7 @@ use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::Outgoing;
 use crate::collection::Settings;
+use crate::collection::back_up;
 use crate::engine::TextLimits;
 use crate::files::input::Input;
 use crate::files::instant;
@@ -46,12 +52,19 @@ pub(super) enum CollectionCommand {
     Create(CreateArgs),
     /// Add the items of a file to a collection, each in the place of another of its id
     Load(LoadArgs),
+    /// For each item of a file in turn find its nearest and its event, and add it
+    Match(Box<matching::MatchArgs>),
+    /// Rank the items of a collection by similarity to a text, or to some of them
+    Rank(Box<rank::RankArgs>),
     /// Show the collections of a folder
     Info(InfoArgs),
     /// Write the items of a collection, one a line, as `load` reads them
     Export(ExportArgs),
     /// Write the log of a collection anew with what is there
     Compact(CompactArgs),
+    /// Copy the collections of a folder to another, also while a service writes there, and read the copy
+    /// back
+    Backup(BackupArgs),
 }
 
 /// The folder of collections.
@@ -115,6 +128,17 @@ pub(super) struct CompactArgs {
     data: Data,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct BackupArgs {
+    /// Folder to make, which `cognate serve --data` can have
+    to: PathBuf,
+    #[command(flatten)]
+    data: Data,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
 fn ttl(text: &str) -> Result<i64, String> {
     let wrong = || "expected a number from 1 with s, m, h or d, such as 30s or 24h".to_owned();
     instant::span(text).filter(|ttl| *ttl > 0).ok_or_else(wrong)
@@ -124,9 +148,12 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
     match command {
         CollectionCommand::Create(args) => create(&args),
         CollectionCommand::Load(args) => load(&args),
+        CollectionCommand::Match(args) => matching::run(&args),
+        CollectionCommand::Rank(args) => rank::run(&args),
         CollectionCommand::Info(args) => info(&args),
         CollectionCommand::Export(args) => export(&args),
         CollectionCommand::Compact(args) => compact(&args),
+        CollectionCommand::Backup(args) => backup(&args),
     }
 }
 
@@ -195,10 +222,7 @@ impl fmt::Display for Loaded {
 fn load(args: &LoadArgs) -> Result<(), Failure> {
     let collections = open_there(&args.data.data)?;
     let collection = named(&collections, &args.name)?;
-    let mut input = match args.file.as_os_str() == "-" {
-        true => Input::standard_input()?,
-        false => Input::open(&args.file)?,
-    };
+    let mut input = input_of(&args.file)?;
     let progress = Progress::bytes("items");
     let (mut loaded, mut batch, now) = (Loaded::default(), Vec::new(), collection::now());
     loop {
@@ -217,6 +241,14 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
             drop(progress);
             return show(&loaded, args.json);
         }
+    }
+}
+
+/// A file of items.
+fn input_of(file: &Path) -> Result<Input, Failure> {
+    match file.as_os_str() == "-" {
+        true => Ok(Input::standard_input()?),
+        false => Ok(Input::open(file)?),
     }
 }
 
@@ -305,6 +337,26 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// What was copied.
+#[derive(Debug, Serialize)]
+struct Copied {
+    collections: usize,
+    items: usize,
+    bytes: u64,
+}
+
+impl fmt::Display for Copied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { collections, items, bytes } = self;
+        write!(f, "{collections} collections copied and read back: {items} items, {bytes} bytes")
+    }
+}
+
+fn backup(args: &BackupArgs) -> Result<(), Failure> {
+    let BackedUp { collections, items, bytes } = back_up(&args.data.data, &args.to)?;
+    show(&Copied { collections, items, bytes }, args.json)
 }
 
 fn compact(args: &CompactArgs) -> Result<(), Failure> {

@@ -1,0 +1,120 @@
+//! `cognate collection match`: for each item of a file in turn its nearest and its event, and then it is
+//! added.
+
+use std::collections::HashSet;
+use std::io;
+use std::io::BufWriter;
+use std::io::ErrorKind;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::ask;
+use crate::cli::collection::Data;
+use crate::cli::collection::input_of;
+use crate::cli::collection::item;
+use crate::cli::collection::named;
+use crate::cli::collection::open_there;
+use crate::cli::follow::FollowArgs;
+use crate::cli::follow::share;
+use crate::cli::usage;
+use crate::collection;
+use crate::collection::Collection;
+use crate::collection::How;
+use crate::collection::Item;
+use crate::collection::MatchError;
+use crate::collection::SharedEngine;
+use crate::files::progress::Progress;
+use crate::http::api::collections::MatchedEntry;
+
+/// Items that are decided and written together, if so many are there.
+const BATCH: usize = 256;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct MatchArgs {
+    /// Name of the collection, which is there
+    name: String,
+    /// Items, an object a line: id, text, and optional time, attributes, data; .gz and .zst are read
+    /// directly, `-` is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
+    follow: FollowArgs,
+    /// Least score at which a text is near an item and belongs to its event [default: what was found for
+    /// the method that scores: see docs/events.md]
+    #[arg(long, value_name = "SCORE", value_parser = share)]
+    min_score: Option<f32>,
+    /// Least score at which a text is a duplicate of its nearest
+    #[arg(long, value_name = "SCORE", default_value_t = 1.0, value_parser = share)]
+    duplicate_score: f32,
+    /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
+    /// COGNATE_MODEL]
+    #[arg(long, value_name = "[NAME=]FILE")]
+    model: Option<String>,
+}
+
+pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
+    let model = ask::open_model(args.model.as_ref())?;
+    let stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
+    let how = How { stream, duplicate: args.duplicate_score };
+    let engine = SharedEngine::of(model);
+    let collections = open_there(&args.data.data)?;
+    let collection = named(&collections, &args.name)?;
+    let mut input = input_of(&args.file)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let progress = Progress::bytes("items");
+    let mut ended = false;
+    while !ended {
+        let (mut batch, mut names) = (Vec::new(), HashSet::new());
+        // A name that comes again is matched after the one before it was added.
+        while batch.len() < BATCH && (batch.is_empty() || input.has_line()) {
+            let Some(next) = item(&mut input, collection::now())? else {
+                ended = true;
+                break;
+            };
+            if !names.insert(next.id.clone()) {
+                answer(&collection, &engine, &how, std::mem::take(&mut batch), &mut out)?;
+                names = HashSet::from([next.id.clone()]);
+            }
+            batch.push(next);
+        }
+        match answer(&collection, &engine, &how, batch, &mut out) {
+            Err(Failure { error, .. }) if is_gone(&error) => return Ok(()),
+            other => other?,
+        }
+        progress.follow(&input);
+    }
+    Ok(())
+}
+
+fn is_gone(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    kind == Some(ErrorKind::BrokenPipe)
+}
+
+/// Matches items, and writes a line for each once they are certain to last.
+fn answer(
+    collection: &Arc<Collection>,
+    engine: &SharedEngine,
+    how: &How,
+    items: Vec<Item>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
+    let matched = collection.follow(engine.clone(), how, items, collection::now());
+    let (matched, pending) = matched.map_err(|error| match error {
+        MatchError::Query(error) => usage(error),
+        MatchError::Collection(error) => error.into(),
+    })?;
+    collection.settle(pending)?;
+    for (id, one) in ids.iter().zip(&matched) {
+        serde_json::to_writer(&mut *out, &MatchedEntry::of(id, one)).map_err(io::Error::from)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,203 @@
+//! `cognate collection rank`: the items of a collection by how alike they are to a text, or to items and
+//! not to others.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::cli::Failure;
+use crate::cli::ask;
+use crate::cli::ask::Chosen;
+use crate::cli::ask::on_a_line;
+use crate::cli::collection::Data;
+use crate::cli::collection::named;
+use crate::cli::collection::open_there;
+use crate::cli::count;
+use crate::cli::follow::duration;
+use crate::cli::print;
+use crate::cli::usage;
+use crate::collection;
+use crate::collection::Attributes;
+use crate::collection::Collection;
+use crate::collection::Filter;
+use crate::collection::Item;
+use crate::engine::Measure;
+use crate::http::api::rank::LikeStrategy;
+use crate::http::api::rank::RankRequest;
+use crate::http::api::rank::SharedWord;
+use crate::http::request::fields::Candidate;
+use crate::http::request::fields::Count;
+use crate::http::request::fields::DislikedText;
+use crate::http::request::fields::LikedText;
+use crate::http::request::fields::List;
+use crate::http::request::fields::Offset;
+use crate::http::request::fields::Text;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RankArgs {
+    /// Name of the collection
+    name: String,
+    /// The text to rank for, unless --like is given
+    #[arg(required_unless_present = "like", conflicts_with = "like")]
+    query: Option<String>,
+    #[command(flatten)]
+    data: Data,
+    /// Rank for items of these ids, which are then no results; may stand more than once
+    #[arg(long, value_name = "ID")]
+    like: Vec<String>,
+    /// And against items of these ids; may stand more than once
+    #[arg(long, value_name = "ID", requires = "like")]
+    unlike: Vec<String>,
+    /// What the scores with several liked items come to [default: best]
+    #[arg(long, value_enum, requires = "like")]
+    strategy: Option<LikeStrategy>,
+    /// Only items that this admits, as `{"lang": "en", "year": {"gte": 2000}}`
+    #[arg(long, value_name = "JSON")]
+    filter: Option<String>,
+    /// Only items of which the time is no further back, as 30s, 15m, 24h or 7d
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    within: Option<i64>,
+    /// Most items to print
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count::<usize>(1, 100_000))]
+    top_k: usize,
+    /// Pass over the first items
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>(0, 100_000))]
+    offset: usize,
+    /// Print the words with the largest shares of the first twenty scores
+    #[arg(long)]
+    explain: bool,
+    /// Measure of a vector method [default: the method's own]
+    #[arg(long, value_enum)]
+    measure: Option<Measure>,
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Found<'f> {
+    collection: &'f str,
+    /// How many items were ranked.
+    items: usize,
+    results: Vec<Line<'f>>,
+    /// How many of them cannot be scored.
+    unscored: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'f> {
+    id: &'f str,
+    score: f32,
+    text: &'f str,
+    #[serde(skip_serializing_if = "Attributes::is_empty")]
+    attributes: &'f Attributes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'f RawValue>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    words: &'f [SharedWord],
+}
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Line { id, score, text, words, .. } in &self.results {
+            let score = score.to_string();
+            writeln!(f, "{score:<12} {}  {}", on_a_line(id), on_a_line(text))?;
+            if !words.is_empty() {
+                let words: Vec<String> =
+                    words.iter().map(|word| on_a_line(&word.to_string())).collect();
+                writeln!(f, "{:<12}   by {}", "", words.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The items that are named, which must be there.
+fn items(collection: &Collection, ids: &[String], now: i64) -> Result<Vec<Arc<Item>>, Failure> {
+    let item = |id: &String| {
+        let there = collection.get(id, now);
+        there.ok_or_else(|| usage(format!("the collection has no item `{id}`")))
+    };
+    ids.iter().map(item).collect()
+}
+
+fn filter(args: &RankArgs) -> Result<Filter, Failure> {
+    let Some(written) = &args.filter else { return Ok(Filter::default()) };
+    let read = serde_json::from_str(written).map_err(|_| usage("--filter: expected JSON"))?;
+    let wrong = |problem: collection::FilterProblem| {
+        usage(format!("--filter{}: {}", problem.pointer, problem.what))
+    };
+    Filter::read(&read).map_err(wrong)
+}
+
+pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
+    let filter = filter(args)?;
+    let collections = open_there(&args.data.data)?;
+    let collection = named(&collections, &args.name)?;
+    let now = collection::now();
+    let (liked, disliked) =
+        (items(&collection, &args.like, now)?, items(&collection, &args.unlike, now)?);
+    let known: HashSet<&str> = liked.iter().chain(&disliked).map(|item| &*item.id).collect();
+    let oldest = args.within.map_or(i64::MIN, |within| now.saturating_sub(within));
+    let view = collection.view(now);
+    let ranked = view.iter().filter(|item| {
+        item.time >= oldest && filter.admits(&item.attributes) && !known.contains(&*item.id)
+    });
+    let ranked: Vec<&Arc<Item>> = ranked.collect();
+    let texts: Vec<&str> = ranked.iter().map(|item| &*item.text).collect();
+    if texts.is_empty() {
+        return Err(usage("no item of the collection is left to be ranked"));
+    }
+    let text = |text: &'_ str| Text(Cow::Owned(text.to_owned()));
+    let like: Vec<_> = liked.iter().map(|item| LikedText::of(text(&item.text))).collect();
+    let unlike = disliked.iter().map(|item| DislikedText(LikedText::of(text(&item.text))));
+    let unlike: Vec<_> = unlike.collect();
+    let candidates: Vec<_> =
+        texts.iter().map(|one| Candidate::Text(Text(Cow::from(*one)))).collect();
+    let candidates = List { length: candidates.len(), items: candidates };
+    let request = RankRequest {
+        query: args.query.as_deref().map(text),
+        like: args.query.is_none().then_some(List { length: like.len(), items: like }),
+        unlike: Some(List { length: unlike.len(), items: unlike }).filter(|list| list.length > 0),
+        strategy: args.strategy,
+        top_k: Some(Count(args.top_k)),
+        offset: Some(Offset(args.offset)),
+        explain: Some(args.explain),
+        ..RankRequest::of(text(""), candidates)
+    };
+    let model = args.chosen.open()?;
+    let resolved = args.chosen.ranked_by(&model, args.measure)?;
+    let (page, _) = ask::rank::rank(&resolved, &request, &texts)?;
+    let lines = page.lines(args.offset).filter_map(|(index, score, words, _)| {
+        let item = ranked.get(index)?;
+        let data = item.data.as_deref();
+        // What cannot be scored is no result.
+        let score = score?;
+        Some(Line {
+            id: &item.id,
+            score,
+            text: &item.text,
+            attributes: &item.attributes,
+            data,
+            words,
+        })
+    });
+    let found = Found {
+        collection: &args.name,
+        items: ranked.len(),
+        results: lines.collect(),
+        unscored: page.ranking.unscored.len(),
+    };
+    match args.json {
+        true => print(&serde_json::to_string(&found)?),
+        false => print(&found.to_string()),
+    }
+}

@@ -1,0 +1,86 @@
+//! A collection that texts are matched against: its turn is waited for before a thread computes, and its
+//! disk once that thread is free again.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::collection;
+use crate::collection::Collection;
+use crate::collection::How;
+use crate::collection::Item;
+use crate::collection::Matched;
+use crate::collection::Pending;
+use crate::collection::SharedEngine;
+use crate::http::api::collections::call;
+use crate::http::api::collections::refusal;
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::error::Code;
+use crate::http::request::query::Resolved;
+use crate::http::work::turns::Turn;
+
+/// A collection that texts are matched against.
+pub(crate) struct Against {
+    collection: Arc<Collection>,
+    /// What was written and is not known to last.
+    pending: Mutex<Vec<Pending>>,
+}
+
+impl Against {
+    /// A collection.
+    pub(crate) fn of(collection: Arc<Collection>) -> Self {
+        Self { collection, pending: Mutex::default() }
+    }
+
+    /// The collection.
+    pub(crate) fn collection(&self) -> &Collection {
+        &self.collection
+    }
+
+    /// Waits for the turn to match, as long as an answer may take.
+    pub(crate) async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
+        let patience = Duration::from_millis(app.settings.compute_deadline_ms);
+        let turn = timeout(patience, app.turns.wait(self.collection.name())).await;
+        turn.map(Some).map_err(|_| {
+            let detail = "others wrote to the collection for longer than the server lets an answer \
+                          take (setting `compute_deadline_ms`); ask again";
+            ApiError::new(Code::DeadlineExceeded, detail)
+        })
+    }
+
+    /// Matches items and adds them.
+    pub(crate) fn follow(
+        &self,
+        resolved: &Resolved,
+        how: &How,
+        items: Vec<Item>,
+        app: &App,
+    ) -> Result<Vec<Matched>, ApiError> {
+        let engine = SharedEngine::of(Arc::clone(&resolved.model));
+        let matched = self.collection.follow(engine, how, items, collection::now());
+        let (matched, pending) = matched.map_err(refusal::of_match)?;
+        self.pending().push(pending);
+        app.metrics.matched(matched.len());
+        Ok(matched)
+    }
+
+    /// Waits until all that was written lasts.
+    pub(crate) async fn settle(&self) -> Result<(), ApiError> {
+        let pending = std::mem::take(&mut *self.pending());
+        let collection = Arc::clone(&self.collection);
+        let settle = move || {
+            let mut each = pending.into_iter().map(|pending| collection.settle(pending));
+            each.try_for_each(|settled| settled.map_err(|error| refusal::of(&error, "/items")))
+        };
+        call::aside(settle).await
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Vec<Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

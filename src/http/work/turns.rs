@@ -1,0 +1,66 @@
+//! Turns to write to collections: one at a time each, in the order in which they were asked for, waited
+//! for without a thread.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::Weak;
+
+use tokio::sync::OwnedMutexGuard;
+
+/// Whose turn it is; it ends when this is dropped.
+pub(crate) type Turn = OwnedMutexGuard<()>;
+
+/// The turns of all collections, by their names.
+#[derive(Default)]
+pub(crate) struct Turns(Mutex<HashMap<Box<str>, Weak<tokio::sync::Mutex<()>>>>);
+
+impl Turns {
+    /// Waits for the turn to write to a collection of this name.
+    pub(crate) async fn wait(&self, name: &str) -> Turn {
+        self.of(name).lock_owned().await
+    }
+
+    /// The same on a thread that may wait.
+    pub(crate) fn wait_here(&self, name: &str) -> Turn {
+        self.of(name).blocking_lock_owned()
+    }
+
+    fn of(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut all: MutexGuard<'_, _> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(name).and_then(Weak::upgrade) {
+            return known;
+        }
+        // Nobody has or waits for those that are gone.
+        all.retain(|_, one: &mut Weak<_>| one.strong_count() > 0);
+        let fresh = Arc::default();
+        all.insert(name.into(), Arc::downgrade(&fresh));
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_after_the_other_and_each_collection_for_itself() {
+        let turns = Turns::default();
+        let first = turns.wait("news").await;
+        let _other = turns.wait("books").await;
+        let mut second = Box::pin(turns.wait("news"));
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(20), &mut second).await;
+        assert!(waits.is_err());
+        // Whoever stops to wait leaves the turn to the next.
+        let third = turns.wait("news");
+        drop(second);
+        drop(first);
+        let third = third.await;
+        drop(third);
+        assert_eq!(turns.0.lock().unwrap().len(), 2);
+        let _more = turns.wait("more").await;
+        assert_eq!(turns.0.lock().unwrap().len(), 2, "nobody waits for news");
+    }
+}
