@@ -22,7 +22,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Files that our pages need: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 15] = [
+const ASSETS: [(&str, &str, &str); 16] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
     ("playground.js", SCRIPT, include_str!("pages/playground.js")),
@@ -31,6 +31,7 @@ const ASSETS: [(&str, &str, &str); 15] = [
     ("events.js", SCRIPT, include_str!("pages/events.js")),
     ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
     ("link.js", SCRIPT, include_str!("pages/link.js")),
+    ("offline.js", SCRIPT, include_str!("pages/offline.js")),
     ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
     ("recommending.js", SCRIPT, include_str!("pages/recommending.js")),
     ("settings.js", SCRIPT, include_str!("pages/settings.js")),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 20] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
@@ -15,6 +15,7 @@ const FILES: [(&str, &str); 19] = [
     ("/assets/events.js", "text/javascript; charset=utf-8"),
     ("/assets/explanation.js", "text/javascript; charset=utf-8"),
     ("/assets/link.js", "text/javascript; charset=utf-8"),
+    ("/assets/offline.js", "text/javascript; charset=utf-8"),
     ("/assets/ranking.js", "text/javascript; charset=utf-8"),
     ("/assets/recommending.js", "text/javascript; charset=utf-8"),
     ("/assets/settings.js", "text/javascript; charset=utf-8"),
