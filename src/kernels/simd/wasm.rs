@@ -1,14 +1,15 @@
-//! The loops for WebAssembly with 128-bit vectors: eight registers of two hold the sixteen lanes.
+//! The loops for WebAssembly with 128-bit vectors: four registers of four hold the sixteen lanes.
 //!
 //! WebAssembly has no fused multiply-add that gives the same bits everywhere, so one is made here. The
 //! product of two numbers of single precision is exact in double precision. Its sum with a third is
 //! rounded to odd: where it is not exact, it is cut towards zero and its last bit is set. Rounded once
 //! more, to single precision, that is the exact sum rounded once (Boldo and Melquiond 2008, "Emulation
-//! of FMA and correctly rounded sums"). So lanes are kept as doubles that hold singles.
+//! of FMA and correctly rounded sums").
+
+mod load;
 
 use std::arch::wasm32::*;
-
-use half::f16;
+use std::marker::PhantomData;
 
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Rows;
@@ -24,211 +25,157 @@ use crate::kernels::simd::tiles::raise;
 use crate::kernels::simd::tiles::tallest;
 use crate::kernels::simd::tiles::tiles;
 use crate::kernels::simd::tiles::turned;
+use load::Wide;
+use load::padded;
+use load::singles;
+use load::wide;
 
 pub(super) use crate::kernels::simd::plain::exchange;
 pub(super) use crate::kernels::simd::plain::image;
 pub(super) use crate::kernels::simd::plain::ranks;
+pub(super) use load::Load;
 
 #[cfg(not(target_feature = "simd128"))]
 compile_error!("for WebAssembly, build with RUSTFLAGS=\"-C target-feature=+simd128\"");
 
-/// Registers that hold the lanes.
-const REGISTERS: usize = LANES / 2;
+/// Sixteen singles.
+type Lanes = [v128; LANES / 4];
 
-/// Sixteen numbers of single precision, each as a double.
-type Lanes = [v128; REGISTERS];
+/// What is multiplied, as doubles.
+trait Factor: Copy {
+    /// Whether it has so few digits that a sum with its product by a single is rarely inexact.
+    const IS_SHORT: bool;
 
-/// Numbers that registers are filled from.
-pub(in crate::kernels::simd) trait Load: Copy {
-    /// What stands where there is no number.
-    const ZERO: Self;
-
-    /// Sixteen numbers, widened.
-    fn load(chunk: &[Self; LANES]) -> Lanes;
+    fn wide(self) -> Wide;
 }
 
-impl Load for f32 {
-    const ZERO: Self = 0.0;
+impl Factor for Lanes {
+    const IS_SHORT: bool = false;
 
     #[inline(always)]
-    fn load(chunk: &[Self; LANES]) -> Lanes {
-        // SAFETY: there are sixteen numbers to read.
-        of_singles(unsafe { quarters(chunk.as_ptr().cast()) })
+    fn wide(self) -> Wide {
+        wide(self)
     }
 }
 
-impl Load for f16 {
-    const ZERO: Self = Self::ZERO;
+/// Sixteen numbers of a row of `A`.
+#[derive(Clone, Copy)]
+struct OfRow<A>(Wide, PhantomData<A>);
+
+impl<A: Load> Factor for OfRow<A> {
+    const IS_SHORT: bool = A::IS_SHORT;
 
     #[inline(always)]
-    fn load(chunk: &[Self; LANES]) -> Lanes {
-        let start = chunk.as_ptr().cast::<v128>();
-        // SAFETY: there are sixteen numbers of two bytes to read.
-        let [lower, upper] = unsafe { [v128_load(start), v128_load(start.add(1))] };
-        of_singles([
-            of_halves(u32x4_extend_low_u16x8(lower)),
-            of_halves(u32x4_extend_high_u16x8(lower)),
-            of_halves(u32x4_extend_low_u16x8(upper)),
-            of_halves(u32x4_extend_high_u16x8(upper)),
-        ])
+    fn wide(self) -> Wide {
+        self.0
     }
 }
 
-impl Load for i8 {
-    const ZERO: Self = 0;
+/// The same number sixteen times.
+#[derive(Clone, Copy)]
+struct Weight(v128);
+
+impl Factor for Weight {
+    const IS_SHORT: bool = false;
 
     #[inline(always)]
-    fn load(chunk: &[Self; LANES]) -> Lanes {
-        // SAFETY: there are sixteen bytes to read.
-        let bytes = unsafe { v128_load(chunk.as_ptr().cast()) };
-        let (lower, upper) = (i16x8_extend_low_i8x16(bytes), i16x8_extend_high_i8x16(bytes));
-        let quarters = [
-            i32x4_extend_low_i16x8(lower),
-            i32x4_extend_high_i16x8(lower),
-            i32x4_extend_low_i16x8(upper),
-            i32x4_extend_high_i16x8(upper),
-        ];
-        pairs(quarters, |four| f64x2_convert_low_i32x4(four))
+    fn wide(self) -> Wide {
+        [self.0; LANES / 2]
     }
 }
 
-/// # Safety
-///
-/// There are sixteen numbers to read.
+/// A sum, and what was lost by rounding it, exactly (Knuth's two-sum).
 #[inline(always)]
-unsafe fn quarters(start: *const v128) -> [v128; 4] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        [
-            v128_load(start),
-            v128_load(start.add(1)),
-            v128_load(start.add(2)),
-            v128_load(start.add(3)),
-        ]
-    }
+fn added(a: v128, b: v128) -> [v128; 2] {
+    let total = f64x2_add(a, b);
+    let back = f64x2_sub(total, a);
+    [total, f64x2_add(f64x2_sub(a, f64x2_sub(total, back)), f64x2_sub(b, back))]
 }
 
+/// A sum that may have lost something, rounded to odd instead.
 #[inline(always)]
-fn of_singles(quarters: [v128; 4]) -> Lanes {
-    pairs(quarters, |four| f64x2_promote_low_f32x4(four))
-}
-
-/// The lower and the upper two of each four numbers, widened.
-#[inline(always)]
-fn pairs(quarters: [v128; 4], widen: impl Fn(v128) -> v128) -> Lanes {
-    let upper = |four| widen(i64x2_shuffle::<1, 1>(four, four));
-    let [a, b, c, d] = quarters;
-    [widen(a), upper(a), widen(b), upper(b), widen(c), upper(c), widen(d), upper(d)]
-}
-
-/// Four halves, each in 32 bits, as singles: the exponent is moved by a product, which is exact for
-/// subnormal numbers, too, and what is infinite or no number stays so.
-#[inline(always)]
-fn of_halves(halves: v128) -> v128 {
-    let rest = u32x4_shl(v128_and(halves, u32x4_splat(0x7fff)), 13);
-    let sign = u32x4_shl(v128_and(halves, u32x4_splat(0x8000)), 16);
-    let moved = f32x4_mul(rest, f32x4_splat(f32::from_bits(0x7780_0000)));
-    let endless = v128_and(u32x4_ge(rest, u32x4_splat(0x0f80_0000)), u32x4_splat(0x7f80_0000));
-    v128_or(v128_or(moved, endless), sign)
-}
-
-/// Fewer than sixteen numbers, with zeros after them.
-#[inline(always)]
-fn padded<A: Load>(rest: &[A]) -> [A; LANES] {
-    let mut chunk = [A::ZERO; LANES];
-    chunk[..rest.len()].copy_from_slice(rest);
-    chunk
-}
-
-/// Doubles rounded to singles.
-#[inline(always)]
-fn rounded(doubles: v128) -> v128 {
-    f64x2_promote_low_f32x4(f32x4_demote_f64x2_zero(doubles))
+fn to_odd([total, lost]: [v128; 2]) -> v128 {
+    // Of infinite sums nothing is lost: what is no number is not above zero.
+    let inexact = f64x2_gt(f64x2_abs(lost), f64x2_splat(0.0));
+    // A loss of the other sign means that the total is too far from zero by less than its last bit.
+    let too_far = v128_and(inexact, i64x2_lt(v128_xor(lost, total), i64x2_splat(0)));
+    v128_or(i64x2_add(total, too_far), v128_and(inexact, i64x2_splat(1)))
 }
 
 /// `a b + sum` of singles, rounded once.
 #[inline(always)]
-fn fused_two(a: v128, b: v128, sum: v128) -> v128 {
-    let product = f64x2_mul(a, b);
-    let total = f64x2_add(product, sum);
-    // What the addition lost, exactly (Knuth's two-sum).
-    let back = f64x2_sub(total, product);
-    let lost = f64x2_add(f64x2_sub(product, f64x2_sub(total, back)), f64x2_sub(sum, back));
-    // Of infinite sums nothing is lost: what is no number is not above zero.
-    let inexact = f64x2_gt(f64x2_abs(lost), f64x2_splat(0.0));
-    // A loss of the other sign means that the total is too far from zero by less than its last bit.
-    let too_far = v128_and(inexact, i64x2_shr(v128_xor(lost, total), 63));
-    let cut = i64x2_add(total, too_far);
-    rounded(v128_or(cut, v128_and(inexact, i64x2_splat(1))))
+fn fused<A: Factor, B: Factor>(a: A, b: B, sum: Lanes) -> Lanes {
+    let (a, b) = (a.wide(), b.wide());
+    let four = |at: usize| {
+        let [low, high] = [2 * at, 2 * at + 1];
+        let of_high = i64x2_shuffle::<1, 1>(sum[at], sum[at]);
+        let low = added(f64x2_mul(a[low], b[low]), f64x2_promote_low_f32x4(sum[at]));
+        let high = added(f64x2_mul(a[high], b[high]), f64x2_promote_low_f32x4(of_high));
+        let is_exact = A::IS_SHORT && !v128_any_true(v128_or(low[1], high[1]));
+        let [low, high] = if is_exact { [low[0], high[0]] } else { [to_odd(low), to_odd(high)] };
+        narrow(low, high)
+    };
+    [four(0), four(1), four(2), four(3)]
+}
+
+/// Two and two doubles as four singles. Of a shuffle in the place of the swizzle the compiler would
+/// make conversions of single numbers.
+#[inline(always)]
+fn narrow(low: v128, high: v128) -> v128 {
+    const NONE: u8 = 0x80;
+    let places = u8x16(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 0, 1, 2, 3, 4, 5, 6, 7);
+    let high = i8x16_swizzle(f32x4_demote_f64x2_zero(high), places);
+    v128_or(f32x4_demote_f64x2_zero(low), high)
 }
 
 #[inline(always)]
 fn none() -> Lanes {
-    [f64x2_splat(0.0); REGISTERS]
+    [f32x4_splat(0.0); LANES / 4]
 }
 
 #[inline(always)]
-fn all(number: f32) -> Lanes {
-    [f64x2_splat(f64::from(number)); REGISTERS]
+fn all(number: f32) -> Weight {
+    Weight(f64x2_splat(f64::from(number)))
 }
 
 #[inline(always)]
-fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
-    A::load(chunk)
+fn chunk<A: Load>(chunk: &[A; LANES]) -> OfRow<A> {
+    OfRow(A::load(chunk), PhantomData)
 }
 
 #[inline(always)]
-fn rest_of_row<A: Load>(rest: &[A]) -> Lanes {
-    A::load(&padded(rest))
+fn rest_of_row<A: Load>(rest: &[A]) -> OfRow<A> {
+    chunk(&padded(rest))
 }
 
 #[inline(always)]
-fn each(mut lanes: Lanes, change: impl Fn(usize, v128) -> v128) -> Lanes {
-    for (at, two) in lanes.iter_mut().enumerate() {
-        *two = change(at, *two);
-    }
-    lanes
+fn scaled([a, b, c, d]: Lanes, by: f32) -> Lanes {
+    let by = f32x4_splat(by);
+    [f32x4_mul(a, by), f32x4_mul(b, by), f32x4_mul(c, by), f32x4_mul(d, by)]
 }
 
+/// A difference of two doubles that are singles, rounded twice, is that rounded once: doubles have more
+/// than twice the digits.
 #[inline(always)]
-fn fused(a: Lanes, b: Lanes, sum: Lanes) -> Lanes {
-    each(sum, |at, sum| fused_two(a[at], b[at], sum))
-}
-
-#[inline(always)]
-fn scaled(lanes: Lanes, by: f32) -> Lanes {
-    let by = f64x2_splat(f64::from(by));
-    each(lanes, |_, two| rounded(f64x2_mul(two, by)))
-}
-
-/// A difference that is rounded twice is the one rounded once: doubles have more than twice the digits.
-#[inline(always)]
-fn difference(a: Lanes, b: Lanes) -> Lanes {
-    each(a, |at, two| rounded(f64x2_sub(two, b[at])))
-}
-
-/// Four singles of two registers.
-#[inline(always)]
-fn singles(lanes: &Lanes, quarter: usize) -> v128 {
-    let [lower, upper] = [lanes[2 * quarter], lanes[2 * quarter + 1]];
-    i64x2_shuffle::<0, 2>(f32x4_demote_f64x2_zero(lower), f32x4_demote_f64x2_zero(upper))
+fn difference<A: Load, B: Load>(a: OfRow<A>, b: OfRow<B>) -> Lanes {
+    let two = |at: usize| f64x2_sub(a.0[at], b.0[at]);
+    let four = |at: usize| narrow(two(2 * at), two(2 * at + 1));
+    [four(0), four(1), four(2), four(3)]
 }
 
 /// The canonical tree.
 #[inline(always)]
-fn fold(lanes: Lanes) -> f32 {
-    let lower = f32x4_add(singles(&lanes, 0), singles(&lanes, 2));
-    let upper = f32x4_add(singles(&lanes, 1), singles(&lanes, 3));
-    let four = f32x4_add(lower, upper);
+fn fold([a, b, c, d]: Lanes) -> f32 {
+    let four = f32x4_add(f32x4_add(a, c), f32x4_add(b, d));
     let two = f32x4_add(four, i64x2_shuffle::<1, 1>(four, four));
     f32x4_extract_lane::<0>(two) + f32x4_extract_lane::<1>(two)
 }
 
 #[inline(always)]
 fn store(chunk: &mut [f32; LANES], lanes: Lanes) {
-    for (quarter, out) in chunk.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+    for (out, four) in chunk.as_chunks_mut::<4>().0.iter_mut().zip(lanes) {
         // SAFETY: there is room for four numbers.
-        unsafe { v128_store(out.as_mut_ptr().cast(), singles(&lanes, quarter)) };
+        unsafe { v128_store(out.as_mut_ptr().cast(), four) };
     }
 }
 
@@ -287,12 +234,12 @@ pub(super) fn add_scaled<A: Load, const N: usize>(
     let (chunks, rest) = sum.as_chunks_mut::<LANES>();
     let whole = chunks.len() * LANES;
     for (at, sum) in chunks.iter_mut().enumerate() {
-        let lanes = combined(chunk(sum), weights, rows, at * LANES);
+        let lanes = combined(singles(sum), weights, rows, at * LANES);
         store(sum, lanes);
     }
     if !rest.is_empty() {
         let mut sum = padded(rest);
-        let lanes = combined(chunk(&sum), weights, rows, whole);
+        let lanes = combined(singles(&sum), weights, rows, whole);
         store(&mut sum, lanes);
         rest.copy_from_slice(&sum[..rest.len()]);
     }
