@@ -47,30 +47,40 @@
 //! ```
 //!
 //! The features `cli`, `http`, `train`, `eval` and `bulk` are on by default; a library user who needs none of
-//! them sets `default-features = false`.
+//! them sets `default-features = false`. Where there are no files of Unix, as in WebAssembly, the crate
+//! is the library alone without the modules that read and write files, and a model is made of bytes
+//! ([`Model::from_bytes`]).
 
 #[cfg(feature = "bulk")]
 pub mod bulk;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(unix)]
 pub mod collection;
 #[cfg(feature = "bulk")]
 pub mod dedupe;
 pub mod engine;
 #[cfg(feature = "eval")]
 pub mod eval;
+#[cfg(unix)]
 pub mod events;
+#[cfg(unix)]
 pub mod export;
+#[cfg(unix)]
 pub mod files;
+#[cfg(unix)]
 pub mod fit;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(unix)]
 pub mod inspect;
 pub mod kernels;
 pub mod methods;
 pub mod model;
+#[cfg(unix)]
 pub mod pack;
 pub mod page;
+#[cfg(unix)]
 pub mod pairs;
 pub mod random;
 pub mod stats;

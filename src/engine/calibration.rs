@@ -17,9 +17,9 @@ use crate::methods::Method;
 use crate::model::Model;
 use crate::model::ModelError;
 use crate::model::Section;
+use crate::model::draft::Draft;
+use crate::model::draft::Table;
 use crate::model::format::Dtype;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
 
 /// The section's name.
 const SECTION: &str = "calibration";

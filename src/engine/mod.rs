@@ -57,6 +57,7 @@ pub use text_limits::TextLimits;
 
 pub use crate::methods::Measure;
 
+#[cfg(unix)]
 use std::path::Path;
 
 use crate::engine::fuse::FusedProblem;
@@ -69,6 +70,7 @@ use crate::methods::Scorer;
 use crate::methods::Unavailable;
 use crate::model::Model;
 use crate::model::ModelError;
+#[cfg(unix)]
 use crate::model::OpenOptions;
 use crate::model::Phrase;
 
@@ -84,6 +86,7 @@ pub struct Engine {
 
 impl Engine {
     /// Opens a model file and loads every method.
+    #[cfg(unix)]
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
         Self::new(Model::open(path, options)?)
     }

@@ -1,6 +1,7 @@
 //! Arithmetic on rows of numbers: no words, no files.
 
 pub mod convolution;
+pub mod elementary;
 pub mod linalg;
 pub mod pairwise;
 pub mod row_sum;

@@ -1,8 +1,8 @@
 //! What a method fitted to a model and its corpus, on its way into the model file.
 
+use crate::model::draft::Draft;
+use crate::model::draft::Table;
 use crate::model::format::Dtype;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
 
 /// What a method fitted to a model and its corpus, to be stored as a section.
 #[derive(Debug, Clone, PartialEq)]

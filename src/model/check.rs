@@ -3,16 +3,18 @@
 //! Structure is what keeps look-ups within bounds and costs a pass over the vocabulary. Full adds
 //! the digest of every tensor, every word found through its own index, and every number finite.
 
+#[cfg(unix)]
 use std::io;
+#[cfg(unix)]
 use std::io::Read;
 
 use crate::kernels::vector;
+use crate::model::bytes::numbers;
 use crate::model::error::FormatError;
 use crate::model::format::Dtype;
 use crate::model::format::Header;
 use crate::model::format::Tensor;
 use crate::model::limits::LONGEST;
-use crate::model::mapped::numbers;
 use crate::model::vectors::Vectors;
 use crate::model::vocabulary::EMPTY;
 use crate::model::vocabulary::Vocabulary;
@@ -163,6 +165,7 @@ fn bounded(tensor: &Tensor, bytes: &[u8], scales: &[u8], dims: usize) -> Result<
 }
 
 /// BLAKE3 of the bytes that are no tensor's: the header and the padding.
+#[cfg(unix)]
 pub(crate) fn digest_between(file: &[u8], header: &Header) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     let mut at = 0;
@@ -175,6 +178,7 @@ pub(crate) fn digest_between(file: &[u8], header: &Header) -> blake3::Hash {
 }
 
 /// Whether a file has the bytes of this header, those of its tensors, and these between them.
+#[cfg(unix)]
 pub(crate) fn same_bytes(
     mut file: impl Read,
     header: &Header,

@@ -1,9 +1,9 @@
 //! What a corpus says of a vocabulary: counts, and the idf made of them. How words are counted is
 //! known where texts are read.
 
+use crate::model::draft::Draft;
+use crate::model::draft::Table;
 use crate::model::format::Dtype;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
 
 /// What a corpus says of a vocabulary.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -73,6 +73,7 @@ pub enum ModelError {
 
 impl ModelError {
     /// Builds an [`ModelError::Io`] for `map_err`.
+    #[cfg(unix)]
     pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), action, source }
     }

@@ -1,4 +1,4 @@
-//! The bytes of a model file in memory, mapped or copied, and the view of them as numbers.
+//! The bytes of a model file in memory, mapped or copied.
 //!
 //! Why mapping is `unsafe`, and who takes the risk: another process may shrink or overwrite the
 //! file under the map. Shrinking ends this process with SIGBUS, overwriting changes scores.
@@ -13,75 +13,29 @@ use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::path::PathBuf;
 
 #[cfg(target_os = "linux")]
 use memmap2::Advice;
 use memmap2::Mmap;
 use memmap2::MmapMut;
 
+use crate::model::bytes::Storage;
 use crate::model::error::ModelError;
 use crate::model::origin::Origin;
 use crate::model::sigbus::RegisteredMap;
-
-#[cfg(not(target_endian = "little"))]
-compile_error!(
-    "model files are little endian and used as they lie; big-endian machines are not served"
-);
-
-/// How a model file's bytes are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Storage {
-    /// Mapped: shared between processes, loaded as touched, at the mercy of other writers.
-    Map,
-    /// Copied once into memory of this process alone: nothing outside can change it any more.
-    Copy,
-    /// Copied up to [`AUTO_COPY_BYTES`], mapped above.
-    #[default]
-    Auto,
-}
-
-impl std::str::FromStr for Storage {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "map" => Ok(Self::Map),
-            "copy" => Ok(Self::Copy),
-            "auto" => Ok(Self::Auto),
-            other => Err(format!("expected map, copy or auto, got `{other}`")),
-        }
-    }
-}
 
 /// The largest file that [`Storage::Auto`] copies.
 pub const AUTO_COPY_BYTES: u64 = 64 << 20;
 /// The smallest file that can hold a header.
 pub const LEAST_BYTES: u64 = 64;
 
-/// Sixty-four bytes at a multiple of sixty-four: what a copy in ordinary memory is made of.
-#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C, align(64))]
-struct Block([u8; 64]);
-
-#[derive(Debug)]
-enum Bytes {
-    Mapped {
-        /// What to say when others spoil the map, if they can. Dropped before the map is.
-        known: Option<RegisteredMap>,
-        map: Mmap,
-    },
-    Owned {
-        blocks: Vec<Block>,
-        length: usize,
-    },
-}
-
 /// A model file's bytes, the first at an address that is a multiple of 64.
 #[derive(Debug)]
 pub struct Mapping {
-    bytes: Bytes,
-    origin: Option<Origin>,
+    /// What to say when others spoil the map, if they can. Dropped before the map is.
+    known: Option<RegisteredMap>,
+    map: Mmap,
+    origin: Origin,
 }
 
 impl Mapping {
@@ -108,68 +62,46 @@ impl Mapping {
             Storage::Copy => true,
             Storage::Auto => size <= AUTO_COPY_BYTES,
         };
-        let bytes = if copy {
-            copied(&file, size).map_err(ModelError::io(path, "copy"))?
+        let (known, map) = if copy {
+            (None, copied(&file, size).map_err(ModelError::io(path, "copy"))?)
         } else {
             // SAFETY: the map is read-only and private to this value; that nobody shrinks or
             // overwrites the file meanwhile is the promise stated at the top of this file.
             let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?;
-            Bytes::Mapped { known: Some(RegisteredMap::new(path, &map)), map }
+            (Some(RegisteredMap::new(path, &map)), map)
         };
-        let mapping = Self { bytes, origin: Some(Origin::new(file, &found)) };
+        let mapping = Self { known, map, origin: Origin::new(file, &found) };
         if mapping.as_slice().len() as u64 != size || !mapping.untouched() {
             return Err(ModelError::Changed { path: path.to_owned() });
         }
         Ok(mapping)
     }
 
-    /// Bytes that never were a file.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut blocks = vec![Block([0; 64]); bytes.len().div_ceil(64)];
-        if let Some(head) =
-            bytemuck::cast_slice_mut::<Block, u8>(&mut blocks).get_mut(..bytes.len())
-        {
-            head.copy_from_slice(bytes);
-        }
-        Self { bytes: Bytes::Owned { blocks, length: bytes.len() }, origin: None }
-    }
-
     /// All of them.
     pub fn as_slice(&self) -> &[u8] {
-        match &self.bytes {
-            Bytes::Mapped { map, .. } => map,
-            Bytes::Owned { blocks, length } => {
-                bytemuck::cast_slice::<Block, u8>(blocks).get(..*length).unwrap_or(&[])
-            }
-        }
+        &self.map
     }
 
     /// Whether nobody wrote to the file behind the bytes since it was opened or last looked at.
     pub fn untouched(&self) -> bool {
-        self.origin.as_ref().is_none_or(Origin::untouched)
+        self.origin.untouched()
     }
 
     /// The file, if writing to it changes the bytes: a copy has nothing to fear.
     pub(super) fn file_under_map(&self) -> Option<&Origin> {
-        match &self.bytes {
-            Bytes::Mapped { known: Some(_), .. } => self.origin.as_ref(),
-            Bytes::Mapped { known: None, .. } | Bytes::Owned { .. } => None,
-        }
+        self.known.as_ref().map(|_| &self.origin)
     }
 
     /// Brings `range` into memory now. A file cut short under the map is an error here, where a
     /// touch of the missing page would be a signal.
     pub fn populate(&self, range: std::ops::Range<usize>) -> std::io::Result<()> {
-        let Bytes::Mapped { map, .. } = &self.bytes else {
-            return Ok(());
-        };
         let page = rustix::param::page_size();
         let start = range.start / page * page;
-        let end = range.end.min(map.len());
+        let end = range.end.min(self.map.len());
         let Some(length) = end.checked_sub(start).filter(|&length| length > 0) else {
             return Ok(());
         };
-        let address = map.as_ptr().wrapping_add(start).cast_mut().cast();
+        let address = self.map.as_ptr().wrapping_add(start).cast_mut().cast();
         // SAFETY: `address..address + length` lies within the map, which outlives the call, and
         // populating for reading changes no byte.
         match unsafe { rustix::mm::madvise(address, length, rustix::mm::Advice::LinuxPopulateRead) }
@@ -195,7 +127,7 @@ fn kind(found: &std::fs::Metadata) -> &'static str {
 /// Copies the file into memory of this process alone, which is then only read. Large pages, where
 /// the system has them for who asks: words and rows lie all over the file, and with small pages
 /// finding their addresses would take as long as fetching them.
-fn copied(file: &File, size: u64) -> std::io::Result<Bytes> {
+fn copied(file: &File, size: u64) -> std::io::Result<Mmap> {
     // `Storage` and the limit on files decide what is copied; what does not fit is refused here.
     let length = usize::try_from(size).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
     let mut memory = MmapMut::map_anon(length)?;
@@ -204,15 +136,5 @@ fn copied(file: &File, size: u64) -> std::io::Result<Bytes> {
     let _ = memory.advise(Advice::HugePage);
     let mut file = file;
     file.read_exact(&mut memory)?;
-    Ok(Bytes::Mapped { known: None, map: memory.make_read_only()? })
-}
-
-/// The bytes seen as numbers; `None` unless length and address fit.
-pub fn numbers<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Option<&[T]> {
-    bytemuck::try_cast_slice(bytes).ok()
-}
-
-/// Where a test or an error message says a model came from when it never was a file.
-pub(crate) fn in_memory() -> PathBuf {
-    PathBuf::from("(in memory)")
+    memory.make_read_only()
 }

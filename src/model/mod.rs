@@ -4,15 +4,21 @@
 //! [`Model::open`] checks a file before it believes it; everything after that borrows from the
 //! mapping. How texts are compared is not known here.
 
+pub mod bytes;
 mod check;
 mod counts;
+#[cfg(unix)]
 pub mod disk;
+pub mod draft;
 mod error;
 pub mod format;
+#[cfg(unix)]
 pub mod growing;
 mod header;
 mod limits;
+#[cfg(unix)]
 pub mod mapped;
+#[cfg(unix)]
 mod origin;
 pub mod phrase;
 pub mod pieces;
@@ -20,24 +26,29 @@ mod profile;
 pub mod provenance;
 pub mod quantise;
 mod section;
+#[cfg(unix)]
 pub mod sigbus;
 pub mod subword;
+#[cfg(unix)]
 pub mod target;
 mod tensor;
 pub mod unigram;
 pub mod unknown;
 pub mod unlisted;
+#[cfg(unix)]
 pub mod update;
 pub mod vectors;
 pub mod vocabulary;
+#[cfg(unix)]
 pub mod writer;
 
+pub use bytes::Storage;
 pub use check::Verify;
 pub use counts::Counts;
 pub use error::FormatError;
 pub use error::ModelError;
 pub use limits::LONGEST;
-pub use mapped::Storage;
+#[cfg(unix)]
 pub use origin::FileState;
 pub use phrase::Phrase;
 pub use section::Section;
@@ -52,12 +63,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::model::bytes::AlignedBytes;
+use crate::model::bytes::Bytes;
+use crate::model::bytes::in_memory;
+use crate::model::bytes::numbers;
 use crate::model::format::Dtype;
 use crate::model::format::Header;
 use crate::model::format::Limits;
 use crate::model::format::Tensor;
+#[cfg(unix)]
 use crate::model::mapped::Mapping;
-use crate::model::mapped::numbers;
+#[cfg(unix)]
 use crate::model::origin::Origin;
 use crate::model::pieces::PIECES_SECTION;
 use crate::model::unlisted::UnlistedWords;
@@ -86,9 +102,10 @@ impl Default for OpenOptions {
 #[derive(Debug)]
 pub struct Model {
     path: PathBuf,
-    mapping: Mapping,
+    bytes: Bytes,
     header: Header,
     /// BLAKE3 of what is no tensor's.
+    #[cfg(unix)]
     between: blake3::Hash,
     places: Places,
     max_probe: u32,
@@ -138,33 +155,25 @@ impl Places {
 }
 
 impl Model {
-    /// Opens and checks a model file.
-    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
-        let mapping = Mapping::open(path, options.storage, options.limits.model_bytes)?;
-        let header_end = mapping.as_slice().len().min(format::ALIGNMENT as usize);
-        mapping.populate(0..header_end).map_err(ModelError::io(path, "read"))?;
-        let model = Self::read(path, mapping, options).map_err(ModelError::format(path))?;
-        if !model.mapping.untouched() {
-            return Err(ModelError::Changed { path: path.to_owned() });
-        }
-        Ok(model)
-    }
-
     /// A model whose bytes never were a file.
     pub fn from_bytes(bytes: &[u8], options: &OpenOptions) -> Result<Self, ModelError> {
-        let path = mapped::in_memory();
-        let mapping = Mapping::from_bytes(bytes);
-        Self::read(&path, mapping, options).map_err(ModelError::format(&path))
+        Self::from_aligned(bytes.into(), options)
     }
 
-    fn read(path: &Path, mapping: Mapping, options: &OpenOptions) -> Result<Self, FormatError> {
-        let header = Header::read(mapping.as_slice(), &options.limits)?;
+    /// The same, of bytes that are not copied again.
+    pub fn from_aligned(bytes: AlignedBytes, options: &OpenOptions) -> Result<Self, ModelError> {
+        let path = in_memory();
+        Self::read(&path, Bytes::Memory(bytes), options).map_err(ModelError::format(&path))
+    }
+
+    fn read(path: &Path, bytes: Bytes, options: &OpenOptions) -> Result<Self, FormatError> {
+        let header = Header::read(bytes.as_slice(), &options.limits)?;
         let places = Places::of(&header);
         let first = match options.verify {
-            Verify::Full => 0..mapping.as_slice().len(),
+            Verify::Full => 0..bytes.as_slice().len(),
             Verify::Structure => places.vocabulary(),
         };
-        populate(&mapping, first)?;
+        populate(&bytes, first)?;
         let corpus = Corpus {
             tokens: header.number("tokens")?,
             documents: header.number("documents")?,
@@ -178,16 +187,17 @@ impl Model {
             unlisted: UnlistedWords::None,
             frequency: word(&header, "frequency")?,
             verified: options.verify,
-            between: check::digest_between(mapping.as_slice(), &header),
-            mapping,
+            #[cfg(unix)]
+            between: check::digest_between(bytes.as_slice(), &header),
+            bytes,
             header,
             places,
             corpus,
         };
         model.unlisted = UnlistedWords::of(&model)?;
-        check::structure(model.mapping.as_slice(), &model.header, &model.vocabulary())?;
+        check::structure(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
         if options.verify == Verify::Full {
-            check::full(model.mapping.as_slice(), &model.header, &model.vocabulary())?;
+            check::full(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
             if let UnlistedWords::Fallback(_, Some(pieces)) = &model.unlisted {
                 check::found_by_look_up(PIECES_SECTION, &pieces.strings(&model))?;
             }
@@ -198,11 +208,11 @@ impl Model {
     /// Brings part of the file into memory, so that what the disk cannot give is an error here and
     /// not a fault later.
     fn populate(&self, range: &Range<usize>) -> Result<(), FormatError> {
-        populate(&self.mapping, range.clone())
+        populate(&self.bytes, range.clone())
     }
 
     fn slice(&self, range: &Range<usize>) -> &[u8] {
-        self.mapping.as_slice().get(range.clone()).unwrap_or(&[])
+        self.bytes.as_slice().get(range.clone()).unwrap_or(&[])
     }
 
     fn table<T: bytemuck::AnyBitPattern>(&self, range: &Range<usize>) -> &[T] {
@@ -249,12 +259,12 @@ impl Model {
 
     /// Size of the file.
     pub fn bytes(&self) -> u64 {
-        self.mapping.as_slice().len() as u64
+        self.bytes.as_slice().len() as u64
     }
 
     /// BLAKE3 of the whole file, in hexadecimal digits.
     pub fn digest(&self) -> String {
-        blake3::hash(self.mapping.as_slice()).to_hex().to_string()
+        blake3::hash(self.bytes.as_slice()).to_hex().to_string()
     }
 
     /// Sixteen hexadecimal digits that change with every byte of the model.
@@ -305,27 +315,54 @@ impl Model {
     pub fn tensors(&self) -> impl Iterator<Item = (&Tensor, &[u8])> {
         self.header.tensors.iter().map(|tensor| (tensor, self.slice(&tensor.range)))
     }
+}
+
+/// What concerns the file that a model was read from.
+#[cfg(unix)]
+impl Model {
+    /// Opens and checks a model file.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
+        let mapping = Mapping::open(path, options.storage, options.limits.model_bytes)?;
+        let header_end = mapping.as_slice().len().min(format::ALIGNMENT as usize);
+        mapping.populate(0..header_end).map_err(ModelError::io(path, "read"))?;
+        let model =
+            Self::read(path, Bytes::File(mapping), options).map_err(ModelError::format(path))?;
+        if !model.untouched() {
+            return Err(ModelError::Changed { path: path.to_owned() });
+        }
+        Ok(model)
+    }
 
     /// Whether the mapped file was cut or written to in place when it was last looked at, so that
     /// scores may be wrong.
     pub fn damaged(&self) -> bool {
-        self.mapping.file_under_map().is_some_and(Origin::damaged)
+        self.file_under_map().is_some_and(Origin::damaged)
     }
 
     /// Looks at the mapped file again. Reads all of it if it was touched since the last look.
     pub fn look_again(&self) -> FileState {
-        let Some(file) = self.mapping.file_under_map() else { return FileState::Same };
+        let Some(file) = self.file_under_map() else { return FileState::Same };
         file.look_again(|bytes| check::same_bytes(bytes, &self.header, self.between))
     }
 
     /// Whether nobody wrote to the file since it was opened or last looked at.
     pub fn untouched(&self) -> bool {
-        self.mapping.untouched()
+        match &self.bytes {
+            Bytes::File(mapping) => mapping.untouched(),
+            Bytes::Memory(_) => true,
+        }
+    }
+
+    fn file_under_map(&self) -> Option<&Origin> {
+        match &self.bytes {
+            Bytes::File(mapping) => mapping.file_under_map(),
+            Bytes::Memory(_) => None,
+        }
     }
 }
 
-fn populate(mapping: &Mapping, range: Range<usize>) -> Result<(), FormatError> {
-    mapping.populate(range).map_err(|error| FormatError::Extent {
+fn populate(bytes: &Bytes, range: Range<usize>) -> Result<(), FormatError> {
+    bytes.populate(range).map_err(|error| FormatError::Extent {
         name: "file".to_owned(),
         expected: "to be readable to its end".to_owned(),
         got: error.to_string(),

@@ -10,9 +10,9 @@ use serde::de::DeserializeOwned;
 
 use crate::model::Model;
 use crate::model::ModelError;
+use crate::model::bytes::numbers;
 use crate::model::format::Dtype;
 use crate::model::format::Tensor;
-use crate::model::mapped::numbers;
 
 impl Model {
     /// What a trained method stored under `name`.

@@ -11,11 +11,11 @@ use crate::model::ModelError;
 use crate::model::OpenOptions;
 use crate::model::disk::Disk;
 use crate::model::disk::LocalDisk;
+use crate::model::draft::Draft;
 use crate::model::format::AUTO_METHOD;
 use crate::model::format::HEADER_DIGEST;
 use crate::model::target::Target;
 use crate::model::target::directory_of;
-use crate::model::writer::Draft;
 use crate::model::writer::Written;
 
 /// The turn of one process to write a model with changes. Others wait until it is dropped.

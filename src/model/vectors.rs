@@ -62,7 +62,7 @@ impl<'m> Vectors<'m> {
         scales: &'m [u8],
         dims: usize,
     ) -> Option<Self> {
-        use crate::model::mapped::numbers;
+        use crate::model::bytes::numbers;
         let data = match dtype {
             Dtype::F32 => Data::F32(numbers(bytes)?),
             Dtype::F16 => Data::F16(numbers(bytes)?),

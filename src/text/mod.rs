@@ -29,6 +29,7 @@ mod tokens;
 mod web;
 mod window;
 
+#[cfg(unix)]
 pub(crate) use entities::NAMED as NAMED_ENTITIES;
 pub use length::about;
 pub use normalisation::Accents;
@@ -52,6 +53,7 @@ pub use spelling::shortened;
 pub use tokens::Kind;
 pub use tokens::Token;
 pub use tokens::Tokens;
+#[cfg(unix)]
 pub(crate) use web::SHORTENERS;
 
 use crate::kernels::simd::BLOCK;

@@ -23,7 +23,7 @@ use crate::methods::Method;
 use crate::methods::Unavailable;
 use crate::model::Model;
 use crate::model::ModelError;
-use crate::model::writer::Draft;
+use crate::model::draft::Draft;
 
 /// The section's name.
 const SECTION: &str = "fused";

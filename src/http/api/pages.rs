@@ -32,6 +32,7 @@ const ASSETS: [(&str, &str, &str); 16] = [
     ("events.js", SCRIPT, include_str!("pages/events.js")),
     ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
     ("link.js", SCRIPT, include_str!("pages/link.js")),
+    ("offline.js", SCRIPT, include_str!("pages/offline.js")),
     ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
     ("recommending.js", SCRIPT, include_str!("pages/recommending.js")),
     ("settings.js", SCRIPT, include_str!("pages/settings.js")),

@@ -24,6 +24,7 @@ use crate::kernels::simd::tiles::put;
 use crate::kernels::simd::tiles::raise;
 use crate::kernels::simd::tiles::tallest;
 use crate::kernels::simd::tiles::tiles;
+use crate::kernels::simd::tiles::turned;
 use crate::kernels::simd::tiles::whole;
 
 /// Lanes of a register.
@@ -287,18 +288,6 @@ fn half_strip(a: [&[f32]; SIDE], b: [&[f32]; 2], dims: usize, from: usize) -> [[
 fn add_row(sums: &mut [__m256; 2], row: __m256, columns: [__m256; 2]) {
     sums[0] = _mm256_fmadd_ps(row, columns[0], sums[0]);
     sums[1] = _mm256_fmadd_ps(row, columns[1], sums[1]);
-}
-
-/// The tile with rows and columns exchanged.
-#[inline(always)]
-fn turned(tile: Tile) -> Tile {
-    let mut turned = [0.0; SIDE * SIDE];
-    for i in 0..SIDE {
-        for j in 0..SIDE {
-            turned[SIDE * j + i] = tile[SIDE * i + j];
-        }
-    }
-    turned
 }
 
 #[inline]

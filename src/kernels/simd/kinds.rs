@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 
 use wide::u8x16;
 
+#[cfg(target_arch = "x86_64")]
 use super::Width;
 use super::width;
 

@@ -13,18 +13,30 @@ mod avx2;
 mod avx512;
 pub mod bytes;
 mod kinds;
+#[cfg_attr(
+    target_arch = "wasm32",
+    allow(dead_code, reason = "most have a loop of their own there")
+)]
 mod plain;
 pub mod scan;
 pub mod sums;
 #[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
 mod tiles;
+#[cfg(target_arch = "wasm32")]
+mod wasm;
 
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
 
 use half::f16;
+
+/// The loops of every processor that a program for this target can meet.
+#[cfg(not(target_arch = "wasm32"))]
+use plain as least;
+#[cfg(target_arch = "wasm32")]
+use wasm as least;
 
 pub use kinds::BLOCK;
 pub use kinds::Kinds;
@@ -37,7 +49,7 @@ pub const LANES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Width {
-    /// Plain code, for every processor.
+    /// For every processor: plain code, or 128-bit vectors in WebAssembly.
     Scalar = 1,
     /// AVX2 with FMA and F16C.
     Avx2 = 2,
@@ -91,7 +103,12 @@ pub fn limit(wanted: Width) {
 pub trait Element: Widen + avx2::Load + avx512::Load {}
 
 /// A number that rows are made of.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "wasm32")]
+#[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
+pub trait Element: Widen + wasm::Load {}
+
+/// A number that rows are made of.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "wasm32")))]
 pub trait Element: Widen {}
 
 impl Element for f32 {}
@@ -135,7 +152,7 @@ macro_rules! dispatch {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Width::Avx2 => unsafe { avx2::$name($($arg),+) },
-            _ => plain::$name($($arg),+),
+            _ => least::$name($($arg),+),
         }
     };
 }
@@ -230,7 +247,7 @@ impl Rows for &[&[f32]] {
 }
 
 /// Four rows from number `at` on, the last one before `end` again where there are no more.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
 #[inline(always)]
 fn four<R: Rows>(rows: &R, at: usize, end: usize, dims: usize) -> [&[f32]; 4] {
     let last = end - 1;

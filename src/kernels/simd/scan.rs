@@ -6,7 +6,9 @@
 //! sum has to be folded. That product takes a query's bytes without sign, so queries are stored 128
 //! higher, and what that adds to the sum of a row is taken off by its `bias`.
 
+#[cfg(target_arch = "x86_64")]
 use super::Width;
+#[cfg(target_arch = "x86_64")]
 use super::width;
 
 /// Rows of a block, which lie side by side.

@@ -11,8 +11,7 @@ use crate::kernels::simd::Width;
 use crate::kernels::simd::avx2;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::simd::avx512;
-use crate::kernels::simd::plain;
-#[cfg(target_arch = "x86_64")]
+use crate::kernels::simd::least;
 use crate::kernels::simd::width;
 
 /// `share · Σ weight · row`: rows of one type and of the same length, wherever they lie.
@@ -62,16 +61,16 @@ pub fn products_of_sums(a: Sum<'_>, b: Sum<'_>, dims: usize) -> [f32; 3] {
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Width::Avx2 => unsafe { avx2::products_of_sums(a, b, dims) },
-        _ => plain::products_of_sums(a, b, dims),
+        _ => least::products_of_sums(a, b, dims),
     }
 }
 
 /// Defines `products_of_sums` over `Lanes`, sixteen numbers in registers, and `none`, `all`, `chunk`,
 /// `rest_of_row`, `fused`, `scaled` and `fold`. So many chunks are summed at the same time as fit into
 /// the registers; fewer than these are listed.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
 macro_rules! sums {
-    ($features:literal, $chunks:literal, [$($fewer:literal)+]) => {
+    ($features:literal, $chunks:literal, [$($fewer:literal)*]) => {
         /// Chunks that are summed at the same time.
         const CHUNKS: usize = $chunks;
 
@@ -111,7 +110,7 @@ macro_rules! sums {
                 $(
                     ($fewer, true) => chunks::<A, $fewer, false>(rows, weights, from),
                     ($fewer, false) => chunks::<A, $fewer, true>(rows, weights, from),
-                )+
+                )*
                 (0, _) => chunks::<A, 0, true>(rows, weights, from),
                 (_, _) => chunks::<A, CHUNKS, false>(rows, weights, from),
             }
@@ -142,7 +141,7 @@ macro_rules! sums {
     };
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
 pub(super) use sums;
 
 #[cfg(test)]
@@ -150,6 +149,7 @@ mod tests {
     use super::*;
     use crate::kernels::simd;
     use crate::kernels::simd::LANES;
+    use crate::kernels::simd::plain;
     use crate::kernels::simd::widest;
     use proptest::prelude::*;
 

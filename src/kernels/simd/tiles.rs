@@ -1,6 +1,7 @@
 //! How a matrix of products is cut into tiles of four rows and four columns, the same for every
 //! width. What a tile is made of is the business of `tile`, which the file that calls this defines.
 
+#[cfg(target_arch = "x86_64")]
 use crate::kernels::simd::LANES;
 
 /// Rows and columns of a tile.
@@ -10,6 +11,7 @@ pub(super) const SIDE: usize = 4;
 pub(super) use crate::kernels::simd::Tile;
 
 /// The whole chunks of a row.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
     &row.as_chunks().0[..chunks]
@@ -54,6 +56,18 @@ pub(super) fn tallest(tile: &Tile) -> [f32; SIDE] {
         }
     }
     best
+}
+
+/// The tile with rows and columns exchanged.
+#[inline(always)]
+pub(super) fn turned(tile: Tile) -> Tile {
+    let mut turned = [0.0; SIDE * SIDE];
+    for i in 0..SIDE {
+        for j in 0..SIDE {
+            turned[SIDE * j + i] = tile[SIDE * i + j];
+        }
+    }
+    turned
 }
 
 /// Where the tiles of two sets of rows begin: no tile holds rows of both.

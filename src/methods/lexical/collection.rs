@@ -8,6 +8,7 @@
 //! Sums here and in the methods that use this go over tokens in the order of their keys, so they
 //! depend on the texts alone.
 
+use crate::kernels::elementary;
 use crate::methods::Unavailable;
 use crate::methods::common::counted;
 use crate::methods::lexical::token_bag::TokenBag;
@@ -68,7 +69,7 @@ impl<'m> Collection<'m> {
         if let Some((frequencies, total)) = self.documents() {
             let known = place(key).and_then(|place| frequencies.get(place)).copied().unwrap_or(0);
             let frequency = f64::from(known).min(total);
-            return (1.0 + (total - frequency + 0.5) / (frequency + 0.5)).ln();
+            return elementary::ln(1.0 + (total - frequency + 0.5) / (frequency + 0.5));
         }
         // The key of a listed token is its id; all others are above every id.
         let idf = self.vocabulary.idf(u32::try_from(key).ok()).unwrap_or(0.0);
@@ -137,7 +138,7 @@ impl WeightedTokens {
         let length = post.length() as f64 + MU;
         self.tokens.iter().map(move |token| {
             let occurrences = f64::from(post.times(token.key)) + token.prior;
-            (token.key, token.weight * (occurrences / length).ln())
+            (token.key, token.weight * elementary::ln(occurrences / length))
         })
     }
 }

@@ -15,6 +15,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::kernels::elementary;
 use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
@@ -89,7 +90,7 @@ fn relevant(mut posts: Vec<Likely<'_>>) -> Vec<(u64, f64)> {
     for (post, likelihood) in posts {
         // Against the best, as likelihoods themselves are too small for their type. What they are
         // divided by to add up to 1 goes out when the tokens' shares are made to.
-        let weight = (likelihood - best).exp() / post.length().max(1) as f64;
+        let weight = elementary::exp(likelihood - best) / post.length().max(1) as f64;
         for &(key, times) in &post.tokens {
             *relevance.entry(key).or_default() += weight * f64::from(times);
         }

@@ -12,6 +12,7 @@
 //! word stays 0. So that `a` is finite and above 0 whatever the counts, `α` is held at least one
 //! word of the vocabulary away from 0 and from 1.
 
+use crate::kernels::elementary;
 use crate::kernels::linalg;
 use crate::kernels::linalg::About;
 use crate::kernels::linalg::Moments;
@@ -126,7 +127,7 @@ impl Weights {
         let probabilities = ids.map(|id| vocabulary.probability(id)).filter(|&p| p > 0.0);
         let probabilities: Vec<f64> = probabilities.collect();
         let words = probabilities.len().max(1) as f64;
-        let threshold = 1.0 - (1.0 - 1.0 / words).powf(mean_length);
+        let threshold = 1.0 - elementary::power(1.0 - 1.0 / words, mean_length);
         let frequent = probabilities.iter().filter(|&&p| p > threshold).count() as f64;
         // One word of a vocabulary of one is all and nothing of it.
         let nearest = (1.0 / words).min(0.5);

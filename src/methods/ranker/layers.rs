@@ -1,6 +1,7 @@
 //! The steps that a network is made of: rows of words, products with rows of weights, and what is
 //! done to sums. They know numbers and no order of steps.
 
+use crate::kernels::elementary;
 use crate::kernels::simd;
 use crate::kernels::simd::Packed;
 use crate::methods::ranker::section::Encoding;
@@ -88,7 +89,7 @@ pub(super) fn conclude(weights: &Weights, of_post: &[f32], of_query: &[f32]) -> 
 
 /// `-ln(1 + e^x)`, never above 0 and never without end.
 fn log_chance(x: f64) -> f32 {
-    let log = 0.0 - (x.max(0.0) + (-x.abs()).exp().ln_1p());
+    let log = 0.0 - (x.max(0.0) + elementary::ln_1p(elementary::exp(-x.abs())));
     (log as f32).max(f32::MIN)
 }
 

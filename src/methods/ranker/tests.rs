@@ -6,10 +6,10 @@ use super::section::Weights;
 use super::*;
 use crate::kernels::simd::LANES;
 use crate::model::OpenOptions;
+use crate::model::draft::Draft;
+use crate::model::draft::Table;
 use crate::model::format::Dtype;
 use crate::model::vocabulary::VocabularyTables;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
 
 const DIMS: usize = 12;
 const WORDS: usize = 40;

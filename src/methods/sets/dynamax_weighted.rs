@@ -12,6 +12,7 @@
 
 use serde::Deserialize;
 
+use crate::kernels::elementary;
 use crate::methods::Against;
 use crate::methods::Compare;
 use crate::methods::Cost;
@@ -149,14 +150,14 @@ impl Side {
 }
 
 /// `length^exponent`. The exponents that models are made with are computed from what every
-/// processor does exactly; `powf` differs between systems in the last bit, and takes its time.
+/// processor does exactly and fast.
 fn power(length: f64, exponent: f64) -> f64 {
     match exponent {
         0.0 => 1.0,
         1.0 => length,
         1.5 => length * length.sqrt(),
         2.0 => length * length,
-        _ => length.powf(exponent),
+        _ => elementary::power(length, exponent),
     }
 }
 

@@ -24,18 +24,18 @@ use crate::model::FormatError;
 use crate::model::Model;
 use crate::model::Vectors;
 use crate::model::Vocabulary;
+use crate::model::bytes::numbers;
 use crate::model::check;
+use crate::model::draft::Draft;
+use crate::model::draft::Table;
 use crate::model::format;
 use crate::model::format::Dtype;
 use crate::model::format::Limits;
 use crate::model::format::Tensor;
-use crate::model::mapped::numbers;
 use crate::model::pieces::cut::PieceLengths;
 use crate::model::profile::Shape;
 use crate::model::profile::accept;
 use crate::model::vocabulary::VocabularyTables;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
 
 /// The section that holds the pieces.
 pub const PIECES_SECTION: &str = "pieces";

@@ -16,6 +16,7 @@ const FILES: [(&str, &str); 20] = [
     ("/assets/events.js", "text/javascript; charset=utf-8"),
     ("/assets/explanation.js", "text/javascript; charset=utf-8"),
     ("/assets/link.js", "text/javascript; charset=utf-8"),
+    ("/assets/offline.js", "text/javascript; charset=utf-8"),
     ("/assets/ranking.js", "text/javascript; charset=utf-8"),
     ("/assets/recommending.js", "text/javascript; charset=utf-8"),
     ("/assets/settings.js", "text/javascript; charset=utf-8"),

@@ -4,6 +4,7 @@ import * as collections from "./collections.js";
 import { ask, command, hasKey, refusalInWords, Refusal, useKey } from "./asking.js";
 import { checkLength, embedAll, eventList, eventsCommand, nearestEarlier } from "./events.js";
 import { banner, explanation, verdict } from "./explanation.js";
+import * as offline from "./offline.js";
 import { TABS, read, textsOf, written } from "./link.js";
 import { ranking } from "./ranking.js";
 import { fillIn, filledIn, linesOf, recommending } from "./recommending.js";
@@ -12,6 +13,7 @@ import { readStream } from "./stream.js";
 
 const by = (id) => document.getElementById(id);
 const LISTS = ["candidates", "like", "unlike", "liked", "stream"];
+const TERMINAL = "The same question from a terminal";
 const SUBMITS = { compare: "Compare", rank: "Rank", collections: "Find", events: "Find events" };
 
 let tab = "compare";
@@ -48,7 +50,7 @@ const QUESTIONS = {
   rank() {
     const candidates = linesOf("candidates");
     const query = by("query").value;
-    const fields = recommending(query);
+    const fields = offline.inUse() ? { query } : recommending(query);
     const chosen = settings.chosen();
     const show = (answer) => {
       const explained = explaining(chosen, (result) => fields.like?.[result.like ?? 0] ?? query);
@@ -97,7 +99,9 @@ const QUESTIONS = {
 
 /** A question that is one request: how its answer is found, and how it is asked from a terminal. */
 function posted(path, body) {
-  return { find: (signal) => ask(path, body, signal), tell: () => command(path, body) };
+  const find = (signal) => ask(path, body, signal);
+  if (!offline.inUse()) return { find, tell: () => command(path, body) };
+  return { find, tell: () => offline.program(path, body), title: "The same question in JavaScript" };
 }
 
 /** Asks for what is like an item of the collection. */
@@ -142,7 +146,7 @@ async function tellUnknown(ranked, query, candidates, model) {
 
 async function answer() {
   const here = tab;
-  const { find, tell, show, hint } = QUESTIONS[here]();
+  const { find, tell, title = TERMINAL, show, hint } = QUESTIONS[here]();
   asking[here]?.abort();
   const current = new AbortController();
   asking[here] = current;
@@ -151,7 +155,7 @@ async function answer() {
     const result = await find(current.signal);
     if (asking[here] !== current) return;
     show(result);
-    asked[here] = { tell, hint, link: linkOf(here) };
+    asked[here] = { tell, title, hint: title === TERMINAL ? hint : offline.HINT, link: linkOf(here) };
     if (here === tab) {
       by("problem").replaceChildren();
       by("key-form").hidden = true;
@@ -168,6 +172,7 @@ function showAnswers() {
   for (const name of TABS) by(`${name}-answer`).hidden = name !== tab || !asked[name];
   by("command").hidden = !asked[tab];
   if (!asked[tab]) return;
+  by("command-title").textContent = asked[tab].title;
   by("command-text").textContent = asked[tab].tell();
   by("command-hint").textContent = asked[tab].hint;
   by("copied").textContent = "";
@@ -263,7 +268,8 @@ for (const name of TABS) {
     const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
-    turn(TABS[(TABS.indexOf(name) + step + TABS.length) % TABS.length], true);
+    const shown = TABS.filter((each) => !by(`${each}-tab`).hidden);
+    turn(shown.at((shown.indexOf(name) + step) % shown.length), true);
   });
 }
 
@@ -371,6 +377,30 @@ addEventListener("popstate", () => {
   if (question) go(question);
 });
 
+/** Takes answers from this page or from the server, as the switch says. */
+async function takeSide() {
+  // What only the server does.
+  for (const id of ["more", "collections-tab"]) by(id).hidden = by("offline").checked;
+  if (by(`${tab}-tab`).hidden) choose(TABS[0]);
+  by("notice").textContent = by("offline").checked ? "Loading the model." : "";
+  settings.forget();
+  for (const name of TABS) delete asked[name];
+  try {
+    await offline.use(by("offline").checked);
+    by("notice").textContent = "";
+  } catch (error) {
+    refuse(error);
+    return;
+  }
+  await begin();
+}
+
 const first = read(location.hash);
 if (first) fill(first);
-begin();
+if (offline.IS_OFFERED) {
+  by("offline-field").hidden = false;
+  by("offline").addEventListener("change", takeSide);
+  takeSide();
+} else {
+  begin();
+}

@@ -61,7 +61,7 @@ function besides({ words = [], like, duplicates = [] }, candidates, fields) {
 
 /** A text that opens its explanation: a link where an address can hold the question. */
 function opening(text, link, open) {
-  const attributes = link === null ? { type: "button" } : { href: link || "/" };
+  const attributes = link === null ? { type: "button" } : { href: link || location.pathname };
   const made = element(link === null ? "button" : "a", { ...attributes, class: "candidate" }, shortened(text));
   made.addEventListener("click", (event) => {
     // Whoever wants the link in a tab of its own gets it there.

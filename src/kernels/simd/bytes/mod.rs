@@ -8,13 +8,24 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
 mod blockwise;
+#[cfg_attr(
+    target_arch = "wasm32",
+    allow(dead_code, reason = "most have a loop of their own there")
+)]
 mod plain;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod vnni;
+#[cfg(target_arch = "wasm32")]
+mod wasm;
+
+#[cfg(not(target_arch = "wasm32"))]
+use plain as least;
+#[cfg(target_arch = "wasm32")]
+use wasm as least;
 
 use crate::kernels::simd::LANES;
 use crate::kernels::simd::Tile;
@@ -47,7 +58,7 @@ macro_rules! dispatch {
             // SAFETY: as above; whoever has AVX-512 has AVX2.
             #[cfg(target_arch = "x86_64")]
             () if width() != Width::Scalar => unsafe { avx2::$name($($arg),+) },
-            () => plain::$name($($arg),+),
+            () => least::$name($($arg),+),
         }
     };
 }

@@ -1,0 +1,173 @@
+/** Bytes, an answer of `fetch`, an address, or in Node the path of a file. */
+export type Source = ArrayBuffer | ArrayBufferView | Response | URL | string;
+
+/** Why something has no score: a text is empty, has no known word, or is too long. */
+export type Reason = "empty" | "unknown" | "too_long";
+
+export type Measure = "cosine" | "euclidean";
+
+/** How a question is answered. */
+export interface Options {
+  /** A method's name, or `auto`, the model's own choice. */
+  method?: string;
+  /** What vectors are compared by; that of the method if not said. */
+  measure?: Measure;
+  /** Cut a text that is too long, not refuse it. */
+  truncate?: boolean;
+  /** What becomes of a text that cannot be scored: 0 and a place among the unscored, or an exception. */
+  unscored?: "zero" | "error";
+}
+
+export interface RankOptions extends Options {
+  /** Most results wanted. */
+  topK?: number;
+  /** The least score wanted; candidates without a score are left out then. */
+  minScore?: number;
+}
+
+interface Unscored {
+  /** The method, `auto` resolved. */
+  method: string;
+  /** Places of what could not be scored. */
+  unscored: number[];
+  /** Why, for each of them. */
+  reasons: Reason[];
+  /** Places of what was cut short. */
+  truncated: number[];
+}
+
+export interface Scores extends Unscored {
+  measure: Measure;
+  /** A score a pair; 0 for one that cannot be scored. */
+  scores: Float32Array;
+}
+
+export interface Ranking extends Unscored {
+  measure: Measure;
+  /** Best first; candidates that cannot be scored come last, with null. */
+  results: { index: number; score: number | null }[];
+}
+
+export interface Embeddings extends Unscored {
+  /** Vectors one after the other; zeros for a text without one. */
+  vectors: Float32Array;
+  dimensions: number;
+}
+
+export interface ExplainedWord {
+  /** The token it comes from, as it was looked up. */
+  token: string;
+  /** Bytes of the text's UTF-8 that the token comes from: first and end. */
+  span: [number, number];
+  /** The vocabulary's word; null where the vector was made for this text. */
+  word: string | null;
+  found: string;
+  pieces: string[];
+  idf: number | null;
+  /** The length of its vector. */
+  norm: number;
+  /** What it adds to the score, where the score comes apart. */
+  share: number | null;
+}
+
+export interface ExplainedText {
+  words: ExplainedWord[];
+  unknown: { token: string; share: number | null }[];
+  /** The share of its tokens that the model lists. */
+  known: number;
+  truncated: boolean;
+}
+
+export interface Explanation {
+  method: string;
+  measure: Measure;
+  fingerprint: string;
+  score: number;
+  unscored: boolean;
+  a: ExplainedText;
+  b: ExplainedText;
+  /** Cosines of the words' vectors: a row a word of `a`. */
+  matrix: number[][];
+  adds_up: boolean;
+  sentence: string;
+  memberships?: { a: [number, number][]; b: [number, number][] };
+  attention?: { word: number; token: string; to: { word: number; token: string; weight: number; cosine?: number }[] }[];
+}
+
+export interface Method {
+  name: string;
+  kind: "similarity" | "ranker";
+  summary: string;
+  paper: string;
+  /** Between which numbers its scores lie; null where they have no bound. */
+  range: [number | null, number | null];
+  embeds: boolean;
+  measure: Measure;
+  reads: "words" | "tokens";
+  available: boolean;
+  /** Why it is not available. */
+  reason: string | null;
+}
+
+export interface Threshold {
+  method: string;
+  measure: Measure;
+  /** Scores of at least this count as related. */
+  threshold: number;
+  aim: string;
+  precision: number;
+  recall: number;
+  f1: number;
+}
+
+export interface About {
+  /** Sixteen hexadecimal digits that change with every byte of the model. */
+  fingerprint: string;
+  words: number;
+  dimensions: number;
+  bytes: number;
+  licence: string | null;
+  /** What `auto` stands for. */
+  auto: string;
+  /** The same for vectors. */
+  auto_embedding: string;
+  thresholds: Threshold[];
+}
+
+/** A model, and the questions that can be asked of it. */
+export class Cognate {
+  private constructor();
+  /** Loads a model; without a source the model within the package. */
+  static load(model?: Source | Promise<Source>): Promise<Cognate>;
+  /** What the model is. */
+  readonly about: Readonly<About>;
+  /** Bytes of memory in use. */
+  readonly memory: number;
+  similarity(a: string, b: string, options?: Options): number;
+  pairs(pairs: readonly (readonly [string, string])[], options?: Options): Scores;
+  rank(query: string, candidates: readonly string[], options?: RankOptions): Ranking;
+  embed(texts: readonly string[], options?: Options): Embeddings;
+  explain(a: string, b: string, options?: Options): Explanation;
+  methods(): Method[];
+  /** Frees the model at once. One that nobody holds any more goes by itself. */
+  close(): void;
+}
+
+/** The root of all exceptions of this package. */
+export class CognateError extends Error {}
+/** A model cannot be used: it cannot be fetched, is damaged, cut short, or no model at all. */
+export class ModelError extends CognateError {}
+/** A method does not exist, or cannot do with this model what was asked. */
+export class MethodError extends CognateError {}
+/** A setting has a value that it cannot have. */
+export class SettingError extends CognateError {}
+/** A score is no finite number: the model's vectors are not sound. */
+export class ScoreError extends CognateError {}
+/** A text cannot be scored, and that was to be an error. */
+export class TextError extends CognateError {
+  /** The name of the argument that the text was passed in. */
+  readonly argument: string;
+  /** The text's place in it, or null where one text was passed. */
+  readonly index: number | null;
+}
+

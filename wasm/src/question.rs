@@ -1,0 +1,157 @@
+//! A question as JavaScript passes it: settings, and texts one after another.
+
+use cognate::Engine;
+use cognate::Measure;
+use cognate::Query;
+use serde::Deserialize;
+
+use crate::error::Problem;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Asked {
+    /// What the model is.
+    About,
+    /// What methods there are.
+    Methods,
+    /// The scores of pairs: a text and the next one.
+    Pairs,
+    /// The first text against all others.
+    Rank,
+    /// The vectors of texts.
+    Embed,
+    /// Why the first two texts score as they do.
+    Explain,
+}
+
+/// Settings as JavaScript's side has checked and named them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    ask: Asked,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    measure: Option<String>,
+    #[serde(default)]
+    truncate: bool,
+    /// Whether a text that cannot be scored is an error.
+    #[serde(default)]
+    refuse: bool,
+    /// Whether one pair is asked about, whose texts are called so.
+    #[serde(default)]
+    one: bool,
+    #[serde(default)]
+    top_k: Option<usize>,
+    #[serde(default)]
+    min_score: Option<f64>,
+}
+
+/// A question, resolved for a model.
+#[derive(Debug)]
+pub(crate) struct Question<'t> {
+    pub asked: Asked,
+    pub query: Query,
+    pub one: bool,
+    pub top_k: Option<usize>,
+    pub min_score: Option<f64>,
+    pub texts: Vec<&'t str>,
+}
+
+impl<'t> Question<'t> {
+    /// Reads a question for a model; `auto` is the model's choice for what is asked.
+    pub(crate) fn read(
+        engine: &Engine,
+        settings: &[u8],
+        texts: &'t [u8],
+        lengths: &[u8],
+    ) -> Result<Self, Problem> {
+        let settings: Settings = serde_json::from_slice(settings)
+            .map_err(|error| Problem::Setting(format!("settings: {error}")))?;
+        let name = settings.method.as_deref().unwrap_or("auto");
+        let mut method = engine.method(name)?;
+        if settings.ask == Asked::Embed && name.trim().eq_ignore_ascii_case("auto") {
+            method = engine.auto_embedding();
+        }
+        let measure = match settings.measure.as_deref() {
+            None => None,
+            Some(name) => match Measure::ALL.into_iter().find(|known| known.name() == name) {
+                Some(measure) => Some(measure),
+                None => return Err(Problem::setting("measure", "cosine or euclidean", name)),
+            },
+        };
+        let query = Query {
+            measure,
+            refuse_unscored: settings.refuse,
+            truncate: settings.truncate,
+            ..Query::new(method)
+        };
+        if !matches!(settings.ask, Asked::About | Asked::Methods) {
+            engine.check(&query)?;
+        }
+        let texts = std::str::from_utf8(texts)
+            .map_err(|error| Problem::Setting(format!("texts: {error}")))?;
+        Ok(Self {
+            asked: settings.ask,
+            query,
+            one: settings.one,
+            top_k: settings.top_k,
+            min_score: settings.min_score,
+            texts: parted(texts, lengths),
+        })
+    }
+
+    /// The measure that it is answered by.
+    pub(crate) fn measure(&self, engine: &Engine) -> Measure {
+        self.query.measure.unwrap_or_else(|| engine.default_measure(self.query.method))
+    }
+
+    /// The text at a place, none where there are fewer.
+    pub(crate) fn text(&self, at: usize) -> &'t str {
+        self.texts.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// The texts of these lengths, counted in units of UTF-16, with one character after each.
+fn parted<'t>(texts: &'t str, lengths: &[u8]) -> Vec<&'t str> {
+    let lengths = lengths.as_chunks::<4>().0;
+    let ascii = texts.is_ascii();
+    let mut rest = texts;
+    let mut part = |length: u32| {
+        let end = if ascii { length as usize } else { bytes_of(rest, length) };
+        let (text, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        rest = after.get(1..).unwrap_or_default();
+        text
+    };
+    lengths.iter().map(|length| part(u32::from_le_bytes(*length))).collect()
+}
+
+/// How many bytes so many units of UTF-16 take.
+fn bytes_of(text: &str, units: u32) -> usize {
+    let mut left = units as usize;
+    let mut bytes = 0;
+    for character in text.chars() {
+        if left == 0 {
+            break;
+        }
+        left = left.saturating_sub(character.len_utf16());
+        bytes += character.len_utf8();
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_parted_by_the_lengths_of_javascript() {
+        for texts in [vec!["a", "", "b c"], vec!["é", "𝄞 地震", "", "x\ny"], vec![]] {
+            let joined: String = texts.iter().flat_map(|text| [*text, "\n"]).collect();
+            let length = |text: &&str| (text.encode_utf16().count() as u32).to_le_bytes();
+            let lengths: Vec<u8> = texts.iter().flat_map(length).collect();
+            assert_eq!(parted(&joined, &lengths), texts);
+        }
+    }
+}

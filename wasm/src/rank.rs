@@ -1,0 +1,37 @@
+//! One text against many.
+
+use cognate::Engine;
+use cognate::engine::RankOptions;
+use serde_json::json;
+
+use crate::Answer;
+use crate::error::Problem;
+use crate::question::Question;
+
+/// Candidates best first; those that cannot be scored come last, without a score.
+pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer, Problem> {
+    if question.min_score.is_some_and(f64::is_nan) {
+        return Err(Problem::setting("minScore", "a number", "NaN"));
+    }
+    let options = RankOptions {
+        query: question.query,
+        top_k: question.top_k,
+        // Scores have single precision; so a score reaches the number that it is printed as.
+        min_score: question.min_score.map(|least| least as f32),
+    };
+    let candidates = question.texts.get(1..).unwrap_or_default();
+    let ranking = engine.rank_best(question.text(0), candidates, &options)?;
+    let listed: Vec<_> = ranking
+        .listed(&options)
+        .map(|(index, score)| json!({ "index": index, "score": score }))
+        .collect();
+    Ok(json!({
+        "method": question.query.method.name(),
+        "measure": ranking.measure.name(),
+        "results": listed,
+        "unscored": ranking.unscored,
+        "reasons": ranking.reasons,
+        "truncated": ranking.truncated,
+    })
+    .into())
+}

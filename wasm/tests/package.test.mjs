@@ -1,0 +1,148 @@
+// The package as its users meet it: answers, exceptions by kind, bad models, memory.
+
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { DEFAULT, PACKAGE, ROOT, cognate } from "./support.mjs";
+
+const { Cognate, CognateError, MethodError, ModelError, SettingError, TextError } = cognate;
+const model = await Cognate.load();
+
+test("what the README shows", () => {
+  assert.equal(Math.fround(0.65576607), model.similarity("Quake hits L.A.!!", "Earthquake shakes Los Angeles"));
+  const news = ["a cat naps", "quake hits city", "a tremor was felt in Chile"];
+  const { method, results } = model.rank("earthquake", news, { topK: 2 });
+  assert.equal(method, model.about.auto);
+  assert.deepEqual(results.map(({ index }) => index), [1, 2]);
+  const least = model.rank("earthquake", news, { minScore: results[1].score });
+  assert.deepEqual(least.results, results);
+  const { vectors, dimensions } = model.embed(news);
+  assert.equal(vectors.length, 3 * dimensions);
+  const { scores, unscored, reasons } = model.pairs([["a quake", "a tremor"], ["", "x"]]);
+  assert.deepEqual([scores.length, scores[1], unscored, reasons], [2, 0, [1], ["empty"]]);
+  assert.match(model.explain("a quake", "an earthquake").sentence, /closest words/);
+  assert.deepEqual(model.pairs([]).scores.length, 0);
+  assert.deepEqual(model.rank("earthquake", []).results, []);
+});
+
+test("a model comes from bytes, an address, a file or an answer", async () => {
+  const bytes = readFileSync(DEFAULT);
+  const sources = [bytes, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length), DEFAULT];
+  sources.push(new URL(`file://${DEFAULT}`), new Response(bytes), Promise.resolve(bytes));
+  for (const source of sources) {
+    const loaded = await Cognate.load(source);
+    assert.equal(loaded.about.fingerprint, model.about.fingerprint);
+    loaded.close();
+  }
+  await assert.rejects(Cognate.load("/there/is/no/such.safetensors"), ModelError);
+  await assert.rejects(Cognate.load(new Response("", { status: 404 })), /status 404/);
+  await assert.rejects(Cognate.load(7), TypeError);
+});
+
+test("what is wrong is said by kind, with the text at fault", () => {
+  const refuses = (run, kind, message) => assert.throws(run, (error) => error instanceof kind && message.test(error.message));
+  const strict = { unscored: "error" };
+  refuses(() => model.similarity("a", "b", { method: "dynamix" }), MethodError, /nearest names/);
+  refuses(() => model.similarity("a", "b", { method: "bm25" }), MethodError, /only ranks/);
+  refuses(() => model.pairs([["a", "b"]], { method: "dynamax", measure: "euclidean" }), MethodError, /euclidean/);
+  refuses(() => model.embed(["a"], { method: "dynamax" }), MethodError, /./);
+  refuses(() => model.similarity("a", "b", { measure: "manhattan" }), SettingError, /cosine or euclidean/);
+  refuses(() => model.similarity("a", "b", { mehtod: "sif" }), SettingError, /mehtod/);
+  refuses(() => model.rank("a", ["b"], { topK: -1 }), SettingError, /topK/);
+  refuses(() => model.rank("a", ["b"], { minScore: NaN }), SettingError, /minScore/);
+  refuses(() => model.similarity("a", 7), TypeError, /^b: expected a string, got number/);
+  refuses(() => model.pairs([["a", "b"], ["c"]]), TypeError, /^pairs\[1\]/);
+  refuses(() => model.pairs([["a", null]]), TypeError, /^pairs\[0\]\[1\]: expected a string, got null/);
+  refuses(() => model.rank("  ", ["b"]), TextError, /^query is empty/);
+  refuses(() => model.embed(["a quake", ""], strict), TextError, /^texts\[1\] is empty/);
+  refuses(() => model.pairs([["a", "b"], ["c", " "]], strict), TextError, /^pairs\[1\]\[1\] is empty/);
+  const long = "word ".repeat(100000);
+  refuses(() => model.explain("a quake", long), TextError, /^b has/);
+  try {
+    model.rank("a quake", ["a tremor", long], strict);
+    assert.fail("a candidate that is too long was taken");
+  } catch (error) {
+    assert.deepEqual([error.name, error.argument, error.index], ["TextError", "candidates", 1]);
+    assert.ok(error instanceof CognateError && error instanceof Error);
+  }
+  // None of it did the model any harm.
+  assert.ok(model.similarity("a quake", "a tremor") > 0.3);
+});
+
+/** Whether a model of these bytes is opened; whatever it is, it is neither a trap nor another error. */
+async function opens(bytes) {
+  try {
+    const opened = await Cognate.load(bytes);
+    opened.pairs([["a quake", "a tremor"], ["the the", "zzqxvkw!"]]);
+    opened.close();
+    return true;
+  } catch (error) {
+    if (error instanceof ModelError) return false;
+    throw error;
+  }
+}
+
+test("bad models are refused without a trap", async () => {
+  const seeds = join(ROOT, "fuzz/corpus/model_open");
+  const outcomes = { true: 0, false: 0 };
+  for (const name of readdirSync(seeds)) outcomes[await opens(readFileSync(join(seeds, name)))] += 1;
+  assert.ok(outcomes.true >= 3 && outcomes.false >= 10, JSON.stringify(outcomes));
+
+  const sound = readFileSync(join(ROOT, "tests/data/model/cognate-1.safetensors"));
+  assert.ok(await opens(sound));
+  for (let at = 0; at < sound.length; at += 37) {
+    assert.ok(!(await opens(sound.subarray(0, at))), `cut after ${at} bytes`);
+    const damaged = Uint8Array.from(sound);
+    damaged[at] ^= 1 << at % 8;
+    assert.ok(!(await opens(damaged)), `byte ${at} changed`);
+  }
+  const head = new Uint8Array(4096).fill(0xff);
+  assert.ok(!(await opens(head)) && !(await opens(new Uint8Array(0))));
+});
+
+test("memory is freed", async () => {
+  const small = readFileSync(join(ROOT, "tests/data/model/cognate-1.safetensors"));
+  const texts = Array.from({ length: 2000 }, (_, n) => `quake number ${n} hits L.A. ${"so ".repeat(n % 30)}`);
+  const ask = (asked) => {
+    asked.embed(texts);
+    asked.rank(texts[0], texts);
+    asked.explain(texts[1], texts[2]);
+    assert.throws(() => asked.similarity("a", "b", { method: "none" }));
+  };
+  for (let round = 0; round < 3; round += 1) ask(model);
+  const after = model.memory;
+  for (let round = 0; round < 60; round += 1) ask(model);
+  assert.equal(model.memory, after, "questions leave nothing behind");
+
+  // Instances go with their models: each of the default model takes 15 MB.
+  const settle = async () => {
+    for (let round = 0; round < 5; round += 1) {
+      globalThis.gc();
+      await new Promise((done) => setTimeout(done, 20));
+    }
+    return process.memoryUsage().rss;
+  };
+  const bytes = readFileSync(DEFAULT);
+  const round = async (count) => {
+    for (let at = 0; at < count; at += 1) {
+      const opened = await Cognate.load(at % 2 === 0 ? bytes : small);
+      if (at % 4 === 0) opened.close();
+    }
+    return settle();
+  };
+  const before = await round(10);
+  const later = await round(60);
+  assert.ok(later - before < 150e6, `${((later - before) / 1e6).toFixed(0)} MB more after 60 models`);
+  const closed = await Cognate.load(small);
+  closed.close();
+  closed.close();
+  assert.throws(() => closed.similarity("a", "b"), /closed/);
+});
+
+test("the types name what there is", () => {
+  const types = readFileSync(join(PACKAGE, "cognate.d.ts"), "utf8");
+  const ours = Object.getOwnPropertyNames(Cognate.prototype).filter((name) => name !== "constructor");
+  for (const name of [...ours, ...Object.keys(cognate)]) assert.match(types, new RegExp(`\\b${name}\\b`), name);
+});
