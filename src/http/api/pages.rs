@@ -22,7 +22,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Files that our pages need: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 16] = [
+const ASSETS: [(&str, &str, &str); 17] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
     ("playground.js", SCRIPT, include_str!("pages/playground.js")),
