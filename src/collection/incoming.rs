@@ -27,8 +27,7 @@ pub struct Incoming {
     /// When it was written.
     pub time: Option<Time>,
     /// What filters ask for.
-    #[serde(default)]
-    pub attributes: Attributes,
+    pub attributes: Option<Attributes>,
     /// An object whose meaning is not known here.
     pub data: Option<Box<RawValue>>,
 }
@@ -38,7 +37,7 @@ impl Incoming {
     pub fn into_item(self, now: i64) -> Item {
         let Self { id: Id(id), text, time, attributes, data } = self;
         let time = time.map_or(now, |Time(time)| time);
-        Item { id, text, time, attributes, data, event: None }
+        Item { id, text, time, attributes: attributes.unwrap_or_default(), data, event: None }
     }
 }
 
@@ -165,8 +164,11 @@ mod tests {
         let written = r#"{"id":12,"text":"b","time":1714557600}"#;
         let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(0);
         assert_eq!((&*item.id, item.time), ("12", 1_714_557_600_000));
-        let item: Incoming = serde_json::from_str(r#"{"id":"x","text":"b"}"#).unwrap();
-        assert_eq!(item.into_item(7).time, 7);
+        let none = r#"{"id":"x","text":"b","time":null,"attributes":null,"data":null}"#;
+        for written in [r#"{"id":"x","text":"b"}"#, none] {
+            let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(7);
+            assert_eq!((item.time, item.attributes.len(), item.data.is_none()), (7, 0, true));
+        }
         for odd in [r#"{"id":1.5,"text":""}"#, r#"{"id":"","text":"","time":"noon"}"#] {
             assert!(serde_json::from_str::<Incoming>(odd).is_err(), "{odd}");
         }

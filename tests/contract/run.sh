@@ -11,6 +11,10 @@ if [ ! -x "$tools/bin/st" ]; then
     "$tools/bin/pip" install --quiet schemathesis==4.32.5
 fi
 cd "$(mktemp -d)"
+# The collection that the document's examples ask.
+json='content-type: application/json'
+curl -fsS -X PUT "$url/collections/news" -H "$json" -d '{}' >/dev/null
+curl -fsS -X PUT "$url/collections/news/items/a" -H "$json" -d '{"text": "Quake hits L.A.!!"}' >/dev/null
 PYTHONPATH=$here SCHEMATHESIS_HOOKS=hooks "$tools/bin/st" --config-file "$here/schemathesis.toml" run "$url/openapi.json" \
     --url "$url" --phases examples,coverage,fuzzing,stateful --mode all --checks all \
     --max-examples "${EXAMPLES:-500}" --max-response-time 1 --seed 1

@@ -139,7 +139,7 @@ async fn what_is_wrong_is_told_with_its_place() {
         call(&app, "PUT", &format!("/collections/{name}"), Some(&body)).await.refusal(422, code);
     }
     // With a number of its own the oldest leave.
-    done(&app, "PUT", "/collections/news", Some(&json!({"max_items": 2, "ttl": "7d"}))).await;
+    done(&app, "PUT", "/collections/news", Some(&json!({"max_items": 2.0, "ttl": "7d"}))).await;
     let told = done(&app, "GET", "/collections/news", None).await;
     assert_eq!((&told["items"], &told["max_items"]), (&json!(2), &json!(2)));
     assert_eq!(told["ttl"], "7d");

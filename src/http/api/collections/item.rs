@@ -63,9 +63,8 @@ pub(crate) struct OneItemRequest {
     #[schema(value_type = Option<String>)]
     time: Option<Time>,
     /// What filters ask for.
-    #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    attributes: Attributes,
+    attributes: Option<Attributes>,
     /// An object of the caller's own.
     #[schema(value_type = Option<Object>)]
     data: Option<Box<RawValue>>,

@@ -174,6 +174,7 @@ pub(crate) struct ItemsParameters {
     /// Only items of which the time is no further back than this, as `24h`.
     within: Option<String>,
     /// Most items, at most 1000; 100 unless this says otherwise.
+    #[param(maximum = 1000)]
     limit: Option<usize>,
     /// How many of the first are passed over.
     offset: Option<usize>,

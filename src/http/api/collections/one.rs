@@ -20,6 +20,7 @@ use crate::http::error::Code;
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::body;
+use crate::http::request::fields::Items;
 use crate::http::request::json;
 
 /// The body of `PUT /collections/{name}`.
@@ -27,8 +28,7 @@ use crate::http::request::json;
 #[serde(deny_unknown_fields)]
 pub(crate) struct CollectionRequest {
     /// Most items: of more the oldest leave. Without it a full collection takes no more.
-    #[schema(minimum = 1)]
-    max_items: Option<usize>,
+    max_items: Option<Items>,
     /// Items of which the time is further back than this leave: `30s`, `15m`, `24h`, `7d`.
     #[schema(pattern = "^[0-9]+[smhd]$")]
     ttl: Option<String>,
@@ -36,16 +36,13 @@ pub(crate) struct CollectionRequest {
 
 impl CollectionRequest {
     fn settings(&self) -> Result<Settings, ApiError> {
-        if self.max_items == Some(0) {
-            return Err(ApiError::at(Code::OutOfRange, "/max_items", "expected a number from 1"));
-        }
         let ttl = self.ttl.as_deref().map(|ttl| {
             collection::span(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
                 let detail = "expected a number from 1 with s, m, h or d, such as 30s or 24h";
                 ApiError::at(Code::InvalidField, "/ttl", detail)
             })
         });
-        Ok(Settings { max_items: self.max_items, ttl_ms: ttl.transpose()? })
+        Ok(Settings { max_items: self.max_items.map(|Items(most)| most), ttl_ms: ttl.transpose()? })
     }
 }
 

@@ -60,14 +60,17 @@ pub(crate) struct MatchParameters {
     /// `application/x-ndjson` only: a method that scores the nearest once more, or `none`.
     second: Option<String>,
     /// `application/x-ndjson` only: how many items before a text it is matched against.
+    #[param(minimum = 1, maximum = 100000)]
     last: Option<usize>,
     /// `application/x-ndjson` only: none of them that is older than the text by more than this.
     within: Option<String>,
     /// `application/x-ndjson` only: a number or `calibrated`.
     min_score: Option<String>,
     /// `application/x-ndjson` only: how many of the nearest are looked at.
+    #[param(minimum = 1, maximum = 1000)]
     nearest: Option<usize>,
     /// `application/x-ndjson` only: how many items of an event must speak for it.
+    #[param(minimum = 1, maximum = 1000)]
     votes: Option<usize>,
     /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest.
     duplicate_score: Option<f64>,
@@ -101,13 +104,16 @@ pub(crate) async fn answer(
         let detail = "expected a number";
         return Err(ApiError::at(Code::OutOfRange, "/duplicate_score", detail));
     }
+    let least = asked.min_score.as_deref().map(|written| {
+        Threshold::parse(written).map_err(|error| error.under("/threshold", "/min_score"))
+    });
     let wanted = Wanted {
         model: asked.model.as_deref(),
         method: asked.method.as_deref(),
         second: asked.second.as_deref(),
         last: asked.last,
         within: asked.within.as_deref(),
-        min_score: asked.min_score.as_deref().map(Threshold::parse).transpose()?,
+        min_score: least.transpose()?,
         nearest: asked.nearest,
         votes: asked.votes,
         duplicate_score: asked.duplicate_score,

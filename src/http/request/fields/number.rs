@@ -95,6 +95,19 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
+/// How many items are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[schema(value_type = u32, minimum = 1)]
+pub(crate) struct Items(pub usize);
+
+impl<'de> Deserialize<'de> for Items {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let expected = "a whole number from 1";
+        let most = u32::MAX as usize;
+        from.deserialize_any(WholeVisitor { least: 1, most, expected }).map(Self)
+    }
+}
+
 /// How many candidates are looked at together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
 #[schema(value_type = u32, minimum = 1, maximum = 1000)]
