@@ -34,7 +34,10 @@ def map_path_parameters(context, path_parameters):
     if path_parameters and "method" in path_parameters:
         return {"model": "default", "method": "auto"}
     if path_parameters and "name" in path_parameters:
-        return {**path_parameters, "name": "contract"}  # what is a name, the document says in words
+        # What is a name, the document says in words.
+        item = path_parameters.get("id", "one")
+        named = {"id": item if plain(str(item)) else "one"} if "id" in path_parameters else {}
+        return {**path_parameters, "name": "contract", **named}
     return path_parameters
 
 
@@ -46,20 +49,19 @@ def filter_case(context, case):
     threshold = (case.query or {}).get("threshold", "0")
     if not str(threshold).replace(".", "").lstrip("-").isdigit():
         return False
-    if case.media_type == "application/x-ndjson":
-        # A stream of candidates begins with its question; lines of any kind are answered, but items are
-        # added all or none.
-        needed = {"/rank": '"query"', "/collections/{name}/items": '"text"'}.get(path, "")
-        return isinstance(body, str) and needed in body
     if path.startswith("/collections"):
         query = case.query or {}
         if any(field in query for field in ("filter", "within", "second", "min_score")):
             return False  # JSON in a string, spans, names of methods, a number or a word
         items = body.get("items") if isinstance(body, dict) else None
         names = [item.get("id") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-        names.append((case.path_parameters or {}).get("id", "one"))
         if any(isinstance(name, str) and not plain(name) for name in names):
             return False  # a name has 1 to 256 bytes, and no control characters
+    if case.media_type == "application/x-ndjson":
+        # A stream of candidates begins with its question; lines of any kind are answered, but items are
+        # added all or none.
+        needed = {"/rank": '"query"', "/collections/{name}/items": '"text"'}.get(path, "")
+        return isinstance(body, str) and needed in body
     if not isinstance(body, dict):
         return True
     if path == "/rank" and any(field in body for field in ("collection", "filter", "within")):
