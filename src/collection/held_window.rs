@@ -33,6 +33,9 @@ pub(super) struct HeldWindow {
     /// The number in the collection of the next item that this does not hold.
     next: u64,
     names: Names,
+    /// Whether an item of the window is called as one that began an event before, and left since: which
+    /// of both an item belongs to is not told from names, and the window is made anew from these.
+    is_ambiguous: bool,
     /// Memory that was taken for it.
     paid: Paid,
 }
@@ -154,7 +157,7 @@ impl HeldWindow {
         paid.pay(stream::least_bytes(dims, &settings), collection)?;
         let stream = Stream::new(engine, settings)?;
         let (next, names) = (0, Names::default());
-        Ok(Self { stream, fingerprint, revision, next, names, paid })
+        Ok(Self { stream, fingerprint, revision, next, names, is_ambiguous: false, paid })
     }
 
     /// How texts are matched against it.
@@ -164,7 +167,9 @@ impl HeldWindow {
 
     /// Whether it holds what a collection of this revision has, but for items that were added.
     pub(super) fn can_go_on(&self, engine: &Engine, revision: u64) -> bool {
-        self.revision == revision && self.fingerprint == engine.model().fingerprint()
+        self.revision == revision
+            && !self.is_ambiguous
+            && self.fingerprint == engine.model().fingerprint()
     }
 
     /// It holds all of a collection of this revision, the next item of which has this number.
@@ -218,10 +223,11 @@ impl HeldWindow {
         for item in items {
             let (number, id) = (self.stream.next(), Arc::from(&*item.id));
             let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
-            let event = match begun == &*item.id {
-                true => number,
-                false => self.names.number(begun),
-            };
+            let begins = begun == &*item.id;
+            let known = self.names.numbers.get(begun);
+            let is_left = |event: &u64| self.stream.events().size(*event) == 0;
+            self.is_ambiguous |= known.is_some_and(|event| begins || is_left(event));
+            let event = if begins { number } else { self.names.number(begun) };
             let size = item.event.as_ref().map_or(1, |event| event.size);
             let known = self.names.event(event, &Arc::from(begun));
             // What was loaded after it has no say in how large it was.
@@ -251,6 +257,8 @@ impl HeldWindow {
             .follow_with(&texts, |decision, near| decisions.push((decision, near.to_vec())))?;
         for (mut item, (decision, near)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
+            // A text that is matched again, or one whose name was another's before.
+            self.is_ambiguous |= self.names.numbers.contains_key(&id);
             let (event, size) = self.names.join(&id, decision.event);
             item.event = Some(Event { id: (&*event).into(), size });
             let name = |near: &Near| Some((Arc::clone(self.names.of(near.number)?), near.score));
