@@ -210,6 +210,6 @@ async fn every_field_has_a_label() {
                 fields += 1;
             }
         }
-        assert_eq!(fields, if path == "/" { 20 } else { 0 }, "{path}");
+        assert_eq!(fields, if path == "/" { 21 } else { 0 }, "{path}");
     }
 }
