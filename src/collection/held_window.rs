@@ -33,8 +33,8 @@ pub(super) struct HeldWindow {
     /// The number in the collection of the next item that this does not hold.
     next: u64,
     names: Names,
-    /// Whether an item of the window is called as one that began an event before, and left since: which
-    /// of both an item belongs to is not told from names, and the window is made anew from these.
+    /// Whether an item has the name of one that began an event of this window before it. Names then do
+    /// not tell which of both events an item belongs to, so the next request makes the window anew.
     is_ambiguous: bool,
     /// Memory that was taken for it.
     paid: Paid,
@@ -257,7 +257,7 @@ impl HeldWindow {
             .follow_with(&texts, |decision, near| decisions.push((decision, near.to_vec())))?;
         for (mut item, (decision, near)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
-            // A text that is matched again, or one whose name was another's before.
+            // An item is matched again, or has the name that another had before.
             self.is_ambiguous |= self.names.numbers.contains_key(&id);
             let (event, size) = self.names.join(&id, decision.event);
             item.event = Some(Event { id: (&*event).into(), size });
