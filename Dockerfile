@@ -3,10 +3,13 @@
 # `docker build -t cognate .` needs of the network the Rust image and the crates of Cargo.lock, no
 # more. It builds for the architecture it runs on (amd64 or arm64), with the classic builder and with
 # BuildKit alike, and so uses no mounts and no syntax line. To pin the toolchain to a digest:
-# --build-arg RUST_IMAGE=rust@sha256:...
+# --build-arg RUST_IMAGE=rust@sha256:... To share collections in PostgreSQL:
+# --build-arg FEATURES=columns,postgres
 ARG RUST_IMAGE=rust:1.95-bookworm
+ARG FEATURES=columns
 
 FROM ${RUST_IMAGE} AS build
+ARG FEATURES
 WORKDIR /src
 # The C library goes into the binary too; nothing is left to load, and no base image to keep patched.
 # Debug information would be three quarters of the image; a panic names its file and line without.
@@ -24,11 +27,11 @@ RUN mkdir -p src benches \
     && echo 'fn main() {}' >> src/main.rs \
     && awk '/^\[/ { bench = /^\[\[bench\]\]/ } bench && $1 == "name" { gsub(/"/, "", $3); print "benches/" $3 ".rs" }' Cargo.toml \
         | xargs -r touch \
-    && cargo build --locked --release --features columns --bin cognate --target "$(cat /target)" \
+    && cargo build --locked --release --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
     && cargo clean --locked --release --package cognate --target "$(cat /target)"
 
 COPY src src
-RUN cargo build --locked --release --features columns --bin cognate --target "$(cat /target)" \
+RUN cargo build --locked --release --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
     && install -D -m 0555 "target/$(cat /target)/release/cognate" /image/cognate \
     && ldd /image/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \
     && /image/cognate --version

@@ -52,6 +52,7 @@ impl Ground {
             flags: Vec::new(),
             environment: Vec::new(),
             address_space_kib: None,
+            pinned: options.pin,
             log,
         };
         Ok(Self {

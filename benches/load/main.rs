@@ -18,6 +18,7 @@ mod metrics_page;
 mod models;
 mod options;
 mod oracle;
+mod processor;
 mod proxy;
 mod report;
 mod scenarios;
@@ -40,22 +41,24 @@ use crate::options::Choice;
 use crate::options::Options;
 use crate::report::Report;
 
-/// Under what circumstances figures are taken.
-pub const SETTING: &str = "server and generator share this machine's cores; loopback";
-
 fn main() -> anyhow::Result<ExitCode> {
     let options = Options::parse();
     let cores = std::thread::available_parallelism()?;
     println!(
-        "seed {}, {} s a measurement, {cores} cores; {SETTING}",
-        options.seed, options.seconds
+        "seed {}, {} s a measurement, {cores} cores; {}",
+        options.seed,
+        options.seconds,
+        options.setting()
     );
     raise_descriptor_limit()?;
+    if options.pin {
+        processor::pin_generator()?;
+    }
     let mut broken = Vec::new();
     for choice in options.scenario.scenarios() {
         let report = run(choice, &options)?;
         report.print();
-        let json = report.json(options.seed, options.seconds);
+        let json = report.json(&options);
         support::record(&format!("load-{}", choice.name()), &json);
         if report.is_broken() {
             broken.push(choice.name());
@@ -76,7 +79,7 @@ fn run(choice: Choice, options: &Options) -> anyhow::Result<Report> {
     fs::write(&log, "")?;
     let ground = Ground::prepare(options, log)?;
     let mut report = Report::new(&choice.name(), choice.promise());
-    report.note(format!("texts: {}; {SETTING}", ground.texts.source));
+    report.note(format!("texts: {}; {}", ground.texts.source, options.setting()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let work = scenarios::run(choice, &ground, &mut report);
     // A scenario that cannot go on (the server is gone, say) is a finding, not the end of the others.

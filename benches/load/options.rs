@@ -30,6 +30,9 @@ pub struct Options {
     /// The model file, otherwise the default model of this repository
     #[arg(long)]
     pub model: Option<PathBuf>,
+    /// Keep the server to the first core and the generator to the second
+    #[arg(long)]
+    pub pin: bool,
     /// Given by `cargo bench`; means nothing here
     #[arg(long, hide = true)]
     pub bench: bool,
@@ -86,6 +89,16 @@ pub enum Choice {
     KillStorm,
     /// Half load with chaos (P29)
     Soak,
+}
+
+impl Options {
+    /// Under what circumstances figures are taken.
+    pub fn setting(&self) -> &'static str {
+        match self.pin {
+            true => "server on core 0, generator on core 1; loopback",
+            false => "server and generator share this machine's cores; loopback",
+        }
+    }
 }
 
 impl Choice {

@@ -7,6 +7,7 @@
 use serde_json::Value;
 use serde_json::json;
 
+use crate::options::Options;
 use crate::tally::Tally;
 use crate::tally::milliseconds;
 
@@ -198,7 +199,7 @@ impl Report {
     }
 
     /// For programs.
-    pub fn json(&self, seed: u64, seconds: f64) -> Value {
+    pub fn json(&self, options: &Options) -> Value {
         let figures = self.figures.iter().map(|figure| {
             json!({
                 "name": figure.name, "value": figure.value, "unit": figure.unit,
@@ -207,8 +208,8 @@ impl Report {
         });
         let counts = self.counts.iter().map(|(name, count)| (name.clone(), json!(count)));
         json!({
-            "scenario": self.scenario, "promise": self.promise, "seed": seed, "seconds": seconds,
-            "setting": crate::SETTING, "verdict": self.verdict(), "broken": self.broken,
+            "scenario": self.scenario, "promise": self.promise, "seed": options.seed,
+            "seconds": options.seconds, "setting": options.setting(), "verdict": self.verdict(), "broken": self.broken,
             "figures": figures.collect::<Vec<_>>(),
             "counts": counts.collect::<serde_json::Map<_, _>>(), "notes": self.notes,
         })

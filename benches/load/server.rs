@@ -27,6 +27,7 @@ use rustix::process::Signal;
 use tokio::sync::oneshot;
 
 use crate::metrics_page::Page;
+use crate::processor::on_servers_core;
 use crate::wire;
 
 /// Most log lines kept to be looked at.
@@ -46,6 +47,8 @@ pub struct Launch {
     pub environment: Vec<(String, String)>,
     /// Most address space in KiB, if it is limited.
     pub address_space_kib: Option<u64>,
+    /// Whether it is kept to a core of its own.
+    pub pinned: bool,
     /// Where its log is appended to.
     pub log: PathBuf,
 }
@@ -84,7 +87,11 @@ impl Server {
         command.arg(format!("default={}", launch.model.display())).args(&launch.flags);
         command.envs(launch.environment.iter().map(|(key, value)| (key, value)));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().context("the server's binary does not start")?;
+        let child = match launch.pinned {
+            true => on_servers_core(|| command.spawn()),
+            false => command.spawn(),
+        };
+        let mut child = child.context("the server's binary does not start")?;
         let stderr = child.stderr.take().context("stderr was piped")?;
         let lines = Arc::new(Mutex::new(VecDeque::new()));
         let (tell, told) = oneshot::channel();

@@ -40,6 +40,8 @@ pub struct Tally {
     pub shed: u64,
     /// 503 that do not.
     pub shed_bare: u64,
+    /// Answers that came before the whole request was sent.
+    pub early: u64,
     /// Other 4xx.
     pub refused: u64,
     /// Other statuses.
@@ -77,6 +79,7 @@ impl Default for Tally {
             wrong: 0,
             shed: 0,
             shed_bare: 0,
+            early: 0,
             refused: 0,
             strange: 0,
             reset: 0,
@@ -126,6 +129,7 @@ impl Tally {
         result: &Result<Reply, Broken>,
     ) -> Outcome {
         let outcome = self.classify(question, result);
+        self.early += u64::from(result.as_ref().is_ok_and(|reply| reply.early));
         let now = Instant::now();
         let in_time = self.end.is_none_or(|end| now <= end);
         let (due, sent) = (nanoseconds(now - due), nanoseconds(now - sent));
@@ -182,6 +186,7 @@ impl Tally {
         self.wrong += other.wrong;
         self.shed += other.shed;
         self.shed_bare += other.shed_bare;
+        self.early += other.early;
         self.refused += other.refused;
         self.strange += other.strange;
         self.reset += other.reset;

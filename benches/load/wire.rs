@@ -31,6 +31,8 @@ pub struct Reply {
     pub problem: bool,
     /// Whether the connection ends with it.
     pub close: bool,
+    /// Whether it came before the whole request was sent, after which the connection is no use.
+    pub early: bool,
     /// Every byte of it.
     pub raw: Vec<u8>,
     body_at: usize,
@@ -240,7 +242,8 @@ impl Connection {
             }
             if let Some(reply) = head.take_if(|reply| reply.whole(&self.buffer)) {
                 self.usable = sent && !reply.close;
-                return Ok(Reply { raw: std::mem::take(&mut self.buffer), ..reply });
+                let raw = std::mem::take(&mut self.buffer);
+                return Ok(Reply { raw, early: !sent, ..reply });
             }
         };
         // A reset can stand behind a FIN that was sent before the request arrived.

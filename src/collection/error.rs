@@ -93,4 +93,46 @@ pub enum CollectionError {
         /// What is wrong.
         problem: String,
     },
+    /// The database cannot be asked. What was to be written was not.
+    #[error("the database of the collections cannot be reached: {problem}")]
+    Unreachable {
+        /// What was said.
+        problem: String,
+    },
+    /// The database takes too long.
+    #[error("the database of the collections takes too long: {problem}")]
+    Slow {
+        /// What was said.
+        problem: String,
+    },
+    /// The database takes nothing; what was to be written was not.
+    #[error("the database of the collections takes nothing: {problem}")]
+    Unwritable {
+        /// What was said.
+        problem: String,
+    },
+    /// The connection was lost while the database wrote, so that it may be there or not.
+    #[error("the database of the collections did not say whether it wrote: {problem}")]
+    Uncertain {
+        /// What was said.
+        problem: String,
+    },
+    /// The database refuses what was asked for a reason that is not foreseen.
+    #[error("the database of the collections: {problem}")]
+    Database {
+        /// What was said.
+        problem: String,
+    },
+    /// The database has not what is needed.
+    #[error("{problem}")]
+    NotSetUp {
+        /// What is missing, and how it is made.
+        problem: String,
+    },
+    /// More items are meant than are sent from a database to be ranked.
+    #[error("more than {limit} items would be ranked; ask for a `shortlist`, or filter them")]
+    TooManyChosen {
+        /// The limit.
+        limit: usize,
+    },
 }

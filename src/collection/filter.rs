@@ -24,7 +24,7 @@ pub struct Filter(Vec<Condition>);
 
 /// One of the conditions.
 #[derive(Debug, Clone, PartialEq)]
-enum Condition {
+pub(super) enum Condition {
     /// Of an attribute.
     Of(Box<str>, Test),
     /// One of these filters holds.
@@ -35,7 +35,7 @@ enum Condition {
 
 /// What an attribute must be.
 #[derive(Debug, Clone, PartialEq)]
-enum Test {
+pub(super) enum Test {
     /// Equal to one of these.
     In(Vec<Attribute>),
     /// Not there, or equal to none of these.
@@ -48,7 +48,7 @@ enum Test {
 
 /// On which side of another a value lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Above,
     NotBelow,
     Below,
@@ -74,6 +74,12 @@ impl Filter {
     /// Whether every item is meant.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The conditions, all of which must hold.
+    #[cfg(feature = "postgres")]
+    pub(super) fn conditions(&self) -> &[Condition] {
+        &self.0
     }
 
     /// Whether an item of these attributes is meant.
@@ -125,12 +131,21 @@ fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
     }
 }
 
-/// Whole numbers are compared as such, so that long ids stay apart.
+/// Numbers are compared exactly, so that long ids stay apart, also from numbers with a fraction.
 fn numbers(one: &Number, other: &Number) -> Option<Ordering> {
-    if let (Some(one), Some(other)) = (one.as_i128(), other.as_i128()) {
-        return Some(one.cmp(&other));
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        (Some(one), None) => Some(beside(one, other.as_f64()?)),
+        (None, Some(other)) => Some(beside(other, one.as_f64()?).reverse()),
+        (None, None) => one.as_f64()?.partial_cmp(&other.as_f64()?),
     }
-    one.as_f64()?.partial_cmp(&other.as_f64()?)
+}
+
+/// A whole number of at most 64 bits beside one that may have a fraction.
+fn beside(whole: i128, other: f64) -> Ordering {
+    // The cast holds what is beyond at the ends, where every whole number lies on one side.
+    let (floor, fraction) = (other.floor() as i128, other - other.floor());
+    whole.cmp(&floor).then(if fraction > 0.0 { Ordering::Less } else { Ordering::Equal })
 }
 
 fn filter(
@@ -274,6 +289,10 @@ mod tests {
             (json!({"year": "2021"}), false),
             (json!({"big": 9_007_199_254_740_992_u64}), false),
             (json!({"big": 9_007_199_254_740_993_u64}), true),
+            (json!({"big": {"gt": 9_007_199_254_740_992.0}}), true),
+            (json!({"big": 9_007_199_254_740_992.0}), false),
+            (json!({"year": {"gt": 2020.5, "lt": 2021.5}}), true),
+            (json!({"year": {"lt": 1e300, "gt": -1e300}}), true),
             (json!({"open": true, "lang": {"ne": "de"}}), true),
             (json!({"missing": {"ne": "x"}}), true),
             (json!({"missing": {"exists": false}, "open": {"exists": true}}), true),

@@ -6,14 +6,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::collection::Budget;
-use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::Event;
 use crate::collection::Item;
 use crate::collection::MatchError;
 use crate::collection::Matched;
 use crate::collection::SharedEngine;
-use crate::collection::log::Change;
+use crate::collection::following::Following;
 use crate::engine::Engine;
 use crate::window::BATCH;
 use crate::window::Near;
@@ -54,9 +53,9 @@ impl Drop for Paid {
 
 impl Paid {
     /// Pays so much in all, for which what can be made again gives way.
-    fn pay(&mut self, bytes: usize, collection: &Collection) -> Result<(), CollectionError> {
+    fn pay(&mut self, bytes: usize, turn: &dyn Following) -> Result<(), CollectionError> {
         match bytes.checked_sub(self.bytes) {
-            Some(more) => collection.take_memory(more)?,
+            Some(more) => turn.take_memory(more)?,
             None => self.budget.give_back(self.bytes - bytes),
         }
         self.bytes = bytes;
@@ -144,19 +143,18 @@ impl std::fmt::Debug for HeldWindow {
 impl HeldWindow {
     /// An empty window of a collection, if there is memory for it.
     pub(super) fn new(
-        collection: &Collection,
+        turn: &dyn Following,
         engine: SharedEngine,
         settings: Settings,
-        revision: u64,
     ) -> Result<Self, MatchError> {
         let fingerprint = engine.model().fingerprint().to_owned();
         let dims = engine.embedding_dims(settings.method)?;
-        let budget = Arc::clone(collection.budget());
+        let budget = Arc::clone(turn.budget());
         let mut paid = Paid { budget, bytes: 0 };
         // Before the window itself takes the memory.
-        paid.pay(stream::least_bytes(dims, &settings), collection)?;
+        paid.pay(stream::least_bytes(dims, &settings), turn)?;
         let stream = Stream::new(engine, settings)?;
-        let (next, names) = (0, Names::default());
+        let (revision, next, names) = (turn.revision(), 0, Names::default());
         Ok(Self { stream, fingerprint, revision, next, names, is_ambiguous: false, paid })
     }
 
@@ -185,41 +183,35 @@ impl HeldWindow {
     /// Takes in the last items of a collection, except those of some names.
     pub(super) fn fill(
         &mut self,
-        collection: &Collection,
+        turn: &mut dyn Following,
         now: i64,
         except: &HashSet<Box<str>>,
     ) -> Result<(), MatchError> {
-        let view = collection.view(now);
-        let items = view.iter().rev().filter(|item| !except.contains(&item.id));
-        let mut items: Vec<&Arc<Item>> = items.take(self.settings().limits.last).collect();
-        items.reverse();
-        self.next = collection.next_number();
+        let items = turn.last(self.settings().limits.last, except, now)?;
+        self.next = turn.next_number();
         self.remember(&items)?;
-        Ok(self.pay(collection)?)
+        Ok(self.pay(turn)?)
     }
 
     /// Takes in what was added to a collection since.
-    pub(super) fn catch_up(&mut self, collection: &Collection) -> Result<(), MatchError> {
-        let next = collection.next_number();
+    pub(super) fn catch_up(&mut self, turn: &mut dyn Following) -> Result<(), MatchError> {
+        let next = turn.next_number();
         if self.next == next {
             return Ok(());
         }
-        let view = collection.view(i64::MIN);
-        let added = view.since(self.next).take(self.settings().limits.last);
-        let mut added: Vec<&Arc<Item>> = added.collect();
-        added.reverse();
+        let added = turn.since(self.next, self.settings().limits.last)?;
         self.next = next;
         self.remember(&added)
     }
 
     /// Pays for the memory that it takes.
-    pub(super) fn pay(&mut self, collection: &Collection) -> Result<(), CollectionError> {
+    pub(super) fn pay(&mut self, turn: &dyn Following) -> Result<(), CollectionError> {
         let bytes = self.stream.bytes() + self.names.memory();
-        self.paid.pay(bytes, collection)
+        self.paid.pay(bytes, turn)
     }
 
     /// Takes in items whose events are known.
-    fn remember(&mut self, items: &[&Arc<Item>]) -> Result<(), MatchError> {
+    fn remember(&mut self, items: &[Arc<Item>]) -> Result<(), MatchError> {
         for item in items {
             let (number, id) = (self.stream.next(), Arc::from(&*item.id));
             let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
@@ -242,13 +234,13 @@ impl HeldWindow {
         Ok(())
     }
 
-    /// Decides some items, and what is to be written of them.
+    /// Decides some items, which are then to be written.
     pub(super) fn decide(
         &mut self,
         batch: Vec<Item>,
         duplicate: f32,
         all: &mut Vec<Matched>,
-        changes: &mut Vec<Change>,
+        decided: &mut Vec<Item>,
     ) -> Result<(), MatchError> {
         let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
@@ -273,7 +265,7 @@ impl HeldWindow {
                 nearest_of_event: decision.nearest.and_then(|near| Some(name(&near)?.0)),
                 duplicate_of: duplicate.and_then(|near| Some(name(near)?.0)),
             });
-            changes.push(Change::Put(Box::new(item)));
+            decided.push(item);
         }
         self.sweep();
         Ok(())

@@ -10,21 +10,19 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::collection::Collection;
+use crate::collection;
 use crate::collection::CollectionError;
 use crate::collection::Item;
 use crate::collection::ItemProblem;
-use crate::collection::Pending;
+use crate::collection::Limits;
+use crate::collection::following::Following;
+use crate::collection::following::Windows;
 use crate::collection::held_window::HeldWindow;
-use crate::collection::turn::oldest;
 use crate::engine::Engine;
 use crate::engine::QueryError;
+use crate::window;
 use crate::window::BATCH;
-use crate::window::Limits;
 use crate::window::stream::Settings;
-
-/// Most windows that are kept of a collection.
-const MOST_WINDOWS: usize = 4;
 
 /// Why texts cannot be matched.
 #[derive(Debug, thiserror::Error)]
@@ -82,89 +80,86 @@ impl Deref for SharedEngine {
     }
 }
 
-impl Collection {
-    /// Matches items of different names against those that are there and adds them, in order: all of
-    /// them or none. Nobody may be told of it before it was [settled](Self::settle).
-    pub fn follow(
-        &self,
-        engine: SharedEngine,
-        how: &How,
-        items: Vec<Item>,
-        now: i64,
-    ) -> Result<(Vec<Matched>, Pending), MatchError> {
-        let mut again = HashSet::new();
-        for (index, item) in items.iter().enumerate() {
-            let mut checked = item.check(self.limits().text_bytes);
-            if !again.insert(item.id.clone()) {
-                let what = "another item of the request has this name".to_owned();
-                checked = Err(ItemProblem { field: "/id", what, too_long: false });
-            }
-            checked.map_err(|problem| CollectionError::Item { index, problem })?;
-        }
-        let how = within_limits(*how, self);
-        let mut turn = self.turn();
-        // One that is there already is matched again: what it was is left out.
-        again.retain(|id| self.get(id, i64::MIN).is_some());
-        let kept = self.take_window(&how.stream, &engine, turn.revision());
-        let mut window = match kept.filter(|_| again.is_empty()) {
-            Some(window) => window,
-            None => {
-                let mut fresh = HeldWindow::new(self, engine, how.stream, turn.revision())?;
-                fresh.fill(self, now, &again)?;
-                fresh
-            }
-        };
-        window.catch_up(self)?;
-        let oldest = oldest(self.settings(), now);
-        window.leave_out_before(oldest.unwrap_or(i64::MIN));
-        let (mut all, mut changes) = (Vec::with_capacity(items.len()), Vec::new());
-        let mut items = items.into_iter();
-        loop {
-            let batch: Vec<Item> = items.by_ref().take(BATCH).collect();
-            if batch.is_empty() {
-                break;
-            }
-            window.decide(batch, how.duplicate, &mut all, &mut changes)?;
-        }
-        window.pay(self)?;
-        // Where this fails the window is ahead of the collection, and is dropped.
-        let (_, pending) = turn.write(changes, now)?;
-        window.is_of(turn.revision(), self.next_number());
-        self.keep_window(window);
-        Ok((all, pending))
-    }
+/// What was decided of some items, and what is to be written of them.
+pub(super) struct Followed {
+    /// What was found of each.
+    pub(super) matched: Vec<Matched>,
+    /// Each with its event.
+    pub(super) items: Vec<Item>,
+    window: HeldWindow,
+}
 
-    /// The window of these settings, if there is one that can go on. Others that cannot are dropped.
-    fn take_window(
-        &self,
-        settings: &Settings,
-        engine: &Engine,
-        revision: u64,
-    ) -> Option<HeldWindow> {
-        let mut windows = self.windows();
-        windows.retain(|window| window.can_go_on(engine, revision));
-        let place = windows.iter().position(|window| window.settings() == settings)?;
-        Some(windows.remove(place))
-    }
-
-    /// Keeps a window for the next request, in the place of the one that was not asked for longest.
-    fn keep_window(&self, window: HeldWindow) {
-        let mut windows = self.windows();
-        windows.push(window);
-        let many = windows.len().saturating_sub(MOST_WINDOWS);
-        windows.drain(..many);
+impl Followed {
+    /// The items were written, so the window holds what the collection has, whose revision and next
+    /// number are these. Where that failed the window is ahead of it, and is dropped instead.
+    pub(super) fn written(self, (revision, next): (u64, u64), windows: &Windows) -> Vec<Matched> {
+        let Self { matched, mut window, .. } = self;
+        window.is_of(revision, next);
+        windows.keep(window);
+        matched
     }
 }
 
+/// Matches items of different names against those that are there, in a turn in which they are then to be
+/// written.
+pub(super) fn follow(
+    turn: &mut dyn Following,
+    engine: SharedEngine,
+    how: &How,
+    items: Vec<Item>,
+    now: i64,
+) -> Result<Followed, MatchError> {
+    let how = within_limits(*how, turn.settings());
+    let names = items.iter().map(|item| item.id.clone()).collect();
+    // One that is there already is matched again: what it was is left out.
+    let again = turn.known(names)?;
+    let kept = turn.windows().take(&how.stream, &engine, turn.revision());
+    let mut window = match kept.filter(|_| again.is_empty()) {
+        Some(window) => window,
+        None => {
+            let mut fresh = HeldWindow::new(turn, engine, how.stream)?;
+            fresh.fill(turn, now, &again)?;
+            fresh
+        }
+    };
+    window.catch_up(turn)?;
+    let oldest = turn.settings().oldest(now);
+    window.leave_out_before(oldest.unwrap_or(i64::MIN));
+    let (mut matched, mut decided) = (Vec::with_capacity(items.len()), Vec::new());
+    let mut items = items.into_iter();
+    loop {
+        let batch: Vec<Item> = items.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        window.decide(batch, how.duplicate, &mut matched, &mut decided)?;
+    }
+    window.pay(turn)?;
+    Ok(Followed { matched, items: decided, window })
+}
+
+/// Refuses items that no collection takes, and two of one name.
+pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionError> {
+    let mut names = HashSet::new();
+    for (index, item) in items.iter().enumerate() {
+        let mut checked = item.check(limits.text_bytes);
+        if !names.insert(&*item.id) {
+            let what = "another item of the request has this name".to_owned();
+            checked = Err(ItemProblem { field: "/id", what, too_long: false });
+        }
+        checked.map_err(|problem| CollectionError::Item { index, problem })?;
+    }
+    Ok(())
+}
+
 /// How texts are matched against a collection that may keep less than is asked for.
-fn within_limits(how: How, collection: &Collection) -> How {
-    let settings = collection.settings();
-    let Limits { last, within } = how.stream.limits;
+fn within_limits(how: How, settings: collection::Settings) -> How {
+    let window::Limits { last, within } = how.stream.limits;
     let last = last.min(settings.max_items.unwrap_or(usize::MAX)).max(1);
     let within = match (within, settings.ttl_ms) {
         (Some(within), Some(ttl)) => Some(within.min(ttl)),
         (within, ttl) => within.or(ttl),
     };
-    let stream = Settings { limits: Limits { last, within }, ..how.stream };
+    let stream = Settings { limits: window::Limits { last, within }, ..how.stream };
     How { stream, ..how }
 }

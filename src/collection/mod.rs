@@ -1,40 +1,45 @@
 //! Collections: texts with names, times and attributes that the service remembers, so that nobody sends
 //! them again to compare one with them.
 //!
-//! A [`Collection`] holds its items in memory, in the order in which they were added, and writes every
-//! change to a log (`log`) before it is told, if [`Collections`] were opened in a folder. Readers see
-//! a table that no longer changes (`table`), so none of them waits for a writer. How items are
-//! ranked is not known here, nor who asks.
+//! Where they are kept is a [`Home`]: this process, with a log in a folder (`embedded`), or a database
+//! (`postgres`). What texts are matched against (`matcher`, `held_window`) and which items a filter admits
+//! is the same for all of them. How items are ranked is not known here, nor who asks.
 
-mod backup;
+#[cfg(test)]
+mod contract;
+pub mod embedded;
 mod error;
 mod filter;
-mod folder;
-mod frame;
-mod held;
+mod following;
 mod held_window;
+mod home;
 mod incoming;
 mod item;
-mod kept;
-mod log;
 mod matcher;
-mod registry;
-mod replay;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod settings;
-mod storage;
-mod store;
-mod table;
-#[cfg(test)]
-mod tests;
-mod turn;
-mod vectors;
+mod shortlist;
 
-pub use backup::BackedUp;
-pub use backup::back_up;
+pub use embedded::BackedUp;
+pub use embedded::Cut;
+pub use embedded::EmbeddedHome;
+pub use embedded::Pending;
+pub use embedded::Vectors;
+pub use embedded::back_up;
 pub use error::CollectionError;
 pub use filter::Filter;
 pub use filter::FilterProblem;
-pub use held::Applied;
+pub use home::Applied;
+pub use home::ChooseError;
+pub use home::Collection;
+pub use home::Home;
+pub use home::SHORTLIST_METHOD;
+pub use home::Shortlist;
+pub use home::Told;
+pub use home::Totals;
+pub use home::Which;
+pub use home::Write;
 pub use incoming::Id;
 pub use incoming::Incoming;
 pub use incoming::Outgoing;
@@ -51,22 +56,22 @@ pub use matcher::How;
 pub use matcher::MatchError;
 pub use matcher::Matched;
 pub use matcher::SharedEngine;
-pub use registry::Collections;
-pub use replay::Cut;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresHome;
 pub use settings::Budget;
 pub use settings::Limits;
 pub use settings::NAME_BYTES;
 pub use settings::Settings;
 pub use settings::check_name;
-pub use store::Collection;
-pub use store::Told;
-pub use store::View;
-pub use store::Write;
-pub use table::Table;
-pub use turn::Pending;
-pub use vectors::Vectors;
+pub use shortlist::LONGEST_SHORTLIST;
+pub use shortlist::MOST_SCORED;
+pub use shortlist::SHORTLIST_LENGTH;
+pub use shortlist::usual_shortlist;
 
 pub use crate::files::instant::span;
+
+/// What a program without the feature `postgres` says where a database is asked for.
+pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (feature `postgres`)";
 
 /// Milliseconds since 1970, by the machine's clock.
 pub fn now() -> i64 {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::collection::CollectionError;
+use crate::collection::Item;
 
 /// Longest name of a collection.
 pub const NAME_BYTES: usize = 64;
@@ -24,6 +25,13 @@ pub struct Settings {
     pub ttl_ms: Option<i64>,
 }
 
+impl Settings {
+    /// The time before which items leave.
+    pub(super) fn oldest(self, now: i64) -> Option<i64> {
+        self.ttl_ms.map(|ttl| now.saturating_sub(ttl))
+    }
+}
+
 /// What collections may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -38,6 +46,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Refuses the first of some items that no collection takes.
+    pub(super) fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
+        items.iter().enumerate().try_for_each(|(index, item)| {
+            let checked = item.check(self.text_bytes);
+            checked.map_err(|problem| CollectionError::Item { index, problem })
+        })
+    }
+
     /// The limits in force unless others are set.
     pub const DEFAULT: Self =
         Self { collections: 100, items: 1_000_000, bytes: 1 << 30, text_bytes: 32 << 10 };

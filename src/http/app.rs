@@ -15,8 +15,7 @@ use axum::http::Method as Verb;
 
 use crate::collection;
 use crate::collection::CollectionError;
-use crate::collection::Collections;
-use crate::collection::Cut;
+use crate::collection::Home;
 use crate::http::auth::access::Access;
 use crate::http::auth::keys::KeysError;
 use crate::http::dialect::Dialect;
@@ -29,6 +28,7 @@ use crate::http::observe::metrics::Snapshot;
 use crate::http::observe::request_id::Ids;
 use crate::http::observe::request_log::RequestLog;
 use crate::http::observe::trace::Tracer;
+use crate::http::registry::collections;
 use crate::http::registry::memory;
 use crate::http::registry::models::LoadedModel;
 use crate::http::registry::models::Models;
@@ -47,6 +47,8 @@ use crate::model::FileState;
 /// Fewest and most bytes of unsent answers, where the settings name no number.
 const LEAST_UNSENT: u64 = 1 << 20;
 const MOST_UNSENT: u64 = 256 << 20;
+/// Threads for what waits for another machine.
+const WAITING_THREADS: usize = 16;
 
 /// Why the service's state cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +78,8 @@ pub struct App {
     pub admission: Admission,
     /// The threads that compute.
     pub compute: Pool,
+    /// Threads for what waits for another machine, if collections are on one.
+    waiting: Option<Pool>,
     /// Memory of answers that are not sent yet.
     pub unsent: Unsent,
     /// Room for answers of streams that are not read yet.
@@ -87,7 +91,7 @@ pub struct App {
     /// Connections that ended early.
     pub early_ends: EarlyEnds,
     /// Texts that are remembered.
-    pub(crate) collections: Collections,
+    pub(crate) collections: Box<dyn Home>,
     /// Turns to write to them.
     pub(crate) turns: Turns,
     /// Lines of requests.
@@ -118,6 +122,11 @@ impl App {
         let early_ends = |reason| metrics.early_end(reason);
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = settings.compute_threads.unwrap_or_else(cores);
+        let collections = collections::open(&settings)?;
+        let waiting = collections
+            .is_remote()
+            .then(|| Pool::new(WAITING_THREADS, settings.compute_queue))
+            .transpose()?;
         Ok(Arc::new(Self {
             admission: Admission::new(
                 settings.admission_units,
@@ -136,7 +145,8 @@ impl App {
                 settings.spool_file_bytes(),
             )),
             streams: Places::new(settings.most_streams()),
-            collections: open_collections(&settings)?,
+            collections,
+            waiting,
             turns: Turns::default(),
             early_ends: EarlyEnds::new(early_ends, Arc::clone(&budget)),
             request_log: RequestLog::new(settings.log_requests, budget),
@@ -271,19 +281,24 @@ impl App {
     /// Takes out of the collections what is too old, and writes logs anew where most of them is of the
     /// past.
     pub fn look_after_collections(&self) {
-        for collection in self.collections.all() {
+        let all = match self.collections.all() {
+            Ok(all) => all,
+            Err(error) => {
+                tracing::error!(%error, "the collections could not be looked after");
+                return;
+            }
+        };
+        for collection in all {
             let _turn = self.turns.wait_here(collection.name());
             if let Err(error) = collection.tidy(collection::now()) {
-                tracing::error!(%error, "a collection's log could not be written anew");
+                tracing::error!(%error, "a collection could not be put in order");
             }
         }
     }
 
-    /// Collections, their items, and the bytes of memory that they take.
-    fn count_collections(&self) -> (usize, usize, usize) {
-        let (all, now) = (self.collections.all(), collection::now());
-        let items = all.iter().map(|one| one.told(now).items).sum();
-        (all.len(), items, self.collections.bytes())
+    /// Where a question is computed that may wait for another machine or not.
+    pub(crate) fn pool(&self, waits: bool) -> &Pool {
+        self.waiting.as_ref().filter(|_| waits).unwrap_or(&self.compute)
     }
 
     /// What the metrics page shows of this moment.
@@ -301,29 +316,11 @@ impl App {
             unsent: self.unsent.in_use(),
             streams: self.streams.in_use(),
             spool: self.spools.in_use(),
-            collections: self.count_collections(),
+            collections: self.collections.totals(collection::now()),
             ready: self.check_ready().is_ok(),
             models: models.collect(),
         }
     }
-}
-
-/// The collections of the settings, and a line in the log for each end of a log that a crash had left.
-fn open_collections(settings: &Settings) -> Result<Collections, CollectionError> {
-    let limits = settings.collection_limits();
-    let Some(folder) = &settings.data else { return Ok(Collections::in_memory(limits)) };
-    let (collections, cuts) = Collections::open(folder, limits)?;
-    for Cut { path, bytes, kept } in cuts {
-        let (log, kept) = (path.display(), kept.display());
-        tracing::warn!(
-            %log, bytes, %kept,
-            "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
-        );
-    }
-    let now = collection::now();
-    let items: usize = collections.all().iter().map(|one| one.told(now).items).sum();
-    tracing::info!(collections = collections.all().len(), items, "collections opened");
-    Ok(collections)
 }
 
 /// The refusal of a reload: what was taken over and what was not. Files are named in the log alone.

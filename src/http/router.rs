@@ -19,9 +19,12 @@ use crate::http::app::AppError;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::middleware::authorize::AuthorizeLayer;
+use crate::http::middleware::gate::QuestionGate;
 use crate::http::middleware::request_context::RequestContextLayer;
+use crate::http::net::gate::Gate;
 use crate::http::openapi;
 use crate::http::registry::models::Models;
+use crate::http::routes::RouteName;
 use crate::http::routes::Routes;
 use crate::http::settings::Settings;
 use crate::http::surface;
@@ -49,6 +52,15 @@ impl App {
         let app = Self::new(settings)?;
         app.set_models(models);
         Ok(app)
+    }
+
+    /// The gate before the questions of the public address.
+    pub fn gate(self: &Arc<Self>) -> Arc<dyn Gate> {
+        let asked = |route: &RouteName| route.verb == Verb::POST && !route.path.contains('{');
+        let routes =
+            surface::questions(&self.settings.dialects).into_iter().flat_map(Routes::names);
+        let paths = routes.filter(asked).map(|route| route.path.into()).collect();
+        Arc::new(QuestionGate::new(Arc::clone(self), paths))
     }
 
     /// The routes of the public address.

@@ -7,17 +7,15 @@ use std::io::BufWriter;
 use std::io::ErrorKind;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 
 use crate::cli::Failure;
 use crate::cli::ask;
-use crate::cli::collection::Data;
+use crate::cli::collection::home::HomeArgs;
+use crate::cli::collection::home::named;
 use crate::cli::collection::input_of;
 use crate::cli::collection::item;
-use crate::cli::collection::named;
-use crate::cli::collection::open_there;
 use crate::cli::follow::FollowArgs;
 use crate::cli::follow::share;
 use crate::cli::usage;
@@ -42,7 +40,7 @@ pub(in crate::cli) struct MatchArgs {
     #[arg(default_value = "-")]
     file: PathBuf,
     #[command(flatten)]
-    data: Data,
+    home: HomeArgs,
     #[command(flatten)]
     follow: FollowArgs,
     /// Least score at which a text is near an item and belongs to its event [default: what was found for
@@ -63,8 +61,8 @@ pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
     let how = How { stream, duplicate: args.duplicate_score };
     let engine = SharedEngine::of(model);
-    let collections = open_there(&args.data.data)?;
-    let collection = named(&collections, &args.name)?;
+    let collections = args.home.open()?;
+    let collection = named(&*collections, &args.name)?;
     let mut input = input_of(&args.file)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let progress = Progress::bytes("items");
@@ -78,12 +76,12 @@ pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
                 break;
             };
             if !names.insert(next.id.clone()) {
-                answer(&collection, &engine, &how, std::mem::take(&mut batch), &mut out)?;
+                answer(&*collection, &engine, &how, std::mem::take(&mut batch), &mut out)?;
                 names = HashSet::from([next.id.clone()]);
             }
             batch.push(next);
         }
-        match answer(&collection, &engine, &how, batch, &mut out) {
+        match answer(&*collection, &engine, &how, batch, &mut out) {
             Err(Failure { error, .. }) if is_gone(&error) => return Ok(()),
             other => other?,
         }
@@ -99,7 +97,7 @@ fn is_gone(error: &anyhow::Error) -> bool {
 
 /// Matches items, and writes a line for each once they are certain to last.
 fn answer(
-    collection: &Arc<Collection>,
+    collection: &dyn Collection,
     engine: &SharedEngine,
     how: &How,
     items: Vec<Item>,

@@ -1,9 +1,15 @@
-//! `cognate collection`: the collections of a folder, made, filled, looked at, ranked, matched, written
-//! out, tidied and copied without a service. One process has the folder at a time; to copy it nobody
-//! needs it.
+//! `cognate collection`: the collections of a folder or a database, made, filled, looked at, ranked,
+//! matched, written out, tidied and copied without a service. One process has a folder at a time; to copy
+//! it nobody needs it.
 
+mod database;
+mod home;
 mod matching;
 mod rank;
+#[cfg(feature = "postgres")]
+mod tables;
+#[cfg(not(feature = "postgres"))]
+use database as tables;
 
 use std::fmt;
 use std::io;
@@ -12,27 +18,28 @@ use std::io::ErrorKind;
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use clap::Subcommand;
 use serde::Serialize;
 
 use crate::cli::Failure;
+use crate::cli::collection::home::FolderArgs;
+use crate::cli::collection::home::HomeArgs;
+use crate::cli::collection::home::named;
 use crate::cli::count;
 use crate::cli::show;
 use crate::cli::usage;
 use crate::collection;
 use crate::collection::Applied;
 use crate::collection::BackedUp;
-use crate::collection::Collection;
 use crate::collection::CollectionError;
-use crate::collection::Collections;
 use crate::collection::Incoming;
 use crate::collection::Item;
-use crate::collection::Limits;
 use crate::collection::Outgoing;
 use crate::collection::Settings;
+use crate::collection::Told;
+use crate::collection::Which;
 use crate::collection::back_up;
 use crate::engine::TextLimits;
 use crate::files::input::Input;
@@ -48,6 +55,8 @@ const MOST_ITEMS: u64 = 100_000_000;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CollectionCommand {
+    /// Make the tables of a database for collections, or bring older ones up to date
+    Init(database::InitArgs),
     /// Make a collection, or change what one keeps
     Create(CreateArgs),
     /// Add the items of a file to a collection, each in the place of another of its id
@@ -56,7 +65,9 @@ pub(super) enum CollectionCommand {
     Match(Box<matching::MatchArgs>),
     /// Rank the items of a collection by similarity to a text, or to some of them
     Rank(Box<rank::RankArgs>),
-    /// Show the collections of a folder
+    /// Make the vectors of a collection in a database, and an index that finds the nearest
+    Index(database::IndexArgs),
+    /// Show the collections of a folder or a database
     Info(InfoArgs),
     /// Write the items of a collection, one a line, as `load` reads them
     Export(ExportArgs),
@@ -67,20 +78,12 @@ pub(super) enum CollectionCommand {
     Backup(BackupArgs),
 }
 
-/// The folder of collections.
-#[derive(Debug, Args)]
-struct Data {
-    /// Folder that the collections are kept in, as `cognate serve --data` has it
-    #[arg(long, value_name = "FOLDER")]
-    data: PathBuf,
-}
-
 #[derive(Debug, Args)]
 pub(super) struct CreateArgs {
     /// Name: at most 64 of a-z, 0-9, `.`, `_` and `-`, the first a letter or digit
     name: String,
     #[command(flatten)]
-    data: Data,
+    home: HomeArgs,
     /// Most items: of more the oldest leave
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_ITEMS))]
     max_items: Option<usize>,
@@ -97,7 +100,7 @@ pub(super) struct LoadArgs {
     /// directly, `-` is standard input
     file: PathBuf,
     #[command(flatten)]
-    data: Data,
+    home: HomeArgs,
     /// Print what came of it as JSON
     #[arg(long)]
     json: bool,
@@ -106,7 +109,7 @@ pub(super) struct LoadArgs {
 #[derive(Debug, Args)]
 pub(super) struct InfoArgs {
     #[command(flatten)]
-    data: Data,
+    home: HomeArgs,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -117,7 +120,7 @@ pub(super) struct ExportArgs {
     /// Name of the collection
     name: String,
     #[command(flatten)]
-    data: Data,
+    home: HomeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -125,7 +128,7 @@ pub(super) struct CompactArgs {
     /// Name of the collection
     name: String,
     #[command(flatten)]
-    data: Data,
+    folder: FolderArgs,
 }
 
 #[derive(Debug, Args)]
@@ -133,7 +136,7 @@ pub(super) struct BackupArgs {
     /// Folder to make, which `cognate serve --data` can have
     to: PathBuf,
     #[command(flatten)]
-    data: Data,
+    folder: FolderArgs,
     /// Print what came of it as JSON
     #[arg(long)]
     json: bool,
@@ -146,6 +149,8 @@ fn ttl(text: &str) -> Result<i64, String> {
 
 pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
     match command {
+        CollectionCommand::Init(args) => tables::init(&args),
+        CollectionCommand::Index(args) => tables::index(&args),
         CollectionCommand::Create(args) => create(&args),
         CollectionCommand::Load(args) => load(&args),
         CollectionCommand::Match(args) => matching::run(&args),
@@ -157,43 +162,9 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
     }
 }
 
-/// Opens the collections of a folder. What they may take is for whoever serves them to say.
-fn open(folder: &Path) -> Result<Collections, Failure> {
-    let limits = Limits {
-        collections: usize::MAX,
-        items: usize::MAX,
-        bytes: usize::MAX,
-        text_bytes: TextLimits::DEFAULT.bytes,
-    };
-    let (collections, cuts) = Collections::open(folder, limits)?;
-    for cut in cuts {
-        let (path, kept) = (cut.path.display(), cut.kept.display());
-        let bytes = cut.bytes;
-        eprintln!("{path}: the last {bytes} bytes were not whole; they were cut off, to {kept}");
-    }
-    Ok(collections)
-}
-
-/// The collections of a folder that must be there.
-fn open_there(folder: &Path) -> Result<Collections, Failure> {
-    match folder.is_dir() {
-        true => open(folder),
-        false => Err(usage(format!("{} is not a folder", folder.display()))),
-    }
-}
-
-fn named(collections: &Collections, name: &str) -> Result<Arc<Collection>, Failure> {
-    let unknown = |_| {
-        let all = collections.all();
-        let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
-        usage(format!("there is no collection `{name}`; there are: {}", names.join(", ")))
-    };
-    collections.get(name).map_err(unknown)
-}
-
 fn create(args: &CreateArgs) -> Result<(), Failure> {
     let settings = Settings { max_items: args.max_items, ttl_ms: args.ttl };
-    let collections = open(&args.data.data)?;
+    let collections = args.home.make()?;
     match collections.set(&args.name, settings, collection::now()) {
         Ok(_) => Ok(()),
         Err(error @ CollectionError::BadName) => Err(usage(error)),
@@ -220,8 +191,8 @@ impl fmt::Display for Loaded {
 }
 
 fn load(args: &LoadArgs) -> Result<(), Failure> {
-    let collections = open_there(&args.data.data)?;
-    let collection = named(&collections, &args.name)?;
+    let collections = args.home.open()?;
+    let collection = named(&*collections, &args.name)?;
     let mut input = input_of(&args.file)?;
     let progress = Progress::bytes("items");
     let (mut loaded, mut batch, now) = (Loaded::default(), Vec::new(), collection::now());
@@ -230,8 +201,9 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
         let ended = item.is_none();
         batch.extend(item);
         if batch.len() >= BATCH || (ended && !batch.is_empty()) {
-            let Applied { added, replaced, left, .. } =
-                collection.put(std::mem::take(&mut batch), now)?;
+            let wanted = collection::Write::Put(std::mem::take(&mut batch));
+            let (Applied { added, replaced, left, .. }, pending) = collection.write(wanted, now)?;
+            collection.settle(pending)?;
             loaded.added += added;
             loaded.replaced += replaced;
             loaded.left += left;
@@ -310,26 +282,25 @@ impl fmt::Display for Info {
 }
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
-    let (collections, now) = (open_there(&args.data.data)?, collection::now());
-    let one = |one: &Arc<Collection>| {
-        let told = one.told(now);
-        One {
-            name: told.name,
-            items: told.items,
-            bytes: told.bytes,
-            log_bytes: told.log_bytes.unwrap_or(0),
-            max_items: told.settings.max_items,
-            ttl_s: told.settings.ttl_ms.map(|ttl| ttl / 1000),
-        }
+    let (collections, now) = (args.home.open()?, collection::now());
+    let told: Result<Vec<Told>, _> = collections.all()?.iter().map(|one| one.told(now)).collect();
+    let one = |told: Told| One {
+        name: told.name,
+        items: told.items,
+        bytes: told.bytes,
+        log_bytes: told.log_bytes.unwrap_or(0),
+        max_items: told.settings.max_items,
+        ttl_s: told.settings.ttl_ms.map(|ttl| ttl / 1000),
     };
-    show(&Info { collections: collections.all().iter().map(one).collect() }, args.json)
+    show(&Info { collections: told?.into_iter().map(one).collect() }, args.json)
 }
 
 fn export(args: &ExportArgs) -> Result<(), Failure> {
-    let collections = open_there(&args.data.data)?;
-    let collection = named(&collections, &args.name)?;
+    let collections = args.home.open()?;
+    let collection = named(&*collections, &args.name)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let written = collection.view(collection::now()).iter().try_for_each(|item| {
+    let items = collection.choose(&Which::default(), None, collection::now())?;
+    let written = items.iter().try_for_each(|(_, item)| {
         serde_json::to_writer(&mut out, &Outgoing::without_event(item))?;
         out.write_all(b"\n")
     });
@@ -355,12 +326,13 @@ impl fmt::Display for Copied {
 }
 
 fn backup(args: &BackupArgs) -> Result<(), Failure> {
-    let BackedUp { collections, items, bytes } = back_up(&args.data.data, &args.to)?;
+    let BackedUp { collections, items, bytes } = back_up(&args.folder.data, &args.to)?;
     show(&Copied { collections, items, bytes }, args.json)
 }
 
 fn compact(args: &CompactArgs) -> Result<(), Failure> {
-    let collections = open_there(&args.data.data)?;
-    let collection = named(&collections, &args.name)?;
+    let collections = args.folder.open()?;
+    named(&collections, &args.name)?;
+    let collection = collections.named(&args.name)?;
     Ok(collection.compact(collection::now())?)
 }

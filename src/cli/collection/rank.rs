@@ -2,7 +2,6 @@
 //! not to others.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,9 +13,8 @@ use crate::cli::Failure;
 use crate::cli::ask;
 use crate::cli::ask::Chosen;
 use crate::cli::ask::on_a_line;
-use crate::cli::collection::Data;
-use crate::cli::collection::named;
-use crate::cli::collection::open_there;
+use crate::cli::collection::home::HomeArgs;
+use crate::cli::collection::home::named;
 use crate::cli::count;
 use crate::cli::follow::duration;
 use crate::cli::print;
@@ -26,6 +24,9 @@ use crate::collection::Attributes;
 use crate::collection::Collection;
 use crate::collection::Filter;
 use crate::collection::Item;
+use crate::collection::Shortlist;
+use crate::collection::Which;
+use crate::collection::usual_shortlist;
 use crate::engine::Measure;
 use crate::http::api::rank::LikeStrategy;
 use crate::http::api::rank::RankRequest;
@@ -36,6 +37,7 @@ use crate::http::request::fields::DislikedText;
 use crate::http::request::fields::LikedText;
 use crate::http::request::fields::List;
 use crate::http::request::fields::Offset;
+use crate::http::request::fields::ShortlistLength;
 use crate::http::request::fields::Text;
 
 #[derive(Debug, Args)]
@@ -46,7 +48,7 @@ pub(in crate::cli) struct RankArgs {
     #[arg(required_unless_present = "like", conflicts_with = "like")]
     query: Option<String>,
     #[command(flatten)]
-    data: Data,
+    home: HomeArgs,
     /// Rank for items of these ids, which are then no results; may stand more than once
     #[arg(long, value_name = "ID")]
     like: Vec<String>,
@@ -62,6 +64,10 @@ pub(in crate::cli) struct RankArgs {
     /// Only items of which the time is no further back, as 30s, 15m, 24h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
+    /// How many items are scored: `all`, or so many for each text that is asked about, those nearest to
+    /// it by avg-cos [default: all up to 200000, of more 1000 unless the method has vectors]
+    #[arg(long, value_name = "all|N", value_parser = ShortlistLength::parse)]
+    shortlist: Option<ShortlistLength>,
     /// Most items to print
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count::<usize>(1, 100_000))]
     top_k: usize,
@@ -87,6 +93,9 @@ struct Found<'f> {
     collection: &'f str,
     /// How many items were ranked.
     items: usize,
+    /// Where not all that are meant were: how many were taken for each text that is asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortlist: Option<usize>,
     results: Vec<Line<'f>>,
     /// How many of them cannot be scored.
     unscored: usize,
@@ -121,12 +130,13 @@ impl fmt::Display for Found<'_> {
 }
 
 /// The items that are named, which must be there.
-fn items(collection: &Collection, ids: &[String], now: i64) -> Result<Vec<Arc<Item>>, Failure> {
-    let item = |id: &String| {
-        let there = collection.get(id, now);
-        there.ok_or_else(|| usage(format!("the collection has no item `{id}`")))
+fn items(collection: &dyn Collection, ids: &[String], now: i64) -> Result<Vec<Arc<Item>>, Failure> {
+    let names: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let found = collection.find(&names, now)?.into_iter().zip(ids);
+    let there = |(item, id): (Option<Arc<Item>>, &String)| {
+        item.ok_or_else(|| usage(format!("the collection has no item `{id}`")))
     };
-    ids.iter().map(item).collect()
+    found.map(there).collect()
 }
 
 fn filter(args: &RankArgs) -> Result<Filter, Failure> {
@@ -140,19 +150,35 @@ fn filter(args: &RankArgs) -> Result<Filter, Failure> {
 
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let filter = filter(args)?;
-    let collections = open_there(&args.data.data)?;
-    let collection = named(&collections, &args.name)?;
+    let collections = args.home.open()?;
+    let collection = named(&*collections, &args.name)?;
     let now = collection::now();
     let (liked, disliked) =
-        (items(&collection, &args.like, now)?, items(&collection, &args.unlike, now)?);
-    let known: HashSet<&str> = liked.iter().chain(&disliked).map(|item| &*item.id).collect();
-    let oldest = args.within.map_or(i64::MIN, |within| now.saturating_sub(within));
-    let view = collection.view(now);
-    let ranked = view.iter().filter(|item| {
-        item.time >= oldest && filter.admits(&item.attributes) && !known.contains(&*item.id)
-    });
-    let ranked: Vec<&Arc<Item>> = ranked.collect();
-    let texts: Vec<&str> = ranked.iter().map(|item| &*item.text).collect();
+        (items(&*collection, &args.like, now)?, items(&*collection, &args.unlike, now)?);
+    let without = liked.iter().chain(&disliked).map(|item| Cow::from(&*item.id)).collect();
+    let oldest = args.within.map(|within| now.saturating_sub(within));
+    let model = args.chosen.open()?;
+    let resolved = args.chosen.ranked_by(&model, args.measure)?;
+    let engine = &model.engine;
+    let length = match args.shortlist {
+        Some(shortlist) => shortlist.length(),
+        None => {
+            let has_vectors = resolved.fused.is_none() && engine.ranks_kept(&resolved.query);
+            let reads_texts = collections.is_remote() || !has_vectors;
+            usual_shortlist(collection.told(now)?.items, reads_texts)
+        }
+    };
+    let texts = args.query.iter().map(String::as_str);
+    let texts = texts.chain(liked.iter().map(|item| &*item.text)).collect();
+    let which = Which { filter, oldest, without };
+    let ranked = match length {
+        None => collection.choose(&which, None, now)?,
+        Some(length) => {
+            let mut shortlist = Shortlist { engine, texts, length, goes_on: &mut || true };
+            collection.choose(&which, Some(&mut shortlist), now)?
+        }
+    };
+    let texts: Vec<&str> = ranked.iter().map(|(_, item)| &*item.text).collect();
     if texts.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));
     }
@@ -173,11 +199,9 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         explain: Some(args.explain),
         ..RankRequest::of(text(""), candidates)
     };
-    let model = args.chosen.open()?;
-    let resolved = args.chosen.ranked_by(&model, args.measure)?;
     let (page, _) = ask::rank::rank(&resolved, &request, &texts)?;
     let lines = page.lines(args.offset).filter_map(|(index, score, words, _)| {
-        let item = ranked.get(index)?;
+        let (_, item) = ranked.get(index)?;
         let data = item.data.as_deref();
         // What cannot be scored is no result.
         let score = score?;
@@ -193,6 +217,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let found = Found {
         collection: &args.name,
         items: ranked.len(),
+        shortlist: length,
         results: lines.collect(),
         unscored: page.ranking.unscored.len(),
     };

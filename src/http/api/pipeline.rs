@@ -31,11 +31,10 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool;
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::pool::JobContext;
+use crate::http::work::pool::Pool;
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
 
-/// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
-const BYTES_PER_ITEM: usize = 128;
 /// Bytes of a body up to which it is parsed where it was read. To read the texts of a longer one
 /// takes too long there.
 const INLINE_BYTES: usize = (INLINE_NANOS / NANOS_PER_BYTE) as usize;
@@ -73,6 +72,16 @@ pub(crate) trait Question {
         async { Ok(None) }
     }
 
+    /// Whether such a question may wait for another machine.
+    fn may_wait(_: &App) -> bool {
+        false
+    }
+
+    /// Whether this one does.
+    fn waits(&self, _: &App) -> bool {
+        false
+    }
+
     /// Reads a body.
     fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<Self::In<'b>, ApiError>;
 
@@ -84,6 +93,11 @@ pub(crate) trait Question {
     /// Whether even weighing it takes longer than the runtime's threads should be held.
     fn is_long(&self) -> bool {
         false
+    }
+
+    /// Finds what a [long](Self::is_long) question is about, before it is weighed.
+    fn look_up(&self, _: &App, _: &Models, _: &JobContext) -> Result<(), ApiError> {
+        Ok(())
     }
 
     /// Checks lengths, finds the model and the method, and weighs the work.
@@ -102,7 +116,9 @@ pub(crate) trait Question {
 /// A [`Question`] that was read, whatever its type.
 trait Read: Send {
     fn dialect(&self) -> Dialect;
+    fn waits(&self, app: &App) -> bool;
     fn is_long(&self) -> bool;
+    fn look_up(&self, app: &App, models: &Models, work: &JobContext) -> Result<(), ApiError>;
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
     fn answer(
         &self,
@@ -118,8 +134,16 @@ impl<Q: Question + Send> Read for Q {
         Question::dialect(self)
     }
 
+    fn waits(&self, app: &App) -> bool {
+        Question::waits(self, app)
+    }
+
     fn is_long(&self) -> bool {
         Question::is_long(self)
+    }
+
+    fn look_up(&self, app: &App, models: &Models, work: &JobContext) -> Result<(), ApiError> {
+        Question::look_up(self, app, models, work)
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
@@ -178,8 +202,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
     Q::check_head(&request)?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
     // work that an overloaded server must not take on, and while it waits the client has it.
-    let most = app.settings.max_pairs.max(app.settings.max_candidates).max(app.settings.max_texts);
-    let items_in = |bytes: usize| (bytes / BYTES_PER_ITEM).min(most);
+    let items_in = |bytes: usize| app.settings.items_in(bytes);
     if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
         app.admission.top_up_soon(&mut permit, items_in(bytes)).await?;
     }
@@ -193,7 +216,8 @@ pub(crate) async fn answer<Q: Question + 'static>(
     let models = app.models();
     let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     // A long body is parsed on the pool: that takes longer than the runtime's threads should be held.
-    if body.len() > INLINE_BYTES {
+    let is_long = body.len() > INLINE_BYTES;
+    if is_long && !Q::may_wait(&app) {
         let job = {
             let app = Arc::clone(&app);
             move |work: &JobContext| {
@@ -203,12 +227,20 @@ pub(crate) async fn answer<Q: Question + 'static>(
                 weigh_and_write(&question, &app, &models, (&mut permit, &facts), (work, started))
             }
         };
-        return on_pool(&app, deadline(), None, job).await;
+        return on_pool(&app, &app.compute, (deadline(), None), job).await;
     }
     let started = Instant::now();
-    let parsed = Parsed::of::<Q>(body, &address)?;
+    let parsed = match is_long {
+        false => Parsed::of::<Q>(body, &address)?,
+        true => {
+            let parse = move |_: &JobContext| Parsed::of::<Q>(body, &address);
+            let parsed = app.compute.run(deadline(), &app.metrics, parse).await;
+            parsed.unwrap_or_else(|| Err(pool::queue_full()))?
+        }
+    };
     let dialect = parsed.question().dialect();
-    if parsed.question().is_long() {
+    if is_long || parsed.question().is_long() {
+        let threads = app.pool(parsed.question().waits(&app));
         let job = {
             let app = Arc::clone(&app);
             move |work: &JobContext| {
@@ -217,7 +249,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
                 weigh_and_write(question, &app, &models, (&mut permit, &facts), (work, started))
             }
         };
-        return on_pool(&app, deadline(), Some(dialect), job).await;
+        return on_pool(&app, threads, (deadline(), Some(dialect)), job).await;
     }
     let plan = parsed.question().plan(&app, &models).map_err(|error| error.spoken(dialect))?;
     plan.note(&facts);
@@ -239,17 +271,17 @@ pub(crate) async fn answer<Q: Question + 'static>(
             answered.map_err(|error| error.spoken(dialect))
         }
     };
-    on_pool(&app, deadline(), Some(dialect), job).await
+    on_pool(&app, &app.compute, (deadline(), Some(dialect)), job).await
 }
 
-/// Has a question answered on the pool, whose refusals are in this dialect, if it is known.
+/// Has a question answered on a pool, whose refusals are in this dialect, if it is known.
 async fn on_pool(
     app: &App,
-    deadline: Instant,
-    dialect: Option<Dialect>,
+    threads: &Pool,
+    (deadline, dialect): (Instant, Option<Dialect>),
     job: impl FnOnce(&JobContext) -> Result<Answered, ApiError> + Send + 'static,
 ) -> Result<Response, ApiError> {
-    let answered = app.compute.run(deadline, &app.metrics, job).await;
+    let answered = threads.run(deadline, &app.metrics, job).await;
     match answered.unwrap_or_else(|| Err(pool::queue_full())) {
         Ok(answered) => Ok(respond(app, answered)),
         Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
@@ -264,7 +296,8 @@ fn weigh_and_write(
     (permit, facts): (&mut Permit, &Facts),
     (work, started): (&JobContext, Instant),
 ) -> Result<Answered, ApiError> {
-    let answered = question.plan(app, models).and_then(|plan| {
+    let looked_up = question.look_up(app, models, work);
+    let answered = looked_up.and_then(|()| question.plan(app, models)).and_then(|plan| {
         plan.note(facts);
         app.admission.settle(permit, plan.items);
         write(question, plan, app, work, started)

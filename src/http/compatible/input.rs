@@ -189,13 +189,14 @@ impl PartialSchema for Truncate {
 impl ToSchema for Truncate {}
 
 /// A whole number, 0 included.
+// Clients that want all send the largest number that they have.
 #[derive(Debug, Clone, Copy, ToSchema)]
-#[schema(value_type = u64)]
+#[schema(value_type = u64, maximum = 9223372036854775807_i64)]
 pub(super) struct Whole(pub usize);
 
 impl<'de> Deserialize<'de> for Whole {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let any = WholeVisitor { least: 0, most: usize::MAX, expected: "a whole number" };
+        let any = WholeVisitor { least: 0, most: isize::MAX as usize, expected: "a whole number" };
         from.deserialize_any(any).map(Self)
     }
 }

@@ -108,6 +108,8 @@ codes! {
     Internal = 500 "internal" "Internal error",
     /// A collection's log could not be written.
     NotWritten = 507 "not_written" "Not written",
+    /// The database that keeps collections cannot be reached.
+    DatabaseUnavailable = 503 "database_unavailable" "Database unavailable",
     /// The server has no room for more work, streams or unread responses.
     Overloaded = 503 "overloaded" "Overloaded",
     /// The key's quota is used up.

@@ -70,7 +70,7 @@ impl Service<Request> for AuthorizeService {
 }
 
 /// Looks whether a request may ask, and notes what else its caller may do.
-fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
+pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), ApiError> {
     let facts = Facts::of(request);
     match app.access().as_ref() {
         Some(access) => {

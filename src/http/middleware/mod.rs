@@ -1,4 +1,5 @@
 //! The layers around routes: what every request has, and who may send it.
 
 pub(crate) mod authorize;
+pub(crate) mod gate;
 pub(crate) mod request_context;

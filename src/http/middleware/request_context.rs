@@ -87,7 +87,8 @@ impl Service<Request> for RequestContextService {
     }
 
     fn call(&mut self, mut request: Request) -> RequestContextFuture {
-        let record = RequestRecord::of(&self.app, &mut request);
+        let matched = request.extensions().get::<MatchedPath>().cloned().map(Matched::Route);
+        let record = RequestRecord::of(&self.app, &mut request, matched);
         let answer = match request.extensions_mut().remove::<FaultyHead>() {
             Some(FaultyHead(error)) => Either::Left(ready(Ok(Ok(error.into_response())))),
             // A route begins its work when it is polled, so no panic gets past the net here.
@@ -136,26 +137,51 @@ impl Future for RequestContextFuture {
     }
 }
 
+/// The route that a request is for.
+enum Matched {
+    /// As the router says.
+    Route(MatchedPath),
+    /// As its path says, which is that of a route.
+    Path(Arc<str>),
+}
+
+impl Matched {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Route(route) => route.as_str(),
+            Self::Path(path) => path,
+        }
+    }
+}
+
 /// What is known of a request before it is answered.
-struct RequestRecord {
+pub(super) struct RequestRecord {
     in_flight: InFlight,
     started: Instant,
     id: HeaderValue,
     verb: Verb,
-    matched: Option<MatchedPath>,
+    matched: Option<Matched>,
     peer: Option<Peer>,
     facts: Arc<Facts>,
     span: Span,
 }
 
 impl RequestRecord {
-    fn of(app: &Arc<App>, request: &mut Request) -> Self {
+    /// That of a request which no router sees, for the route of this path.
+    pub fn at<B>(app: &Arc<App>, request: &mut axum::http::Request<B>, path: Arc<str>) -> Self {
+        Self::of(app, request, Some(Matched::Path(path)))
+    }
+
+    fn of<B>(
+        app: &Arc<App>,
+        request: &mut axum::http::Request<B>,
+        matched: Option<Matched>,
+    ) -> Self {
         let started = Instant::now();
         let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
         let verb = request.method().clone();
-        let matched = request.extensions().get::<MatchedPath>().cloned();
         let parent = Parent::of(request.headers());
-        let span = app.tracer.begin(&verb, matched.as_ref().map(MatchedPath::as_str), parent);
+        let span = app.tracer.begin(&verb, matched.as_ref().map(Matched::as_str), parent);
         let peer = request.extensions().get::<Peer>().copied();
         let facts = Arc::<Facts>::default();
         request.extensions_mut().insert(Arc::clone(&facts));
@@ -164,7 +190,7 @@ impl RequestRecord {
 
     /// The route as counters and lines have it.
     fn route(&self) -> &str {
-        self.matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str)
+        self.matched.as_ref().map_or(UNMATCHED, Matched::as_str)
     }
 
     fn tell(&self, outcome: &Outcome<'_>) {
@@ -185,7 +211,8 @@ impl RequestRecord {
         self.tell(&Outcome::Left);
     }
 
-    fn finish(self, mut response: Response) -> Response {
+    /// Ends a request with its answer, which gets what every answer has.
+    pub fn finish(self, mut response: Response) -> Response {
         let app = &self.in_flight.0;
         let refusal = response.extensions_mut().remove::<ApiError>();
         if let Some(error) = &refusal {
@@ -193,8 +220,7 @@ impl RequestRecord {
             if error.code == Code::RequestTimeout {
                 app.early_ends.count(EndReason::BodyTimeout);
             }
-            let dialect =
-                app.dialect_of(self.matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str));
+            let dialect = app.dialect_of(self.route());
             let written = error.respond(self.id.to_str().unwrap_or_default(), dialect);
             let inner = std::mem::replace(&mut response, written);
             // Headers that the refusal met on its way out, such as `allow`, stay.

@@ -5,8 +5,6 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Context;
 use std::task::Poll;
 use std::time::Duration;
@@ -18,16 +16,17 @@ use axum::http::HeaderValue;
 use axum::http::Request;
 use axum::http::Response;
 use axum::http::header::CONNECTION;
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::header::EXPECT;
+use axum::http::header::TRANSFER_ENCODING;
+use axum::http::header::UPGRADE;
 use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
 use hyper::body::Frame;
 use hyper::body::Incoming;
 use hyper::body::SizeHint;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use hyper_util::rt::TokioTimer;
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -38,6 +37,7 @@ use tower::Service;
 
 use crate::http::net::head;
 use crate::http::net::head::FaultyHead;
+use crate::http::net::options::ConnectionOptions;
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::socket::Socket;
 use crate::http::net::state::ConnectionState;
@@ -45,63 +45,15 @@ use crate::http::net::state::PendingAnswer;
 use crate::http::observe::early_ends::EarlyEnds;
 use crate::http::observe::early_ends::EndReason;
 use crate::http::request::body;
-use crate::http::settings::Settings;
 
 /// How often a connection is looked at while the service waits for it to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
-/// mostly it is there.
-const HURRY: Duration = Duration::from_millis(100);
 /// Bodies up to this size are read to their end when a request is answered without them: what a
 /// thousand pairs take. For a longer one it costs less to end the connection and make another.
-const SKIPPED_BYTES: u64 = 256 << 10;
-/// Below this hyper's reader panics; the settings keep above it, tests may not.
-const LEAST_HEADER_BYTES: usize = 8 << 10;
-
+pub(super) const SKIPPED_BYTES: u64 = 256 << 10;
 /// Who is at the other end: a request extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
-
-/// What a client must put up with.
-#[derive(Debug, Clone)]
-pub(crate) struct ConnectionOptions {
-    protocol: http1::Builder,
-    write_timeout: Duration,
-    body_timeout: Duration,
-    requests: u64,
-}
-
-impl ConnectionOptions {
-    /// The usual options.
-    pub fn of(settings: &Settings) -> Self {
-        let mut protocol = http1::Builder::new();
-        // Without a timer hyper accepts the timeout and never applies it.
-        protocol
-            .timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_secs(settings.header_timeout_s))
-            .max_buf_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
-            // The buffer's size alone would let through a longer head that comes in one piece.
-            .max_header_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
-            .max_headers(settings.header_count)
-            // Who has sent its request may close its side and still gets the answer.
-            .half_close(true)
-            .keep_alive(true);
-        Self {
-            protocol,
-            write_timeout: Duration::from_secs(settings.write_timeout_s),
-            body_timeout: Duration::from_secs(settings.body_timeout_s),
-            requests: settings.requests_per_connection,
-        }
-    }
-
-    /// One request at once: the options of a connection that all others wait behind.
-    pub(crate) fn single_request(&self) -> Self {
-        let mut options = self.clone();
-        options.protocol.header_read_timeout(HURRY);
-        options.requests = 1;
-        options
-    }
-}
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,14 +80,14 @@ pub(crate) async fn serve_connection(
 ) -> ConnectionEnd {
     let state = Arc::new(ConnectionState::default());
     let stream = Arc::new(stream);
-    let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout);
+    let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout)
+        .behind(options.door(peer, &stop));
     let requests = RequestService {
         router,
         stream: stream.clone(),
         peer: Peer(peer),
         state: state.clone(),
         stop: stop.clone(),
-        served: AtomicU64::new(0),
         most: options.requests,
         body_timeout: options.body_timeout,
     };
@@ -189,7 +141,7 @@ fn early_end(error: &hyper::Error, state: &ConnectionState) -> Option<EndReason>
         return Some(EndReason::WriteTimeout);
     }
     if error.is_timeout() {
-        let idle = state.was_asked() && !state.leaves_unread();
+        let idle = state.asked() > 0 && !state.leaves_unread();
         return (!idle).then_some(EndReason::HeaderTimeout);
     }
     if error.is_parse() {
@@ -205,7 +157,6 @@ struct RequestService {
     peer: Peer,
     state: Arc<ConnectionState>,
     stop: Shutdown,
-    served: AtomicU64,
     most: u64,
     body_timeout: Duration,
 }
@@ -215,8 +166,9 @@ impl RequestService {
         &self,
         mut request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Reply>, Infallible>> + use<> {
-        let last = self.served.fetch_add(1, Relaxed).saturating_add(1) >= self.most;
         let pending = self.state.begin();
+        let last = self.state.asked() >= self.most;
+        self.state.set_body_bytes(framed_bytes(request.headers()));
         let (stop, state) = (self.stop.clone(), self.state.clone());
         if let Err(fault) = head::check(&request) {
             request.extensions_mut().insert(FaultyHead(fault));
@@ -241,6 +193,14 @@ impl RequestService {
             Ok(response.map(|body| Reply { body, _answering: pending }))
         }
     }
+}
+
+/// How long a request's body is, where the head says so in bytes. What is upgraded has no end.
+fn framed_bytes(headers: &HeaderMap) -> Option<u64> {
+    if headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(UPGRADE) {
+        return None;
+    }
+    if headers.contains_key(CONTENT_LENGTH) { body::declared(headers) } else { Some(0) }
 }
 
 /// Whether the body of a request that is answered without it is short enough to be read all the
@@ -346,6 +306,7 @@ impl HttpBody for Reply {
 mod tests {
     use super::*;
     use crate::http::net::shutdown::ShutdownTrigger;
+    use crate::http::settings::Settings;
     use axum::routing::post;
     use std::os::fd::AsFd;
     use tokio::io::AsyncWriteExt;

@@ -31,8 +31,9 @@ use tokio::time::sleep;
 
 use crate::http::net::ConnectionMetrics;
 use crate::http::net::connection::ConnectionEnd;
-use crate::http::net::connection::ConnectionOptions;
 use crate::http::net::connection::serve_connection;
+use crate::http::net::gate::Gate;
+use crate::http::net::options::ConnectionOptions;
 use crate::http::net::shutdown::Drained;
 use crate::http::net::shutdown::Shutdown;
 use crate::http::settings::Settings;
@@ -90,6 +91,11 @@ impl Listener {
             options: ConnectionOptions::of(settings),
             metrics,
         })
+    }
+
+    /// The same with a gate before its connections.
+    pub fn behind(self, gate: Arc<dyn Gate>) -> Self {
+        Self { options: self.options.behind(gate), ..self }
     }
 
     /// The address actually bound.

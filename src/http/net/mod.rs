@@ -2,13 +2,17 @@
 //! there are is not known here.
 
 pub(crate) mod connection;
+mod framing;
+pub mod gate;
 pub(crate) mod head;
 pub(crate) mod listener;
+mod options;
 pub mod shutdown;
 mod socket;
 mod state;
 
 pub use connection::Peer;
+pub use gate::Gate;
 pub use listener::Listener;
 
 use crate::http::observe::early_ends::EarlyEnds;

@@ -1,6 +1,10 @@
 //! A client's socket that gives up on readers who do not read, and parts without resetting what
 //! was sent. HTTP is not known here.
 
+mod refuse;
+
+pub(super) use refuse::Door;
+
 use std::io;
 use std::io::ErrorKind;
 use std::io::IoSlice;
@@ -23,6 +27,7 @@ use tokio::time::Instant;
 use tokio::time::Sleep;
 use tokio::time::sleep;
 
+use crate::http::net::socket::refuse::Refusal;
 use crate::http::net::state::ConnectionState;
 
 /// What a reader must take within the write timeout. Kernels hand over in bursts of the window
@@ -40,11 +45,10 @@ pub(crate) const QUIET: Duration = Duration::from_secs(1);
 /// over unread bytes makes the kernel send a reset, which takes the answer with it.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
-/// Bytes that are thrown away at once.
-const UNWANTED: usize = 32 << 10;
+/// Most bytes that are thrown away at once.
+const UNWANTED: usize = 128 << 10;
 
 /// A client's socket.
-#[derive(Debug)]
 pub(crate) struct Socket {
     stream: Arc<TcpStream>,
     state: Arc<ConnectionState>,
@@ -52,6 +56,8 @@ pub(crate) struct Socket {
     pace: Option<Pace>,
     moved: Instant,
     parting: Option<Pin<Box<Sleep>>>,
+    door: Option<Door>,
+    refusal: Option<Refusal>,
 }
 
 /// How a write that the client holds up gets on.
@@ -70,8 +76,13 @@ impl Socket {
         state: Arc<ConnectionState>,
         write_timeout: Duration,
     ) -> Self {
-        let moved = Instant::now();
-        Self { stream, state, write_timeout, pace: None, moved, parting: None }
+        let (moved, pace, parting) = (Instant::now(), None, None);
+        Self { stream, state, write_timeout, pace, moved, parting, door: None, refusal: None }
+    }
+
+    /// The same with a gate before it.
+    pub(super) fn behind(self, door: Option<Door>) -> Self {
+        Self { door, ..self }
     }
 
     /// Whether nothing is under way and nothing has arrived. Readiness as the runtime knows it may
@@ -140,11 +151,13 @@ fn when_ready<T>(
     }
 }
 
-/// Throws away what has arrived, and says how much. Linux need not even copy it.
-fn throw_away(stream: &TcpStream) -> io::Result<usize> {
+/// Throws away what has arrived, of so many bytes, and says how much. Linux need not even copy it.
+fn throw_away(stream: &TcpStream, most: u64) -> io::Result<usize> {
     let mut scratch = [MaybeUninit::uninit(); UNWANTED];
+    let most = usize::try_from(most).unwrap_or(UNWANTED).min(UNWANTED);
     let flags = if cfg!(target_os = "linux") { libc::MSG_TRUNC } else { 0 };
-    SockRef::from(stream).recv_with_flags(&mut scratch, flags)
+    let scratch = scratch.get_mut(..most).unwrap_or_default();
+    SockRef::from(stream).recv_with_flags(scratch, flags)
 }
 
 impl Socket {
@@ -155,6 +168,12 @@ impl Socket {
         );
         read.map(|outcome| outcome.map(drop))
     }
+
+    fn write_some(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome =
+            when_ready(|| self.stream.poll_write_ready(context), || self.stream.try_write(bytes));
+        self.paced(context, outcome)
+    }
 }
 
 impl AsyncRead for Socket {
@@ -164,12 +183,32 @@ impl AsyncRead for Socket {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        match self.read_some(context, into) {
-            Poll::Ready(Ok(())) if into.filled().len() > before => {
-                self.moved = Instant::now();
-                self.state.set_partial(true);
-                Poll::Ready(Ok(()))
+        while ready!(self.poll_refusal(context))? {
+            let may_refuse = self.may_refuse();
+            let read = self.read_some(context, into);
+            let bytes = into.filled().get(before..).unwrap_or_default();
+            match read {
+                Poll::Ready(Ok(())) if !bytes.is_empty() => {
+                    self.moved = Instant::now();
+                    self.state.set_partial(true);
+                    if !self.refuses(bytes, may_refuse) {
+                        return Poll::Ready(Ok(()));
+                    }
+                    // hyper is given nothing of it.
+                    into.set_filled(before);
+                }
+                other => return self.without_bytes(other),
             }
+        }
+        // The connection ends, as if the client had ended it.
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Socket {
+    /// What hyper is told where nothing was read.
+    fn without_bytes(&self, read: Poll<io::Result<()>>) -> Poll<io::Result<()>> {
+        match read {
             // The client ended its side, so nothing of it can be left unread.
             Poll::Ready(Ok(())) => {
                 self.state.set_partial(false);
@@ -192,9 +231,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let outcome =
-            when_ready(|| self.stream.poll_write_ready(context), || self.stream.try_write(bytes));
-        self.paced(context, outcome)
+        self.write_some(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -244,7 +281,7 @@ impl AsyncWrite for Socket {
             }
             let read = when_ready(
                 || this.stream.poll_read_ready(context),
-                || this.stream.try_io(Interest::READABLE, || throw_away(&this.stream)),
+                || this.stream.try_io(Interest::READABLE, || throw_away(&this.stream, u64::MAX)),
             );
             if !matches!(ready!(read), Ok(1..)) {
                 return Poll::Ready(Ok(()));

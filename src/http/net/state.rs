@@ -3,9 +3,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::http::request::delivery::Delivery;
+
+/// The length of a body that does not say how long it is.
+const UNKNOWN: u64 = u64::MAX;
 
 /// What is under way on one connection. A single task looks at it, and handlers that moved a body
 /// elsewhere only ever finish it, so the flags need no order among themselves.
@@ -18,7 +22,8 @@ pub(crate) struct ConnectionState {
     abandoned: AtomicBool,
     closing: AtomicBool,
     hurried: AtomicBool,
-    asked: AtomicBool,
+    asked: AtomicU64,
+    body_bytes: AtomicU64,
     too_slow: AtomicBool,
     delivery: Arc<Delivery>,
 }
@@ -27,13 +32,28 @@ impl ConnectionState {
     /// A request was read and its answer is on its way until the returned value is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> PendingAnswer {
         self.pending.store(true, Relaxed);
-        self.asked.store(true, Relaxed);
+        self.asked.fetch_add(1, Relaxed);
         PendingAnswer(self.clone())
     }
 
-    /// Whether any request was read.
-    pub(crate) fn was_asked(&self) -> bool {
+    /// How many requests were read.
+    pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Relaxed)
+    }
+
+    /// How long the present request's body is, as its head says; nothing where it does not.
+    pub(crate) fn set_body_bytes(&self, bytes: Option<u64>) {
+        self.body_bytes.store(bytes.unwrap_or(UNKNOWN), Relaxed);
+    }
+
+    /// Another request begins.
+    pub(crate) fn forget_body(&self) {
+        self.set_body_bytes(None);
+    }
+
+    /// See [`ConnectionState::set_body_bytes`].
+    pub(crate) fn body_bytes(&self) -> Option<u64> {
+        Some(self.body_bytes.load(Relaxed)).filter(|&bytes| bytes != UNKNOWN)
     }
 
     /// The client did not read its answer in time.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use axum::extract::Request;
+use axum::http::Request;
 
 use crate::http::observe::by_key::KeyUse;
 
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
 
 impl Facts {
     /// Those of a request; of one that nobody watches, facts that nobody reads.
-    pub(crate) fn of(request: &Request) -> Arc<Self> {
+    pub(crate) fn of<B>(request: &Request<B>) -> Arc<Self> {
         request.extensions().get::<Arc<Self>>().cloned().unwrap_or_default()
     }
 

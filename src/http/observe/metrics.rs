@@ -21,6 +21,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use metrics_exporter_prometheus::PrometheusHandle;
 use metrics_exporter_prometheus::PrometheusRecorder;
 
+use crate::collection::Totals;
 use crate::engine::Counts;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
@@ -112,7 +113,7 @@ pub struct Snapshot {
     /// Bytes of files that hold answers of streams, and the most there may be.
     pub spool: (u64, u64),
     /// Collections, their items, and the bytes of memory that they take.
-    pub collections: (usize, usize, usize),
+    pub collections: Totals,
     /// Whether requests are welcome.
     pub ready: bool,
     /// Each model's name, bytes, words, and whether its file is intact.
@@ -311,9 +312,9 @@ impl Metrics {
         set("cognate_streams_limit", snapshot.streams.1 as f64);
         set("cognate_stream_spool_bytes", snapshot.spool.0 as f64);
         set("cognate_stream_spool_bytes_limit", snapshot.spool.1 as f64);
-        set("cognate_collections", snapshot.collections.0 as f64);
-        set("cognate_collection_items", snapshot.collections.1 as f64);
-        set("cognate_collection_bytes", snapshot.collections.2 as f64);
+        set("cognate_collections", snapshot.collections.collections as f64);
+        set("cognate_collection_items", snapshot.collections.items as f64);
+        set("cognate_collection_bytes", snapshot.collections.bytes as f64);
         set("cognate_ready", f64::from(u8::from(snapshot.ready)));
         for (name, bytes, words, intact) in &snapshot.models {
             let of_model = |series, value| {

@@ -14,10 +14,11 @@ pub(crate) enum RankPart {
     Explain,
     Offset,
     Collection,
+    Shortlist,
 }
 
 impl RankPart {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Queries, "queries"),
         (Self::Like, "like"),
         (Self::Exclude, "exclude"),
@@ -27,6 +28,7 @@ impl RankPart {
         (Self::Explain, "explain"),
         (Self::Offset, "offset"),
         (Self::Collection, "collection"),
+        (Self::Shortlist, "shortlist"),
     ];
 }
 

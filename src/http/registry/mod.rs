@@ -1,5 +1,6 @@
 //! The models being served, and whether there is memory for another.
 
+pub(crate) mod collections;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod reload;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::collection::NO_POSTGRES;
 use crate::http::observe::trace;
 use crate::http::settings::Loaded;
 use crate::http::settings::NamedModel;
@@ -52,6 +53,14 @@ impl Loaded {
             && let Err(what) = around.data(path)
         {
             self.wrong("data", what);
+        }
+        if settings.postgres.is_some() {
+            if settings.data.is_some() {
+                self.wrong("postgres", "give either `data` or `postgres`".to_owned());
+            }
+            if !cfg!(feature = "postgres") {
+                self.wrong("postgres", NO_POSTGRES.to_owned());
+            }
         }
         for origin in &settings.cors_origins {
             if let Err(what) = check_origin(origin, settings.keys_file.is_some()) {

@@ -9,7 +9,7 @@ use crate::http::settings::rule::RawValue;
 
 impl Loaded {
     /// Every setting, a line each, with where its value comes from. There are no secrets among
-    /// them: keys lie in a file of their own.
+    /// them: keys lie in a file of their own, and a database's password is left out.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         for setting in LIST {

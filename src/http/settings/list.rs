@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::http::dialect::Dialect;
 use crate::http::dialect::StandIn;
 use crate::http::observe::request_log::LoggedRequests;
+use crate::http::settings::DatabaseUrl;
 use crate::http::settings::NamedModel;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
@@ -140,6 +141,9 @@ settings! {
     /// Folder that collections are kept in, by one process at a time; without it they end with the
     /// process.
     data: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
+    /// PostgreSQL database that collections are kept in instead; it has pgvector, cognate collection
+    /// init makes its tables, and any number of servers share it.
+    postgres: Option<DatabaseUrl> = None, Rule::text("URL").or("none");
     /// Maximum collections.
     max_collections: usize = 100, Rule::count(1, 10_000);
     /// Maximum items of a collection.

@@ -4,6 +4,7 @@
 //! Values come in as text through [`Layers`]; the environment and files are never read here.
 
 mod checks;
+mod database;
 mod effective;
 mod example;
 mod file;
@@ -13,6 +14,7 @@ mod rule;
 mod value;
 
 pub use checks::Environment;
+pub use database::DatabaseUrl;
 pub use example::example;
 pub use layers::FILE_VARIABLE;
 pub use layers::Layers;
@@ -38,6 +40,9 @@ use crate::model::format::Limits;
 const SPOOL_FILES: u64 = 16;
 const LEAST_SPOOL_FILE: u64 = 64 << 10;
 const MOST_SPOOL_FILE: u64 = 8 << 20;
+
+/// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
+const BYTES_PER_ITEM: usize = 128;
 
 impl Settings {
     /// How model files are opened under these settings.
@@ -77,6 +82,12 @@ impl Settings {
             bytes: self.collection_bytes,
             text_bytes: self.text_bytes,
         }
+    }
+
+    /// How many items a body of that length counts for before they are counted.
+    pub(crate) fn items_in(&self, bytes: usize) -> usize {
+        let most = self.max_pairs.max(self.max_candidates).max(self.max_texts);
+        (bytes / BYTES_PER_ITEM).min(most)
     }
 
     /// How long texts may be under these settings.

@@ -124,6 +124,21 @@ impl Admission {
         permit.units = units;
     }
 
+    /// Whether large requests are likely to be refused.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let state = self.0.state();
+        !state.waiting.is_empty() || state.used > (self.0.all - self.0.kept) / 2
+    }
+
+    /// Why a request of so many items would be refused, if it came now: neither is there room, nor may
+    /// it wait.
+    pub(crate) fn refusal(&self, items: usize) -> Option<ApiError> {
+        let (shared, mut state) = (&self.0, self.0.state());
+        let units = shared.weight(items).max(1);
+        let fits = shared.may_have(&state, units) && shared.fits(&state, units);
+        if fits { None } else { shared.check_wait(&mut state, 0, units).err() }
+    }
+
     /// Units in use. More than there are while large requests are computed whose bodies were short.
     pub fn in_use(&self) -> usize {
         self.0.state().used
@@ -225,14 +240,19 @@ impl Shared {
         }
     }
 
+    /// Whether no large request waits before one of so many units.
+    fn may_have(&self, state: &State, units: usize) -> bool {
+        let waits = |waiting: &Waiting| waiting.units > self.small && waiting.is_there();
+        units <= self.small || !state.waiting.iter().any(waits)
+    }
+
     /// Gives a request the units of its items, if they are free and no large one waits for them.
     fn grow(&self, state: &mut State, permit: &mut Permit, items: usize) -> bool {
         let units = self.weight(items);
         if units <= permit.units {
             return true;
         }
-        let waits = |waiting: &Waiting| waiting.units > self.small && waiting.is_there();
-        if units > self.small && state.waiting.iter().any(waits) {
+        if !self.may_have(state, units) {
             return false;
         }
         state.charge(self, permit.units, 0);
@@ -251,6 +271,18 @@ impl Shared {
         held: usize,
         units: usize,
     ) -> Result<Place, ApiError> {
+        self.check_wait(state, held, units)?;
+        // The first waits whatever is expected: what is seen meanwhile is what the next expect.
+        if state.waiting.is_empty() {
+            state.seen_until = Instant::now();
+        }
+        let (admitted, receiver) = oneshot::channel();
+        state.waiting.push_back(Waiting { units, admitted });
+        Ok(Place { shared: Arc::clone(self), receiver: Some(receiver) })
+    }
+
+    /// Refuses a request of so many units that may not wait for them.
+    fn check_wait(&self, state: &mut State, held: usize, units: usize) -> Result<(), ApiError> {
         if self.patience.is_zero() {
             return Err(refusal(BUSY));
         }
@@ -261,15 +293,11 @@ impl Shared {
         let before: usize = state.waiting.iter().map(|waiting| waiting.units).sum();
         let free = self.all.saturating_sub(state.used.saturating_sub(held));
         let ahead = before.saturating_add(units).saturating_sub(free);
-        // The first waits whatever is expected: what is seen meanwhile is what the next expect.
-        if state.waiting.is_empty() {
-            state.seen_until = Instant::now();
-        } else if units > self.small && state.is_hopeless(self, ahead) {
+        let first = state.waiting.is_empty();
+        if !first && units > self.small && state.is_hopeless(self, ahead) {
             return Err(refusal(SLOW));
         }
-        let (admitted, receiver) = oneshot::channel();
-        state.waiting.push_back(Waiting { units, admitted });
-        Ok(Place { shared: Arc::clone(self), receiver: Some(receiver) })
+        Ok(())
     }
 
     /// Admits those who wait and for whom there is room: large requests in their order, small ones

@@ -134,6 +134,16 @@ fn items_are_ranked_as_the_texts_are() {
     let told = ranked(&["growing herbs", "--filter", r#"{"year": {"gte": 2010}, "lang": "en"}"#]);
     assert_eq!((ids(&told), &told["items"]), (vec!["b3".to_owned()], &json!(1)));
     assert_eq!(ids(&ranked(&["growing herbs", "--offset", "4"])).len(), 1);
+    // A shortlist as long as the collection is all of it; a shorter one has what is nearest.
+    let listed = |length: &'static str| {
+        let told = ranked(&["growing herbs", "--explain", "--shortlist", length]);
+        (told["results"].clone(), told["items"].clone(), told["shortlist"].clone())
+    };
+    assert_eq!(listed("5"), (json!(results), json!(5), json!(5)));
+    assert_eq!(listed("all"), (json!(results), json!(5), Value::Null));
+    assert_eq!(listed("2"), (json!(results[..2]), json!(2), json!(2)));
+    let liked = ["--like", "b1", "--like", "b3", "--unlike", "b2", "--shortlist", "1"];
+    assert_eq!(ranked(&liked)["items"], 2);
     let people =
         run(folder.path(), &[&["rank", "titles", "herbs", "--data", "data"], &model[..]].concat());
     assert!(people.lines().next().unwrap().contains("  b"), "{people}");
@@ -144,6 +154,7 @@ fn items_are_ranked_as_the_texts_are() {
     refuse(&["--like", "b9"], "the collection has no item `b9`");
     refuse(&["herbs", "--filter", "year"], "--filter: expected JSON");
     refuse(&["herbs", "--filter", r#"{"year": {"near": 1}}"#], "--filter/year/near");
+    refuse(&["herbs", "--shortlist", "0"], "expected `all` or a whole number from 1 to 100000");
     refuse(&["herbs", "--within", "1s"], "no item of the collection is left");
 }
 

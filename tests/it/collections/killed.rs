@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cognate::collection::{Collections, Limits};
+use cognate::collection::{EmbeddedHome, Limits};
 use serde_json::Value;
 
 use crate::support;
@@ -139,9 +139,9 @@ fn a_copy_that_is_made_under_load_has_all_that_was_acknowledged_before() {
             let output = cognate(folder.path(), &[], &arguments);
             assert!(output.status.success(), "{}", stderr(&output));
             let path = folder.path().join(&copy);
-            let (copied, cuts) = Collections::open(&path, Limits::DEFAULT).unwrap();
+            let (copied, cuts) = EmbeddedHome::open(&path, Limits::DEFAULT).unwrap();
             assert_eq!(cuts, []);
-            let news = copied.get("news").unwrap();
+            let news = copied.named("news").unwrap();
             for before in 0..=round {
                 assert!(news.get(&format!("r{before}"), 0).is_some(), "{before} of {round}");
             }

@@ -8,7 +8,7 @@ use crate::support;
 use crate::support::app::TestApp;
 
 /// Items of words that are known and words that are not.
-fn items(count: usize) -> Vec<Value> {
+pub fn items(count: usize) -> Vec<Value> {
     let words = [support::WORDS.as_slice(), &["unlisted", "zzz"]].concat();
     let mut chance = support::Chance(5);
     let mut item = |at: usize| {
@@ -21,7 +21,7 @@ fn items(count: usize) -> Vec<Value> {
     (0..count).map(&mut item).collect()
 }
 
-async fn app_with(items: &[Value]) -> TestApp {
+pub async fn app_with(items: &[Value]) -> TestApp {
     let app = TestApp::with(|settings| settings.max_candidates = 100);
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
     for part in items.chunks(70) {
@@ -51,7 +51,7 @@ fn plain(results: &Value) -> Vec<Value> {
     results.as_array().unwrap().iter().map(plain).collect()
 }
 
-fn with(body: &Value, more: &Value) -> Value {
+pub fn with(body: &Value, more: &Value) -> Value {
     let mut body = body.clone();
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body

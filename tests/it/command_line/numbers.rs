@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Arg;
-use cognate::collection::{self, Collections, Incoming};
+use cognate::collection::{self, EmbeddedHome, Incoming};
 use cognate::http::settings::{LIST, ValueShape};
 use cognate::model::format::Dtype;
 
@@ -140,8 +140,8 @@ fn folder() -> tempfile::TempDir {
     write("couples.tsv", &couples.collect::<String>());
     write("items.ndjson", "{\"id\":1,\"text\":\"the quake\"}\n{\"id\":2,\"text\":\"new york\"}\n");
     let (collections, _) =
-        Collections::open(&folder.path().join("data"), collection::Limits::DEFAULT).unwrap();
-    let (titles, _) = collections.set("titles", collection::Settings::default(), 0).unwrap();
+        EmbeddedHome::open(&folder.path().join("data"), collection::Limits::DEFAULT).unwrap();
+    let (titles, _) = collections.make("titles", collection::Settings::default(), 0).unwrap();
     let item = serde_json::from_str::<Incoming>(r#"{"id":0,"text":"the quake hits"}"#).unwrap();
     titles.put(vec![item.into_item(0)], 0).unwrap();
     folder

@@ -16,6 +16,7 @@ mod keys_over_http;
 mod limits;
 mod metrics_page;
 mod openapi;
+mod overload;
 mod pages;
 mod pipeline;
 mod rank;

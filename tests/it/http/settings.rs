@@ -53,6 +53,7 @@ fn sample(setting: &Setting) -> RawValue {
         (_, "listen") => one("[::1]:9090"),
         (_, "admin_listen") => one("127.0.0.1:9091"),
         (_, "data") => one("/var/lib/cognate"),
+        (_, "postgres") => one("postgres://cognate@db.example/cognate"),
         (_, "spool_folder") => one("/var/tmp/spool"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),

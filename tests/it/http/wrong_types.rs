@@ -29,7 +29,8 @@ async fn no_refusal_names_a_type_of_rust() {
                 "oov": "", "truncate": true, "top_k": 1, "min_score": 0, "return_text": true,
                 "offset": 0, "exclude": [1], "boost_by": "", "queries": ["a"], "like": ["a"],
                 "unlike": ["a"], "strategy": "", "unlike_weight": 1, "collapse": 0,
-                "diversify": {}, "explain": true, "collection": "", "filter": {}, "within": ""}),
+                "diversify": {}, "explain": true, "collection": "", "filter": {}, "within": "",
+                "shortlist": 1}),
         ),
         ("/collections/news/items", json!({"items": [{"id": "a", "text": "b"}]})),
         (

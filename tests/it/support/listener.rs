@@ -12,6 +12,7 @@ use axum::Router;
 use cognate::http::ConnectionMetrics;
 use cognate::http::Listener;
 use cognate::http::Settings;
+use cognate::http::net::Gate;
 use cognate::http::net::shutdown::Drained;
 use cognate::http::net::shutdown::ShutdownTrigger;
 use cognate::http::observe::early_ends::{EarlyEnds, EndReason};
@@ -57,6 +58,11 @@ impl metrics::CounterFn for OneOf {
 
 impl Served {
     pub fn start(settings: &Settings, router: Router) -> Self {
+        Self::behind(settings, router, None)
+    }
+
+    /// A listener with a gate before it.
+    pub fn behind(settings: &Settings, router: Router, gate: Option<Arc<dyn Gate>>) -> Self {
         let (open, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let ended: Arc<[AtomicU64; 5]> = Arc::default();
         let counter = |reason: EndReason| {
@@ -69,6 +75,10 @@ impl Served {
             ended: EarlyEnds::new(counter, Arc::default()),
         };
         let listener = Listener::bind(settings.listen, settings, metrics).unwrap();
+        let listener = match gate {
+            Some(gate) => listener.behind(gate),
+            None => listener,
+        };
         let address = listener.local_addr();
         let (orders, stop) = ShutdownTrigger::new();
         let served = tokio::spawn(listener.serve(router, stop));

@@ -26,20 +26,20 @@ use crate::http::work::turns::Turn;
 
 /// A collection that texts are matched against.
 pub(crate) struct Against {
-    collection: Arc<Collection>,
+    collection: Arc<dyn Collection>,
     /// What was written and is not known to last.
     pending: Mutex<Vec<Pending>>,
 }
 
 impl Against {
     /// A collection.
-    pub(crate) fn of(collection: Arc<Collection>) -> Self {
+    pub(crate) fn of(collection: Arc<dyn Collection>) -> Self {
         Self { collection, pending: Mutex::default() }
     }
 
     /// The collection.
-    pub(crate) fn collection(&self) -> &Collection {
-        &self.collection
+    pub(crate) fn collection(&self) -> &dyn Collection {
+        &*self.collection
     }
 
     /// Waits for the turn to match, as long as an answer may take.

@@ -43,7 +43,7 @@ impl From<Told> for CollectionEntry {
             name: told.name,
             items: told.items,
             bytes: told.bytes,
-            durable: told.log_bytes.is_some(),
+            durable: told.durable,
             log_bytes: told.log_bytes,
             max_items: told.settings.max_items,
             ttl: told.settings.ttl_ms.map(span),

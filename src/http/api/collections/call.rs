@@ -36,7 +36,7 @@ const BYTES_PER_ITEM: usize = 128;
 pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
 
 /// The collection of a path.
-pub(super) fn collection(app: &App, name: Named<String>) -> Result<Arc<Collection>, ApiError> {
+pub(super) fn collection(app: &App, name: Named<String>) -> Result<Arc<dyn Collection>, ApiError> {
     let Path(name) = name.map_err(|_| refusal::no_collection())?;
     app.collections.get(&name).map_err(|_| refusal::no_collection())
 }
@@ -45,7 +45,7 @@ pub(super) fn collection(app: &App, name: Named<String>) -> Result<Arc<Collectio
 pub(super) fn item(
     app: &App,
     names: Named<(String, String)>,
-) -> Result<(Arc<Collection>, String), ApiError> {
+) -> Result<(Arc<dyn Collection>, String), ApiError> {
     let Path((name, id)) = names.map_err(|_| refusal::no_item())?;
     let collection = app.collections.get(&name).map_err(|_| refusal::no_collection())?;
     Ok((collection, id))
@@ -86,7 +86,7 @@ pub(super) async fn aside<T: Send + 'static>(
 /// Writes to a collection in its turn, and waits until that lasts, which others do at the same time.
 pub(super) async fn write(
     app: &App,
-    collection: Arc<Collection>,
+    collection: Arc<dyn Collection>,
     wanted: Write,
     refused: fn(&CollectionError) -> ApiError,
 ) -> Result<Applied, ApiError> {

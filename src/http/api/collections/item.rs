@@ -29,7 +29,7 @@ use crate::http::openapi::refusals::refusals;
 use crate::http::request::body;
 use crate::http::request::json;
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::Overloaded]);
 
 /// An item of a collection.
 #[utoipa::path(
@@ -48,8 +48,13 @@ pub(crate) async fn look(
     names: Named<(String, String)>,
 ) -> Result<Response, ApiError> {
     let (collection, id) = call::item(&app, names)?;
-    let item = collection.get(&id, collection::now()).ok_or_else(refusal::no_item)?;
-    call::answer(&app, item.bytes(), &ItemEntry::from(item.as_ref()))
+    call::aside(move || {
+        let found = collection.find(&[&id], collection::now());
+        let found = found.map_err(|error| refusal::of(&error, ""))?;
+        let item = found.into_iter().next().flatten().ok_or_else(refusal::no_item)?;
+        call::answer(&app, item.bytes(), &ItemEntry::from(item.as_ref()))
+    })
+    .await
 }
 
 /// The body of `PUT /collections/{name}/items/{id}`.
@@ -74,7 +79,7 @@ refusals!(
     PutRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::NotWritten, Code::Overloaded,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded,
         Code::RequestTimeout,
     ]
 );
@@ -115,7 +120,7 @@ pub(crate) async fn put(
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
 );
 
 /// Takes an item out of a collection.

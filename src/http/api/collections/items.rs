@@ -19,6 +19,7 @@ use crate::collection::CollectionError;
 use crate::collection::Filter;
 use crate::collection::Incoming;
 use crate::collection::Item;
+use crate::collection::Which;
 use crate::collection::Write;
 use crate::http::api::collections::answers::Changed;
 use crate::http::api::collections::answers::ItemEntry;
@@ -117,7 +118,7 @@ refusals!(
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
         Code::EmptyList, Code::TooManyItems, Code::NotFound, Code::Forbidden, Code::CollectionFull,
-        Code::NotWritten, Code::Overloaded, Code::RequestTimeout,
+        Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -183,7 +184,7 @@ pub(crate) struct ItemsParameters {
 refusals!(
     ListRefusals: &[
         Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::ResponseTooLarge,
-        Code::Overloaded,
+        Code::DatabaseUnavailable, Code::Overloaded,
     ]
 );
 
@@ -215,18 +216,11 @@ pub(crate) async fn list(
     let app_of = Arc::clone(&app);
     call::aside(move || {
         let _units = permit;
-        let view = collection.view(now);
-        let admitted = view.iter().filter(|item| {
-            oldest.is_none_or(|oldest| item.time >= oldest) && filter.admits(&item.attributes)
-        });
-        let (mut items, mut total, mut bytes) = (Vec::new(), 0, 0);
-        for item in admitted {
-            if total >= asked.offset.unwrap_or(0) && items.len() < limit {
-                bytes += item.bytes();
-                items.push(ItemEntry::from(item.as_ref()));
-            }
-            total += 1;
-        }
+        let which = Which { filter, oldest, ..Which::default() };
+        let page = collection.page(&which, asked.offset.unwrap_or(0), limit, now);
+        let (items, total) = page.map_err(|error| refusal::of(&error, ""))?;
+        let bytes = items.iter().map(|item| item.bytes()).sum();
+        let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
         call::answer(&app_of, bytes, &ItemList { items, total })
     })
     .await

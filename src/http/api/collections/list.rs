@@ -6,14 +6,17 @@ use axum::extract::State;
 use axum::response::Response;
 
 use crate::collection;
+use crate::collection::Told;
+use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::answers::CollectionList;
 use crate::http::api::collections::call;
+use crate::http::api::collections::refusal;
 use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::openapi::refusals::refusals;
 
-refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::Overloaded]);
+refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::Overloaded]);
 
 /// Every collection, by name.
 #[utoipa::path(
@@ -24,7 +27,13 @@ refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::Overloaded]);
     responses((status = 200, description = "Every collection", body = CollectionList), ListRefusals),
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
-    let now = collection::now();
-    let all = app.collections.all().into_iter().map(|one| one.told(now).into());
-    call::answer(&app, 0, &CollectionList { collections: all.collect() })
+    let app_of = Arc::clone(&app);
+    let all = call::aside(move || {
+        let (all, now) = (app_of.collections.all(), collection::now());
+        let told = all.and_then(|all| all.iter().map(|one| one.told(now)).collect());
+        told.map_err(|error| refusal::of(&error, ""))
+    });
+    let all: Vec<Told> = all.await?;
+    let collections = all.into_iter().map(CollectionEntry::from).collect();
+    call::answer(&app, 0, &CollectionList { collections })
 }

@@ -20,6 +20,7 @@ use crate::http::api::collections::answers::MatchedEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::ItemRequest;
+use crate::http::api::collections::refusal;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
 use crate::http::api::pipeline::NUMBER_BYTES;
@@ -231,6 +232,14 @@ impl Question for Matching<'_> {
     type In<'b> = Matching<'b>;
     type Address = Arc<Against>;
 
+    fn may_wait(app: &App) -> bool {
+        app.collections.is_remote()
+    }
+
+    fn waits(&self, app: &App) -> bool {
+        app.collections.is_remote()
+    }
+
     fn turn(
         against: &Arc<Against>,
         app: &App,
@@ -291,7 +300,7 @@ refusals!(
     LIST,
     &[
         Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound,
-        Code::Forbidden, Code::CollectionFull, Code::NotWritten,
+        Code::Forbidden, Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable,
     ]
 );
 
@@ -333,6 +342,12 @@ pub(crate) async fn matching(
     authorize::check_writes(&request)?;
     let collection = call::collection(&app, name)?;
     if body::is_lines(request.headers()) {
+        if app.collections.is_remote() {
+            // Not every line is to say that there is no such collection.
+            let asked = Arc::clone(&collection);
+            let look = move || asked.find(&[], collection::now()).map(drop);
+            call::aside(move || look().map_err(|error| refusal::of(&error, ""))).await?;
+        }
         return stream::matching::answer(app, collection, request).await;
     }
     let against = Arc::new(Against::of(collection));

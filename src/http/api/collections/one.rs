@@ -50,7 +50,7 @@ refusals!(
     SetRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::NotWritten, Code::Overloaded, Code::RequestTimeout,
+        Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -83,12 +83,12 @@ pub(crate) async fn set(
             .collections
             .set(&name, settings, now)
             .map_err(|error| refusal::of(&error, "/items"))?;
-        Ok(collection.told(now))
+        collection.told(now).map_err(|error| refusal::of(&error, ""))
     });
     call::answer(&app, 0, &CollectionEntry::from(told.await?))
 }
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::Overloaded]);
 
 /// A collection: its settings, and how large it is.
 #[utoipa::path(
@@ -104,11 +104,14 @@ pub(crate) async fn look(
     name: Named<String>,
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, name)?;
-    call::answer(&app, 0, &CollectionEntry::from(collection.told(collection::now())))
+    let told = call::aside(move || {
+        collection.told(collection::now()).map_err(|error| refusal::of(&error, ""))
+    });
+    call::answer(&app, 0, &CollectionEntry::from(told.await?))
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
 );
 
 /// Deletes a collection with its items, and answers what it was.
@@ -134,6 +137,7 @@ pub(crate) async fn delete(
     let told = call::aside(move || {
         let _turn = turn;
         let told = collection.told(collection::now());
+        let told = told.map_err(|error| refusal::of(&error, ""))?;
         let deleted = app_of.collections.delete(collection.name());
         deleted.map_err(|error| refusal::of(&error, "/items"))?;
         Ok(told)

@@ -1,5 +1,6 @@
 //! What a collection refuses, as a request is refused.
 
+use crate::collection::ChooseError;
 use crate::collection::CollectionError;
 use crate::collection::FilterProblem;
 use crate::collection::ItemProblem;
@@ -60,24 +61,74 @@ pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
         CollectionError::Write { .. } => {
             let detail = "the collection's log could not be written, so nothing was changed; the \
                           server's log says more under this request id";
-            not_written(error, detail)
+            with_cause(error, Code::NotWritten, detail)
         }
         CollectionError::Unsynced { .. } => {
             let detail = "the disk failed to keep what was written, so it is taken back, and may be \
                           there or not once the server starts again; until then nothing is written. \
                           The server's log says more under this request id";
-            not_written(error, detail)
+            with_cause(error, Code::NotWritten, detail)
+        }
+        CollectionError::Unreachable { .. } => {
+            let detail = "the database that keeps the collections cannot be reached; ask again";
+            with_cause(error, Code::DatabaseUnavailable, detail)
+        }
+        CollectionError::Slow { .. } => {
+            let detail = "the database that keeps the collections takes longer than the server lets \
+                          an answer take (setting `compute_deadline_ms`); ask again";
+            with_cause(error, Code::DeadlineExceeded, detail)
+        }
+        CollectionError::Unwritable { .. } => {
+            let detail = "the database that keeps the collections takes nothing, so nothing was \
+                          changed; the server's log says more under this request id";
+            with_cause(error, Code::NotWritten, detail)
+        }
+        CollectionError::Uncertain { .. } => {
+            let detail = "the connection to the database was lost while it wrote, so what was to be \
+                          written may be there or not; write it again";
+            with_cause(error, Code::NotWritten, detail)
+        }
+        CollectionError::TooManyChosen { limit } => {
+            let detail = format!(
+                "more than {limit} items would be sent from the database to be ranked; ask for a \
+                 `shortlist`, or filter them"
+            );
+            ApiError::at(Code::TooMuchWork, "/collection", detail)
         }
         CollectionError::Read { .. }
         | CollectionError::InUse { .. }
-        | CollectionError::Damaged { .. } => ApiError::internal(&error.to_string()),
+        | CollectionError::Damaged { .. }
+        | CollectionError::NotSetUp { .. }
+        | CollectionError::Database { .. } => ApiError::internal(&error.to_string()),
     }
 }
 
-/// The refusal of what a disk does not take. Files are named in the log alone.
-fn not_written(error: &CollectionError, detail: &'static str) -> ApiError {
+/// A refusal whose cause, which names files and hosts, is for the log alone.
+fn with_cause(error: &CollectionError, code: Code, detail: &'static str) -> ApiError {
     let cause = Some(error.to_string().into());
-    ApiError { cause, ..ApiError::new(Code::NotWritten, detail) }
+    ApiError { cause, ..ApiError::new(code, detail) }
+}
+
+/// The refusal of a question to `/rank` about what a collection cannot do.
+pub(crate) fn of_named(error: &CollectionError) -> ApiError {
+    match error {
+        CollectionError::Unknown => {
+            let detail = "there is no collection of this name; GET /collections lists them";
+            ApiError::at(Code::UnknownCollection, "/collection", detail)
+        }
+        other => of(other, "/collection"),
+    }
+}
+
+/// The refusal of items that cannot be chosen.
+pub(crate) fn of_choice(error: ChooseError) -> ApiError {
+    match error {
+        ChooseError::Collection(error) => of_named(&error),
+        ChooseError::Query(error) => error.into(),
+        stopped @ ChooseError::Stopped => {
+            ApiError::new(Code::DeadlineExceeded, stopped.to_string())
+        }
+    }
 }
 
 /// The refusal of texts that cannot be matched.

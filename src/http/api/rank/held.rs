@@ -1,15 +1,19 @@
 //! A question whose candidates are the items of a collection, or stand in the request as ever.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
 use crate::collection;
+use crate::collection::ChooseError;
 use crate::collection::Collection;
 use crate::collection::Filter;
 use crate::collection::Item;
+use crate::collection::Shortlist;
+use crate::collection::Which;
+use crate::collection::usual_shortlist;
 use crate::engine::Counts;
+use crate::engine::Place;
 use crate::http::api::collections::items::oldest;
 use crate::http::api::collections::refusal;
 use crate::http::api::pipeline::Plan;
@@ -39,16 +43,18 @@ const RESULTS: usize = 10;
 /// A question to `/rank`.
 pub(crate) struct Ranked<'b> {
     request: RankRequest<'b>,
-    /// What was found in the collection, once the question was weighed.
+    /// What was found in the collection, once that was looked up.
     held: OnceLock<Held>,
 }
 
 /// What a question finds in a collection.
 pub(super) struct Held {
     /// The collection.
-    collection: Arc<Collection>,
+    collection: Arc<dyn Collection>,
     /// The items that are ranked, with their numbers.
     pub(super) items: Vec<(u64, Arc<Item>)>,
+    /// How many were taken for each text, where not all are.
+    pub(super) shortlist: Option<usize>,
     /// The items that are liked and disliked, by their places in the request.
     liked: Vec<Option<Arc<Item>>>,
     disliked: Vec<Option<Arc<Item>>>,
@@ -56,57 +62,93 @@ pub(super) struct Held {
 
 impl Held {
     /// What is asked of a collection.
-    fn of(request: &RankRequest<'_>, name: &str, app: &App) -> Result<Self, ApiError> {
-        let collection = app.collections.get(name).map_err(|_| {
-            let detail = "there is no collection of this name; GET /collections lists them";
-            ApiError::at(Code::UnknownCollection, "/collection", detail)
-        })?;
+    fn of(
+        request: &RankRequest<'_>,
+        name: &str,
+        (app, models, work): (&App, &Models, &JobContext),
+    ) -> Result<Self, ApiError> {
+        let collection = app.collections.get(name).map_err(|error| refusal::of_named(&error))?;
         let now = collection::now();
         let oldest = oldest(request.within.as_deref(), now)?;
         let filter = request.filter.as_ref().map(Filter::read).transpose();
         let filter = filter.map_err(|problem| refusal::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
-        let find = |list: Vec<Option<Cow<'_, str>>>, field: &str| {
-            let find = |(place, id): (usize, Option<Cow<'_, str>>)| {
-                let find = |id: Cow<'_, str>| item(&collection, &id, now, field, place);
-                id.map(find).transpose()
-            };
-            list.into_iter().enumerate().map(find).collect::<Result<Vec<_>, ApiError>>()
-        };
+        let find = |list: Vec<Option<Cow<'_, str>>>, field| items(&*collection, &list, now, field);
         let liked = request.like.iter().flat_map(|list| &list.items);
         let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
         let disliked = request.unlike.iter().flat_map(|list| &list.items);
         let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
         let (liked, disliked) = (find(liked, "like")?, find(disliked, "unlike")?);
+        let held = Self { collection, items: Vec::new(), shortlist: None, liked, disliked };
         // What is liked is known already, and what is excluded is not wanted.
-        let named = liked.iter().chain(&disliked).flatten().map(|item| Cow::from(&*item.id));
+        let named = held.liked.iter().chain(&held.disliked).flatten();
+        let named = named.map(|item| Cow::from(&*item.id));
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
-        let left_out: HashSet<Cow<'_, str>> =
-            named.chain(excluded.map(CandidateId::digits)).collect();
-        let view = collection.view(now);
-        let items = view.numbered().filter(|(_, item)| {
-            oldest.is_none_or(|oldest| item.time >= oldest)
-                && (filter.is_empty() || filter.admits(&item.attributes))
-                && (left_out.is_empty() || !left_out.contains(&*item.id))
-        });
-        let items = items.map(|(number, item)| (number, Arc::clone(item))).collect();
-        drop(left_out);
-        Ok(Self { collection, items, liked, disliked })
+        let without = named.chain(excluded.map(CandidateId::digits)).collect();
+        let which = Which { filter, oldest, without };
+        let resolved = request.resolve(models)?;
+        let shortlist = match request.shortlist {
+            Some(shortlist) => shortlist.length(),
+            None => {
+                // In a database no vectors are kept for rankings.
+                let reads_texts = app.collections.is_remote() || !request.keeps_vectors(&resolved);
+                let told = held.collection.told(now).map_err(|error| refusal::of_named(&error))?;
+                usual_shortlist(told.items, reads_texts)
+            }
+        };
+        let items = match shortlist {
+            None => held.collection.choose(&which, None, now),
+            Some(length) => {
+                let asked = request.over(&held);
+                asked.asked()?;
+                asked.check_lengths(app)?;
+                let texts = asked.asked_places();
+                let texts = texts.filter(|(place, _)| !matches!(place, Place::Disliked(_)));
+                let mut shortlist = Shortlist {
+                    engine: &resolved.model.engine,
+                    texts: texts.map(|(_, text)| text).collect(),
+                    length,
+                    goes_on: &mut || work.check().is_ok(),
+                };
+                held.collection.choose(&which, Some(&mut shortlist), now)
+            }
+        };
+        let items = chosen(items, work)?;
+        drop(which);
+        Ok(Self { items, shortlist, ..held })
     }
 }
 
-/// An item that a request names at a place of a field.
-fn item(
-    collection: &Collection,
-    id: &str,
+/// What was chosen; why it is not wanted any more is for the job to say.
+fn chosen<C>(chosen: Result<C, ChooseError>, work: &JobContext) -> Result<C, ApiError> {
+    if let Err(ChooseError::Stopped) = chosen {
+        work.check()?;
+    }
+    chosen.map_err(refusal::of_choice)
+}
+
+/// The items that a request names in a field, by their places.
+fn items(
+    collection: &dyn Collection,
+    named: &[Option<Cow<'_, str>>],
     now: i64,
     field: &str,
-    place: usize,
-) -> Result<Arc<Item>, ApiError> {
-    collection.get(id, now).ok_or_else(|| {
-        let detail = format!("{field}[{place}]: the collection has no item of this name");
-        ApiError::at(Code::UnknownItem, format!("/{field}/{place}/id"), detail)
-    })
+) -> Result<Vec<Option<Arc<Item>>>, ApiError> {
+    let ids: Vec<&str> = named.iter().flatten().map(AsRef::as_ref).collect();
+    if ids.is_empty() {
+        return Ok(vec![None; named.len()]);
+    }
+    let found = collection.find(&ids, now).map_err(|error| refusal::of_named(&error))?;
+    let mut found = found.into_iter();
+    let item = |(place, id): (usize, &Option<Cow<'_, str>>)| {
+        let found = id.as_ref().and_then(|_| found.next());
+        let unknown = || {
+            let detail = format!("{field}[{place}]: the collection has no item of this name");
+            ApiError::at(Code::UnknownItem, format!("/{field}/{place}/id"), detail)
+        };
+        found.map(|item| item.ok_or_else(unknown)).transpose()
+    };
+    named.iter().enumerate().map(item).collect()
 }
 
 impl<'b> RankRequest<'b> {
@@ -134,6 +176,7 @@ impl<'b> RankRequest<'b> {
         }
         asked.candidates = Some(List { length: candidates.len(), items: candidates });
         asked.top_k = Some(asked.top_k.unwrap_or(Count(RESULTS)));
+        asked.shortlist = Some(held.shortlist.into());
         // They were left out when the items were looked up.
         asked.exclude = None;
         asked
@@ -149,7 +192,8 @@ fn told_of_kept(
     (app, work): (&App, &JobContext),
 ) -> Result<Told, ApiError> {
     let (engine, method) = (&plan.resolved.model.engine, plan.resolved.query.method);
-    let vectors = held.collection.vectors(engine, method, &held.items, || work.check())?;
+    let goes_on = &mut || work.check().is_ok();
+    let vectors = chosen(held.collection.vectors(engine, method, &held.items, goes_on), work)?;
     let kept = vectors.as_ref().and_then(|vectors| {
         held.items.iter().map(|(number, _)| vectors.of(*number)).collect::<Option<Vec<_>>>()
     });
@@ -174,13 +218,21 @@ impl Question for Ranked<'_> {
         Ok(Ranked { request: json::read_object(body)?, held: OnceLock::new() })
     }
 
+    fn may_wait(app: &App) -> bool {
+        app.collections.is_remote()
+    }
+
+    fn waits(&self, app: &App) -> bool {
+        self.request.collection.is_some() && app.collections.is_remote()
+    }
+
     /// To look through a large collection takes longer than the runtime's threads should be held.
     fn is_long(&self) -> bool {
         self.request.collection.is_some()
     }
 
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let Some(name) = &self.request.collection else { return self.request.plan(app, models) };
+    fn look_up(&self, app: &App, models: &Models, work: &JobContext) -> Result<(), ApiError> {
+        let Some(name) = &self.request.collection else { return Ok(()) };
         if self.request.candidates.is_some() {
             let detail = "give either `candidates` or `collection`";
             return Err(ApiError::at(Code::InvalidField, "/candidates", detail));
@@ -192,11 +244,17 @@ impl Question for Ranked<'_> {
                 return Err(ApiError::beyond(code, "/exclude", what, most, length));
             }
         }
-        let held = Held::of(&self.request, name, app)?;
-        let plan = self.request.over(&held).plan(app, models).map_err(of_items)?;
-        // A question is weighed once.
+        let held = Held::of(&self.request, name, (app, models, work))?;
+        // A question is looked up once.
         let _ = self.held.set(held);
-        Ok(plan)
+        Ok(())
+    }
+
+    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+        match self.held.get() {
+            Some(held) => self.request.over(held).plan(app, models).map_err(of_items),
+            None => self.request.plan(app, models),
+        }
     }
 
     fn answer(
@@ -210,6 +268,9 @@ impl Question for Ranked<'_> {
             return self.request.answer(plan, app, work, answer);
         };
         app.metrics.ranked_with(RankPart::Collection);
+        if held.shortlist.is_some() {
+            app.metrics.ranked_with(RankPart::Shortlist);
+        }
         let asked = self.request.over(held);
         let told = match asked.keeps_vectors(&plan.resolved) {
             false => asked.told(plan, app, work, None),

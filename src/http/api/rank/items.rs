@@ -27,6 +27,9 @@ pub(super) struct ItemRanking<'r> {
     collection: &'r str,
     /// How many of its items were ranked.
     items: usize,
+    /// Where not all that are meant were: how many were taken for each text that is asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortlist: Option<usize>,
     /// For one query, or for liked texts: best first, equal scores in the order in which the items were
     /// added. Items that cannot be scored are no results.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,6 +141,7 @@ impl<'r> ItemRanking<'r> {
             fingerprint: resolved.model.engine.model().fingerprint(),
             collection: name,
             items: held.items.len(),
+            shortlist: held.shortlist,
             results: one.map(results),
             unscored: one.map(|page| page.ranking.unscored.len()),
             rankings: several.then(|| rankings.collect()),

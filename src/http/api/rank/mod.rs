@@ -52,6 +52,7 @@ refusals!(
         Code::NotCalibrated,
         Code::UnknownCollection,
         Code::UnknownItem,
+        Code::DatabaseUnavailable,
     ]
 );
 
@@ -63,7 +64,8 @@ refusals!(
 ///
 /// In the place of `candidates` may stand `collection`: its items are ranked, all of them or those that
 /// `filter` and `within` leave, and named in the answer by their ids. Liked and disliked texts may then
-/// be items, too, as `{"id"}`.
+/// be items, too, as `{"id"}`. With `shortlist` only the items nearest to each text by their vectors are
+/// scored.
 ///
 /// A body of `application/x-ndjson` ranks any number of candidates in constant memory: the first line is
 /// the question without candidates, then one candidate a line (a string or `{"id"?,"text"}`). The

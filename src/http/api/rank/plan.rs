@@ -28,6 +28,7 @@ use crate::http::request::fields::Candidate;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::Count;
 use crate::http::request::fields::MeasureName;
+use crate::http::request::fields::ShortlistLength;
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
@@ -182,14 +183,7 @@ impl Question for RankRequest<'_> {
         let length = self.candidates().len();
         self.asked()?;
         self.check_lengths(app)?;
-        let selection = Selection {
-            measure: self.measure.map(|MeasureName(measure)| measure),
-            oov: self.oov,
-            truncate: self.truncate,
-            coverage: self.coverage,
-            ..Selection::named(self.model.as_ref(), self.method.as_ref())
-        };
-        let resolved = self.fused(selection.resolve_ranking(models)?)?;
+        let resolved = self.resolve(models)?;
         self.check_extras(&resolved, app)?;
         resolved.model.engine.check(&resolved.query)?;
         self.check_method(&resolved)?;
@@ -286,10 +280,25 @@ impl RankRequest<'_> {
         Ok(Told { pages: vec![page], passed, counts })
     }
 
-    /// Whether candidates are those of a collection that has vectors of them.
+    /// Finds the model and what ranks.
+    pub(super) fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
+        let selection = Selection {
+            measure: self.measure.map(|MeasureName(measure)| measure),
+            oov: self.oov,
+            truncate: self.truncate,
+            coverage: self.coverage,
+            ..Selection::named(self.model.as_ref(), self.method.as_ref())
+        };
+        self.fused(selection.resolve_ranking(models)?)
+    }
+
+    /// Whether candidates are those of a collection that has vectors of them. The few of a shortlist are
+    /// read: kept vectors lie in blocks, of which these would take nearly all.
     pub(super) fn keeps_vectors(&self, resolved: &Resolved) -> bool {
         let engine = &resolved.model.engine;
-        self.collection.is_some() && resolved.fused.is_none() && engine.ranks_kept(&resolved.query)
+        let all = self.shortlist.is_none_or(|shortlist| shortlist == ShortlistLength::All);
+        let of_collection = self.collection.is_some() && all;
+        of_collection && resolved.fused.is_none() && engine.ranks_kept(&resolved.query)
     }
 
     /// Most tokens of all texts together; those of a collection were taken before.
@@ -305,9 +314,11 @@ impl RankRequest<'_> {
         if self.collection.is_some() {
             return Ok(());
         }
-        for (field, is_given) in
-            [("/filter", self.filter.is_some()), ("/within", self.within.is_some())]
-        {
+        for (field, is_given) in [
+            ("/filter", self.filter.is_some()),
+            ("/within", self.within.is_some()),
+            ("/shortlist", self.shortlist.is_some()),
+        ] {
             if is_given {
                 let detail = "this stands beside `collection` alone";
                 return Err(ApiError::at(Code::InvalidField, field, detail));

@@ -23,6 +23,7 @@ use crate::http::request::fields::Offset;
 use crate::http::request::fields::Pool;
 use crate::http::request::fields::RankMethod;
 use crate::http::request::fields::Share;
+use crate::http::request::fields::ShortlistLength;
 use crate::http::request::fields::Text;
 use crate::http::request::fields::Weight;
 use crate::http::request::query::OovPolicy;
@@ -72,6 +73,11 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) within: Option<Cow<'b, str>>,
+    /// How many items of the collection are scored: of each text that is asked about, but for disliked
+    /// ones, so many are taken that are nearest to it by `avg-cos`, and only these are scored. Without
+    /// it all are up to 200,000 items; of a larger collection 1000 are taken, unless the method's vectors
+    /// are kept.
+    pub(crate) shortlist: Option<ShortlistLength>,
     #[serde(borrow)]
     pub(crate) model: Option<ModelName<'b>>,
     #[serde(borrow)]
@@ -190,6 +196,7 @@ impl<'b> RankRequest<'b> {
             collection: None,
             filter: None,
             within: None,
+            shortlist: None,
             model: None,
             method: None,
             measure: None,

@@ -70,7 +70,8 @@ impl<Q: Question> Stream<Q> {
                             answered
                         };
                         let deadline = Instant::now() + patience;
-                        match app.compute.run(deadline.into_std(), &app.metrics, job).await {
+                        let threads = app.pool(self.question.waits(app));
+                        match threads.run(deadline.into_std(), &app.metrics, job).await {
                             Some(Ok(answered)) => match self.question.settle().await {
                                 Ok(()) => return answered,
                                 Err(error) => {

@@ -87,7 +87,7 @@ struct Items {
 /// Answers a stream of items.
 pub(crate) async fn answer(
     app: Arc<App>,
-    collection: Arc<Collection>,
+    collection: Arc<dyn Collection>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
@@ -148,6 +148,10 @@ impl Question for Items {
     /// An item is called by its own name, which stands in the answer.
     fn id<'i>(_: &'i LineItem) -> Option<LineId<'i>> {
         None
+    }
+
+    fn waits(&self, app: &App) -> bool {
+        app.collections.is_remote()
     }
 
     fn turn(&self, app: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {

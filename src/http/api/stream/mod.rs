@@ -82,6 +82,11 @@ trait Question: Send + Sync + 'static {
     /// The name that an item came with.
     fn id<'i>(item: &'i Self::Item<'_>) -> Option<LineId<'i>>;
 
+    /// Whether it waits for another machine.
+    fn waits(&self, _: &App) -> bool {
+        false
+    }
+
     /// Waits, without a thread, for the turn to compute what is computed one at a time.
     fn turn(&self, _: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
         async { Ok(None) }

@@ -14,6 +14,7 @@ mod method;
 mod number;
 mod pair;
 mod scores;
+mod shortlist;
 mod text;
 mod texts;
 
@@ -43,6 +44,7 @@ pub(crate) use number::WholeVisitor;
 pub(crate) use pair::Pair;
 pub(crate) use pair::PairVisitor;
 pub(crate) use scores::CallersScores;
+pub(crate) use shortlist::ShortlistLength;
 pub(crate) use text::ModelName;
 pub(crate) use text::NonEmptyText;
 pub(crate) use text::Text;

@@ -223,3 +223,38 @@ async fn answers_are_counted_by_dialect() {
         r#"cognate_requests_total{route="/m/{model}/{method}/v1/embeddings",method="POST""#;
     assert!(page.contains(routes), "the routes of dialects stand at zero, too");
 }
+
+/// The document says that this text is not empty, and how large a number of results may be.
+#[tokio::test]
+async fn an_empty_source_sentence_and_numbers_beyond_the_document_are_refused() {
+    let app = TestApp::new();
+    for path in ["/", "/similarity", "/m/tiny/auto", "/m/tiny/jaccard/similarity"] {
+        for empty in [json!(""), json!(" \u{85}\u{1c}\u{3000}"), json!({"text": ""})] {
+            for sentences in [json!(["a"]), json!([""]), json!(["a", "b"])] {
+                let body = json!({"inputs": {"source_sentence": empty, "sentences": sentences}});
+                let answer = app.post(path, body.to_string()).await;
+                let said = (answer.status.as_u16(), answer.json()["code"].clone());
+                assert_eq!(said, (400, json!("empty_text")), "{path} {body}");
+                assert_eq!(answer.json()["error"], "inputs.source_sentence is empty", "{path}");
+            }
+        }
+    }
+    for path in ["/rerank", "/v2/rerank", "/v1/rerank"] {
+        for field in ["top_n", "top_k"] {
+            let cases = [
+                ("0", 200),
+                ("9223372036854775807", 200),
+                ("9223372036854775808", 400),
+                ("-1", 400),
+            ];
+            for (number, status) in cases {
+                let body = format!(r#"{{"query":"a","documents":["a"],"{field}":{number}}}"#);
+                let answer = app.post(path, body).await;
+                assert_eq!(answer.status.as_u16(), status, "{path} {field} {number}");
+                if status == 400 {
+                    assert_eq!(answer.json()["code"], "out_of_range", "{path} {field} {number}");
+                }
+            }
+        }
+    }
+}

@@ -239,6 +239,7 @@ fn request<'b>(
         collection: None,
         filter: None,
         within: None,
+        shortlist: None,
         model: first.model,
         method: first.method,
         measure: first.measure,

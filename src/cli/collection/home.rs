@@ -1,0 +1,114 @@
+//! Where collections are: a folder, or a database.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+#[cfg(feature = "postgres")]
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::Failure;
+use crate::cli::usage;
+use crate::collection::Collection;
+use crate::collection::EmbeddedHome;
+use crate::collection::Home;
+use crate::collection::Limits;
+#[cfg(feature = "postgres")]
+use crate::collection::PostgresHome;
+use crate::engine::TextLimits;
+
+/// What collections may take is for whoever serves them to say.
+const LIMITS: Limits = Limits {
+    collections: usize::MAX,
+    items: usize::MAX,
+    bytes: usize::MAX,
+    text_bytes: TextLimits::DEFAULT.bytes,
+};
+/// How long one statement of a database may take.
+#[cfg(feature = "postgres")]
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The folder of collections, which one process has at a time, or the database.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct HomeArgs {
+    /// Folder that the collections are kept in, as `cognate serve --data` has it
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Or the URL of a PostgreSQL database that they are kept in
+    #[arg(long, value_name = "URL", env = "COGNATE_POSTGRES", hide_env_values = true)]
+    postgres: Option<String>,
+}
+
+/// A folder of collections.
+#[derive(Debug, Args)]
+pub(super) struct FolderArgs {
+    /// Folder that the collections are kept in, as `cognate serve --data` has it
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) data: PathBuf,
+}
+
+impl FolderArgs {
+    /// Its collections; the folder must be there.
+    pub(super) fn open(&self) -> Result<EmbeddedHome, Failure> {
+        let folder = &self.data;
+        match folder.is_dir() {
+            true => open_folder(folder),
+            false => Err(usage(format!("{} is not a folder", folder.display()))),
+        }
+    }
+}
+
+impl HomeArgs {
+    /// The collections; a folder must be there.
+    pub(super) fn open(&self) -> Result<Box<dyn Home>, Failure> {
+        match (&self.postgres, &self.data) {
+            (None, Some(data)) => Ok(Box::new(FolderArgs { data: data.clone() }.open()?)),
+            (postgres, _) => open_database(postgres.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// The collections; a folder is made if it is not there.
+    pub(super) fn make(&self) -> Result<Box<dyn Home>, Failure> {
+        match &self.data {
+            Some(folder) if self.postgres.is_none() => Ok(Box::new(open_folder(folder)?)),
+            _ => self.open(),
+        }
+    }
+}
+
+fn open_folder(folder: &std::path::Path) -> Result<EmbeddedHome, Failure> {
+    let (collections, cuts) = EmbeddedHome::open(folder, LIMITS)?;
+    for cut in cuts {
+        let (path, kept) = (cut.path.display(), cut.kept.display());
+        let bytes = cut.bytes;
+        eprintln!("{path}: the last {bytes} bytes were not whole; they were cut off, to {kept}");
+    }
+    Ok(collections)
+}
+
+#[cfg(feature = "postgres")]
+fn open_database(url: &str) -> Result<Box<dyn Home>, Failure> {
+    Ok(Box::new(database(url)?))
+}
+
+/// The collections of a database.
+#[cfg(feature = "postgres")]
+pub(super) fn database(url: &str) -> Result<PostgresHome, Failure> {
+    Ok(PostgresHome::open(url, LIMITS, PATIENCE)?)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_database(_: &str) -> Result<Box<dyn Home>, Failure> {
+    Err(usage(crate::collection::NO_POSTGRES))
+}
+
+/// The collection of a name, which must be there.
+pub(super) fn named(home: &dyn Home, name: &str) -> Result<Arc<dyn Collection>, Failure> {
+    let all = home.all()?;
+    let found = all.iter().find(|one| one.name() == name);
+    found.cloned().ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
+        usage(format!("there is no collection `{name}`; there are: {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,152 @@
+//! An embedded collection as every home has them.
+
+use std::sync::Arc;
+
+use crate::collection::Applied;
+use crate::collection::ChooseError;
+use crate::collection::Collection;
+use crate::collection::CollectionError;
+use crate::collection::Home;
+use crate::collection::How;
+use crate::collection::Item;
+use crate::collection::Limits;
+use crate::collection::MatchError;
+use crate::collection::Matched;
+use crate::collection::Settings;
+use crate::collection::SharedEngine;
+use crate::collection::Shortlist;
+use crate::collection::Told;
+use crate::collection::Totals;
+use crate::collection::Which;
+use crate::collection::Write;
+use crate::collection::embedded::EmbeddedCollection;
+use crate::collection::embedded::EmbeddedHome;
+use crate::collection::embedded::Pending;
+use crate::collection::embedded::Vectors;
+use crate::collection::embedded::log::Change;
+use crate::collection::following::Following;
+use crate::collection::matcher;
+use crate::engine::Engine;
+use crate::methods::Method;
+
+impl Home for EmbeddedHome {
+    fn limits(&self) -> &Limits {
+        self.limits()
+    }
+
+    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
+        Ok(self.named(name)?)
+    }
+
+    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
+        Ok(self.each().into_iter().map(|one| one as Arc<dyn Collection>).collect())
+    }
+
+    fn set(
+        &self,
+        name: &str,
+        settings: Settings,
+        now: i64,
+    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+        let (collection, is_new) = self.make(name, settings, now)?;
+        Ok((collection, is_new))
+    }
+
+    fn delete(&self, name: &str) -> Result<(), CollectionError> {
+        self.remove(name)
+    }
+
+    fn totals(&self, now: i64) -> Totals {
+        let all = self.each();
+        let items = all.iter().map(|one| one.told(now).items).sum();
+        Totals { collections: all.len(), items, bytes: self.bytes() }
+    }
+}
+
+impl Collection for EmbeddedCollection {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn limits(&self) -> &Limits {
+        self.limits()
+    }
+
+    fn told(&self, now: i64) -> Result<Told, CollectionError> {
+        Ok(self.told(now))
+    }
+
+    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
+        Ok(ids.iter().map(|id| self.get(id, now)).collect())
+    }
+
+    fn page(
+        &self,
+        which: &Which<'_>,
+        offset: usize,
+        limit: usize,
+        now: i64,
+    ) -> Result<(Vec<Arc<Item>>, usize), CollectionError> {
+        let view = self.view(now);
+        let (mut items, mut total) = (Vec::new(), 0);
+        for item in view.iter().filter(|item| which.admits(item)) {
+            if total >= offset && items.len() < limit {
+                items.push(Arc::clone(item));
+            }
+            total += 1;
+        }
+        Ok((items, total))
+    }
+
+    fn choose(
+        &self,
+        which: &Which<'_>,
+        shortlist: Option<&mut Shortlist<'_>>,
+        now: i64,
+    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
+        if let Some(shortlist) = shortlist {
+            return self.nearest(which, shortlist, now);
+        }
+        let view = self.view(now);
+        let items = view.numbered().filter(|(_, item)| which.admits(item));
+        Ok(items.map(|(number, item)| (number, Arc::clone(item))).collect())
+    }
+
+    fn vectors(
+        &self,
+        engine: &Engine,
+        method: Method,
+        items: &[(u64, Arc<Item>)],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Arc<Vectors>>, ChooseError> {
+        self.vectors_of(engine, method, items, goes_on)
+    }
+
+    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
+        self.write(wanted, now)
+    }
+
+    fn settle(&self, pending: Pending) -> Result<(), CollectionError> {
+        self.settle(pending)
+    }
+
+    fn follow(
+        &self,
+        engine: SharedEngine,
+        how: &How,
+        items: Vec<Item>,
+        now: i64,
+    ) -> Result<(Vec<Matched>, Pending), MatchError> {
+        matcher::check(&items, self.limits())?;
+        let mut turn = self.turn();
+        let mut followed = matcher::follow(&mut turn, engine, how, items, now)?;
+        let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
+        let (_, pending) = turn.write(changes.collect(), now)?;
+        let state = (turn.revision(), turn.next_number());
+        Ok((followed.written(state, turn.windows()), pending))
+    }
+
+    fn tidy(&self, now: i64) -> Result<(), CollectionError> {
+        self.tidy(now)
+    }
+}

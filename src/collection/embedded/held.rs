@@ -1,0 +1,139 @@
+//! What a collection holds in memory, and how a change changes it. The same changes in the same order
+//! give the same, whether they are made or read back.
+
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::collection::Applied;
+use crate::collection::Item;
+use crate::collection::Settings;
+use crate::collection::embedded::Table;
+use crate::collection::embedded::log::Change;
+
+/// What a collection holds in memory.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) table: Arc<Table>,
+    /// The number of each item, by its name.
+    numbers: HashMap<Box<str>, u64>,
+    /// The number of the next item.
+    next: u64,
+    /// Items by their times, where that decides what leaves.
+    times: BTreeSet<(i64, u64)>,
+    pub(super) settings: Settings,
+    /// Bytes of memory of all items.
+    pub(super) bytes: usize,
+}
+
+impl Held {
+    /// Nothing yet, and what is to be kept.
+    pub(super) fn keeping(settings: Settings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    /// The number of the item of this name.
+    pub(super) fn number(&self, id: &str) -> Option<u64> {
+        self.numbers.get(id).copied()
+    }
+
+    /// The number that the next item will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// The item of this name.
+    pub(super) fn item(&self, id: &str) -> Option<&Arc<Item>> {
+        self.table.get(self.number(id)?)
+    }
+
+    /// Makes a change. Bytes are counted, and held against no limit: that is done before.
+    pub(super) fn apply(&mut self, change: Change, applied: &mut Applied) {
+        match change {
+            Change::Format(_) => {}
+            Change::Set(settings) => self.set(settings),
+            Change::Put(item) => match self.put(Arc::new(*item)) {
+                true => applied.replaced += 1,
+                false => applied.added += 1,
+            },
+            Change::Expire(oldest) => self.expire(oldest),
+            Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
+        }
+        applied.left += self.shrink();
+    }
+
+    /// Whether anything is older than this, where that decides what leaves.
+    pub(super) fn has_older(&self, oldest: i64) -> bool {
+        self.times.first().is_some_and(|&(time, _)| time < oldest)
+    }
+
+    /// Takes out what is older than this.
+    fn expire(&mut self, oldest: i64) {
+        while let Some(&(time, number)) = self.times.first()
+            && time < oldest
+        {
+            self.take(number);
+            // What the table does not hold any more must not be looked at for ever.
+            self.times.remove(&(time, number));
+        }
+    }
+
+    /// How many items are not older than this.
+    pub(super) fn count(&self, oldest: Option<i64>) -> usize {
+        let old = oldest.map_or(0, |oldest| self.times.range(..(oldest, 0)).count());
+        self.table.len().saturating_sub(old)
+    }
+
+    /// Goes back to what was held before. Numbers go on, since vectors are kept by them.
+    pub(super) fn restore(&mut self, table: Arc<Table>, settings: Settings) {
+        self.bytes = table.iter().map(|(_, item)| item.bytes()).sum();
+        self.numbers = table.iter().map(|(number, item)| (item.id.clone(), number)).collect();
+        self.table = table;
+        self.set(settings);
+    }
+
+    fn set(&mut self, settings: Settings) {
+        self.settings = settings;
+        self.times.clear();
+        if settings.ttl_ms.is_some() {
+            self.times = self.table.iter().map(|(number, item)| (item.time, number)).collect();
+        }
+    }
+
+    fn put(&mut self, item: Arc<Item>) -> bool {
+        let replaces = self.remove(&item.id);
+        let number = self.next;
+        self.next += 1;
+        self.bytes += item.bytes();
+        self.numbers.insert(item.id.clone(), number);
+        if self.settings.ttl_ms.is_some() {
+            self.times.insert((item.time, number));
+        }
+        Arc::make_mut(&mut self.table).push(number, item);
+        replaces
+    }
+
+    fn remove(&mut self, id: &str) -> bool {
+        let number = self.numbers.get(id).copied();
+        number.is_some_and(|number| self.take(number))
+    }
+
+    fn take(&mut self, number: u64) -> bool {
+        let Some(item) = Arc::make_mut(&mut self.table).remove(number) else { return false };
+        self.numbers.remove(&item.id);
+        self.times.remove(&(item.time, number));
+        self.bytes = self.bytes.saturating_sub(item.bytes());
+        true
+    }
+
+    /// Takes out the oldest of too many.
+    fn shrink(&mut self) -> usize {
+        let most = self.settings.max_items.unwrap_or(usize::MAX);
+        let mut left = 0;
+        while self.table.len() > most {
+            let Some(first) = self.table.first() else { break };
+            left += usize::from(self.take(first));
+        }
+        left
+    }
+}

@@ -1,0 +1,327 @@
+//! A collection's log: every change in the order in which it was made, in frames (`frame`). What was
+//! changed together stands in one frame, so it is there as a whole or not at all.
+//!
+//! A frame is written before anything else knows of the change and synced before anybody is told; who
+//! waits for that waits together with all others. A crash may leave any of the frames that were not
+//! synced unwhole, and the power may write later ones back before earlier ones. Each frame says how much
+//! was synced before it, so a frame that is not whole is told from damage: no frame says that it was
+//! synced. From there on the log is cut off when it is opened, and kept beside it; what is damaged is
+//! refused as it is. A log that is at rest gets a seal, a frame without changes, so that its last frame is
+//! no exception.
+
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::collection::CollectionError;
+use crate::collection::Item;
+use crate::collection::Settings;
+use crate::collection::embedded::frame::add_frame;
+use crate::collection::embedded::storage::Storage;
+use crate::collection::embedded::storage::Stored;
+use crate::model::target::directory_of;
+
+/// The name of the shape, which the first frame begins with.
+pub(super) const FORMAT: &str = "cognate-collection-2";
+/// How the name of a log ends that is not whole yet.
+pub(super) const UNWHOLE: &str = "new";
+/// Bytes of changes after which another frame is begun where a log is written anew.
+const PIECE: usize = 1 << 20;
+
+/// One change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Change<I = Box<Item>> {
+    /// The shape of the file.
+    Format(Box<str>),
+    /// What the collection keeps.
+    Set(Settings),
+    /// An item is added, in the place of another of its name.
+    Put(I),
+    /// The item of this name is taken out.
+    Remove(Box<str>),
+    /// Items from before this time are taken out.
+    Expire(i64),
+}
+
+impl Change {
+    /// An item is added.
+    pub(super) fn put(item: Item) -> Self {
+        Self::Put(Box::new(item))
+    }
+}
+
+/// A log that is written to.
+pub(super) struct Log {
+    file: Arc<dyn Stored>,
+    path: PathBuf,
+    length: u64,
+    frames: u64,
+    /// Whether the last frame is a seal.
+    sealed: bool,
+    last: Arc<Lasting>,
+}
+
+/// How far a log is certain to outlive a crash.
+#[derive(Debug)]
+pub(super) struct Lasting {
+    file: Arc<dyn Stored>,
+    path: PathBuf,
+    /// Bytes that were written.
+    written: AtomicU64,
+    /// Bytes of them that were synced.
+    synced: AtomicU64,
+    /// One syncs at a time.
+    syncing: Mutex<()>,
+    /// Whether it is not known what is on the disk beyond that.
+    failed: AtomicBool,
+}
+
+impl Lasting {
+    /// Waits until the first `bytes` bytes were synced.
+    pub(super) fn wait(&self, bytes: u64) -> Result<(), CollectionError> {
+        if self.synced() >= bytes {
+            return Ok(());
+        }
+        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.synced() >= bytes {
+            return Ok(());
+        }
+        if self.has_failed() {
+            return Err(self.unsynced());
+        }
+        // What others wrote meanwhile is synced with it, so they find it done.
+        let written = self.written.load(Ordering::Acquire);
+        if self.file.sync().is_err() {
+            // After a failure a second attempt may succeed without the first one's bytes.
+            self.failed.store(true, Ordering::Release);
+            return Err(self.unsynced());
+        }
+        self.synced.store(written, Ordering::Release);
+        Ok(())
+    }
+
+    /// Bytes that were synced.
+    pub(super) fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    fn unsynced(&self) -> CollectionError {
+        CollectionError::Unsynced { path: self.path.clone() }
+    }
+}
+
+impl Log {
+    /// A log that ends after so many bytes and frames, all of which are synced.
+    pub(super) fn at(path: PathBuf, file: Arc<dyn Stored>, length: u64, frames: u64) -> Self {
+        let last = Lasting {
+            file: Arc::clone(&file),
+            path: path.clone(),
+            written: AtomicU64::new(length),
+            synced: AtomicU64::new(length),
+            syncing: Mutex::default(),
+            failed: AtomicBool::new(false),
+        };
+        Self { file, path, length, frames, sealed: false, last: Arc::new(last) }
+    }
+
+    /// Writes a log of these settings and items that takes the place of another, if there is one. What
+    /// was there stays until all of it is synced.
+    pub(super) fn create<'i>(
+        storage: &dyn Storage,
+        path: &Path,
+        settings: Settings,
+        items: impl Iterator<Item = &'i Item>,
+    ) -> Result<Self, CollectionError> {
+        let failed = |source| CollectionError::Write { path: path.to_owned(), source };
+        let unwhole = path.with_extension(UNWHOLE);
+        let made = storage.create(&unwhole).and_then(|file| {
+            let (length, frames) = write_all(&*file, settings, items)?;
+            file.sync()?;
+            storage.rename(&unwhole, path)?;
+            Ok((file, length, frames))
+        });
+        match made {
+            Ok((file, length, frames)) => match storage.sync_folder(directory_of(path)) {
+                Ok(()) => {
+                    let log = Self::at(path.to_owned(), file, length, frames);
+                    Ok(Self { sealed: true, ..log })
+                }
+                // It took the place of the other, and nobody knows for how long.
+                Err(_) => Err(CollectionError::Unsynced { path: path.to_owned() }),
+            },
+            Err(error) => {
+                // What cannot be removed now is when the folder is opened again.
+                let _ = storage.remove_file(&unwhole);
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// The same log, of which the folder has another name.
+    pub(super) fn moved(self, path: PathBuf) -> Self {
+        let log = Self::at(path, self.file, self.length, self.frames);
+        Self { sealed: self.sealed, ..log }
+    }
+
+    /// Takes nothing more: another took its place, or may have.
+    pub(super) fn end(&self) {
+        self.last.failed.store(true, Ordering::Release);
+    }
+
+    /// Whether it takes nothing more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.last.has_failed()
+    }
+
+    /// The error of a log that takes nothing more.
+    pub(super) fn ended(&self) -> CollectionError {
+        self.last.unsynced()
+    }
+
+    /// How long it is.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What tells when what is written to it lasts.
+    pub(super) fn lasting(&self) -> &Arc<Lasting> {
+        &self.last
+    }
+
+    /// What tells when all that was written so far outlives a crash.
+    pub(super) fn written(&self) -> (Arc<Lasting>, u64) {
+        (Arc::clone(&self.last), self.length)
+    }
+
+    /// Writes changes as one frame; nothing of it if it does not fit. What was written lasts once
+    /// that was [waited](Lasting::wait) for.
+    pub(super) fn append(&mut self, changes: &[Change]) -> Result<(), CollectionError> {
+        let mut json = Vec::new();
+        for change in changes {
+            let written = serde_json::to_writer(&mut json, change);
+            written.map_err(|error| self.unwritten(error.into()))?;
+        }
+        self.add(&json)?;
+        self.sealed = false;
+        Ok(())
+    }
+
+    /// Says in the log that all of it was synced, if it was and nothing says so.
+    pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
+        if self.sealed || self.has_ended() || self.last.synced() < self.length {
+            return Ok(());
+        }
+        self.add(&[])?;
+        self.sealed = true;
+        Ok(())
+    }
+
+    fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
+        if self.has_ended() {
+            return Err(self.ended());
+        }
+        let mut bytes = Vec::new();
+        let framed = add_frame(self.frames, self.last.synced(), json, &mut bytes);
+        framed.map_err(|error| self.unwritten(error))?;
+        if let Err(error) = self.file.write_at(&bytes, self.length) {
+            if self.file.set_length(self.length).is_err() {
+                self.end();
+            }
+            return Err(self.unwritten(error));
+        }
+        self.length += bytes.len() as u64;
+        self.frames += 1;
+        self.last.written.store(self.length, Ordering::Release);
+        Ok(())
+    }
+
+    fn unwritten(&self, source: io::Error) -> CollectionError {
+        CollectionError::Write { path: self.path.clone(), source }
+    }
+
+    /// Takes off what was written and is not known to last, as far as that can be done.
+    pub(super) fn take_back(&mut self) {
+        self.length = self.length.min(self.last.synced());
+        let _ = self.file.set_length(self.length);
+    }
+}
+
+/// Writes a whole log; its bytes and frames. It has its name only once it was synced, so every frame says
+/// that it was, and a seal is the last.
+fn write_all<'i>(
+    file: &dyn Stored,
+    settings: Settings,
+    items: impl Iterator<Item = &'i Item>,
+) -> io::Result<(u64, u64)> {
+    let (mut json, mut bytes, mut length, mut frames) = (Vec::new(), Vec::new(), 0_u64, 0_u64);
+    serde_json::to_writer(&mut json, &Change::<&Item>::Format(FORMAT.into()))?;
+    serde_json::to_writer(&mut json, &Change::<&Item>::Set(settings))?;
+    let mut items = items.peekable();
+    loop {
+        if let Some(item) = items.next() {
+            serde_json::to_writer(&mut json, &Change::Put(item))?;
+        }
+        let ended = items.peek().is_none();
+        if ended || json.len() >= PIECE {
+            bytes.clear();
+            add_frame(frames, length, &json, &mut bytes)?;
+            json.clear();
+            frames += 1;
+            if ended {
+                let end = length + bytes.len() as u64;
+                add_frame(frames, end, &json, &mut bytes)?;
+                frames += 1;
+            }
+            file.write_at(&bytes, length)?;
+            length += bytes.len() as u64;
+        }
+        if ended {
+            return Ok((length, frames));
+        }
+    }
+}
+
+/// Copies what is cut off a log beside it, and cuts it off.
+pub(super) fn cut(
+    storage: &dyn Storage,
+    path: &Path,
+    file: &dyn Stored,
+    (length, rest): (u64, u64),
+) -> io::Result<PathBuf> {
+    let kept = path.with_extension(format!("cut-{length}"));
+    let copy = storage.create(&kept)?;
+    let (mut piece, mut done) = (vec![0; PIECE], 0);
+    while done < rest {
+        let most = usize::try_from(rest - done).unwrap_or(PIECE).min(PIECE);
+        let read = file.read_at(piece.get_mut(..most).unwrap_or_default(), length + done)?;
+        if read == 0 {
+            break;
+        }
+        copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
+        done += read as u64;
+    }
+    copy.sync()?;
+    storage.sync_folder(directory_of(path))?;
+    file.set_length(length)?;
+    file.sync()?;
+    Ok(kept)
+}

@@ -1,0 +1,34 @@
+//! The embedded home: collections in this process's memory, and in a log each if there is a folder.
+//!
+//! An [`EmbeddedCollection`] holds its items in memory, in the order in which they were added, and writes
+//! every change to a log (`log`) before it is told, if the [`EmbeddedHome`] was opened in a folder.
+//! Readers see a table that no longer changes (`table`), so none of them waits for a writer.
+
+mod backup;
+mod collection;
+mod folder;
+mod frame;
+mod held;
+mod kept;
+mod log;
+mod registry;
+mod replay;
+mod shelves;
+mod shortlist;
+mod storage;
+mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod vectors;
+
+pub use backup::BackedUp;
+pub use backup::back_up;
+pub use registry::EmbeddedHome;
+pub use replay::Cut;
+pub use store::EmbeddedCollection;
+pub use store::View;
+pub use table::Table;
+pub use turn::Pending;
+pub use vectors::Vectors;

@@ -1,0 +1,177 @@
+//! The items of a collection that are nearest to some texts: the first of two stages, in which every row
+//! is looked at as signed bytes.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use crate::collection::ChooseError;
+use crate::collection::Item;
+use crate::collection::SHORTLIST_METHOD;
+use crate::collection::Shortlist;
+use crate::collection::Which;
+use crate::collection::embedded::EmbeddedCollection;
+use crate::collection::embedded::View;
+use crate::collection::embedded::shelves::BLOCK;
+use crate::collection::embedded::shelves::Bits;
+use crate::collection::embedded::shelves::Block;
+use crate::collection::embedded::shelves::ShelfMaker;
+use crate::collection::embedded::shelves::TILES;
+use crate::collection::embedded::shelves::unit;
+use crate::engine::Query;
+use crate::kernels::scan::Probe;
+use crate::kernels::scan::QUERIES;
+use crate::kernels::scan::ROWS;
+
+/// Items that are held at once for all texts that are looked for together: 16 MB.
+const MOST_HELD: usize = 1 << 20;
+
+impl EmbeddedCollection {
+    /// The items that are nearest to each of the texts of a shortlist, in the order in which they were
+    /// added; none that has no vector.
+    pub(super) fn nearest(
+        &self,
+        which: &Which<'_>,
+        shortlist: &mut Shortlist<'_>,
+        now: i64,
+    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
+        let made = shortlist.engine.embed(&shortlist.texts, &Query::new(SHORTLIST_METHOD))?;
+        let rows = made.vectors.iter().flatten().filter_map(|vector| unit(vector));
+        let probes: Vec<Probe> = rows.map(|row| Probe::new(&row)).collect();
+        let (view, wanted) = self.wanted(which, now);
+        let mut maker = ShelfMaker::of(self, shortlist.engine)?;
+        let items: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let length = shortlist.length.min(items).max(1);
+        let together = (MOST_HELD / length).max(1).next_multiple_of(QUERIES);
+        let mut found = BTreeSet::new();
+        for probes in probes.chunks(together) {
+            let mut searches: Vec<Search<'_>> =
+                probes.iter().map(|probe| Search::of(probe, length)).collect();
+            for (at, bits) in &wanted {
+                if !(shortlist.goes_on)() {
+                    return Err(ChooseError::Stopped);
+                }
+                let block = maker.block(*at, bits, &view)?;
+                look(*at, &block, bits, &mut searches);
+            }
+            found.extend(
+                searches.iter().flat_map(|search| search.best.iter().map(|one| one.number)),
+            );
+        }
+        let item = |number| Some((number, Arc::clone(view.item(number)?)));
+        Ok(found.into_iter().filter_map(item).collect())
+    }
+
+    /// The items that are meant, in blocks.
+    fn wanted(&self, which: &Which<'_>, now: i64) -> (View, Vec<(u64, Bits)>) {
+        let (view, without) = self.view_with(which.without.iter().map(AsRef::as_ref), now);
+        let any = which.filter.is_empty() && which.oldest.is_none();
+        let mut wanted: Vec<(u64, Bits)> = Vec::new();
+        for (number, item) in view.numbered() {
+            // An item that nothing has to be asked of is not touched.
+            let is_out = !without.is_empty() && without.contains(&number);
+            if is_out || !(any || which.admits(item)) {
+                continue;
+            }
+            let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
+            if wanted.last().is_none_or(|(last, _)| *last != at) {
+                wanted.push((at, [0; TILES]));
+            }
+            if let Some((_, bits)) = wanted.last_mut() {
+                bits[place / ROWS] |= 1 << (place % ROWS);
+            }
+        }
+        (view, wanted)
+    }
+}
+
+fn ones(bits: &Bits) -> usize {
+    bits.iter().map(|bits| bits.count_ones() as usize).sum()
+}
+
+/// Takes from a block what is nearer than what was found so far.
+fn look(at: u64, block: &Block, wanted: &Bits, searches: &mut [Search<'_>]) {
+    for (tile, (wanted, rows)) in wanted.iter().zip(&block.rows).enumerate() {
+        let wanted = wanted & rows;
+        if wanted == 0 {
+            continue;
+        }
+        for four in searches.chunks_mut(QUERIES) {
+            let last = four.len() - 1;
+            let probe = |at: usize| {
+                let search = &four[at.min(last)];
+                (search.probe, search.least())
+            };
+            let near = block.shelf.near(tile, [probe(0), probe(1), probe(2), probe(3)]);
+            for (search, near) in four.iter_mut().zip(near) {
+                let mut near = near & wanted;
+                while near != 0 {
+                    let place = tile * ROWS + near.trailing_zeros() as usize;
+                    near &= near - 1;
+                    let score = block.shelf.product(place, search.probe);
+                    search.offer(Found { score, number: at * BLOCK + place as u64 });
+                }
+            }
+        }
+    }
+}
+
+/// What is nearest to one text so far.
+struct Search<'p> {
+    probe: &'p Probe,
+    length: usize,
+    /// The worst on top.
+    best: BinaryHeap<Found>,
+}
+
+/// An item that was found.
+struct Found {
+    score: f32,
+    number: u64,
+}
+
+impl<'p> Search<'p> {
+    fn of(probe: &'p Probe, length: usize) -> Self {
+        Self { probe, length, best: BinaryHeap::new() }
+    }
+
+    /// What is not above this has no place.
+    fn least(&self) -> f32 {
+        match self.best.peek() {
+            Some(worst) if self.best.len() >= self.length => worst.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn offer(&mut self, found: Found) {
+        if self.best.len() < self.length {
+            self.best.push(found);
+        } else if let Some(mut worst) = self.best.peek_mut()
+            && found < *worst
+        {
+            *worst = found;
+        }
+    }
+}
+
+/// The worse one is the greater: that of the lower score, and of equal ones the newer.
+impl Ord for Found {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.number.cmp(&other.number))
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Found {}

@@ -1,0 +1,229 @@
+//! The turn to write to a collection: one at a time, in the log first and then in memory.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::MutexGuard;
+
+use crate::collection::Applied;
+use crate::collection::Budget;
+use crate::collection::CollectionError;
+use crate::collection::Item;
+use crate::collection::Settings;
+use crate::collection::embedded::EmbeddedCollection;
+use crate::collection::embedded::kept::Kept;
+use crate::collection::embedded::log::Change;
+use crate::collection::embedded::log::Lasting;
+use crate::collection::following::Following;
+use crate::collection::following::Windows;
+
+/// What only one at a time may use.
+pub(super) struct Writer {
+    /// Nothing where the collection lives in memory alone.
+    kept: Option<Kept>,
+    /// Whether it was deleted.
+    gone: bool,
+    /// Counts changes in any other way than by items that were added or became too old or too many.
+    revision: u64,
+}
+
+impl Writer {
+    pub(super) fn of(kept: Option<Kept>) -> Self {
+        Self { kept, gone: false, revision: 0 }
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Writer({})", self.revision)
+    }
+}
+
+/// What was written and is not known to last. Nobody may be told of it before it was
+/// [settled](EmbeddedCollection::settle).
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Pending(pub(super) Option<(Arc<Lasting>, u64)>);
+
+/// The turn to write to a collection; it ends when this is dropped.
+pub(super) struct Turn<'c> {
+    pub(super) collection: &'c EmbeddedCollection,
+    pub(super) writer: MutexGuard<'c, Writer>,
+}
+
+impl Turn<'_> {
+    /// Whether anything can be written.
+    pub(super) fn takes_more(&self) -> bool {
+        !self.writer.gone && !self.writer.kept.as_ref().is_some_and(Kept::has_ended)
+    }
+
+    /// Nothing is written any more.
+    pub(super) fn end(&mut self) {
+        self.writer.gone = true;
+    }
+
+    /// Bytes of the log; nothing where there is none, or nothing is written to it any more.
+    pub(super) fn log_bytes(&self) -> Option<u64> {
+        let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
+        kept.map(Kept::length)
+    }
+
+    /// Makes changes: in the log first, then in memory; all of them or none. What is too old by now is
+    /// taken out before.
+    pub(super) fn write(
+        &mut self,
+        mut changes: Vec<Change>,
+        now: i64,
+    ) -> Result<(Applied, Pending), CollectionError> {
+        let collection = self.collection;
+        if self.writer.gone {
+            return Err(CollectionError::Unknown);
+        }
+        // Not even of what is as it should be is anybody told that it lasts.
+        self.writer.kept.as_ref().map_or(Ok(()), Kept::check)?;
+        let oldest = collection.settings().oldest(now);
+        let more = collection.room(&changes, oldest)?;
+        if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
+            changes.insert(0, Change::Expire(oldest));
+        }
+        if changes.is_empty() {
+            // What is as it should be may have been written by another who still waits.
+            return Ok((Applied::default(), self.pending()));
+        }
+        collection.take_memory(more)?;
+        let written = self.writer.kept.as_mut().map(|kept| kept.append(&changes)).transpose();
+        if let Err(error) = written {
+            collection.budget().give_back(more);
+            return Err(error);
+        }
+        let mut held = collection.held_mut();
+        let (before, mut applied) = (held.bytes, Applied::default());
+        let sets = changes.iter().any(|change| matches!(change, Change::Set(_)));
+        for change in changes {
+            held.apply(change, &mut applied);
+        }
+        // Of what was taken all that replaced or removed items had is free again.
+        collection.budget().give_back((before + more).saturating_sub(held.bytes));
+        self.writer.revision += u64::from(sets || applied.replaced + applied.removed > 0);
+        self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
+        drop(held);
+        self.note_length();
+        Ok((applied, self.pending()))
+    }
+
+    /// Takes back what a log could not be made to keep; whether it was this collection's.
+    pub(super) fn take_back(&mut self, failed: &Arc<Lasting>) -> bool {
+        let Some(kept) = &mut self.writer.kept else { return false };
+        let mut held = self.collection.held_mut();
+        let before = held.bytes;
+        if !kept.take_back(failed, &mut held) {
+            return false;
+        }
+        let budget = self.collection.budget();
+        budget.give_back(before.saturating_sub(held.bytes));
+        budget.take_anyhow(held.bytes.saturating_sub(before));
+        drop(held);
+        self.writer.revision += 1;
+        self.note_length();
+        true
+    }
+
+    /// Writes the log anew with what is there.
+    pub(super) fn rewrite(&mut self) -> Result<(), CollectionError> {
+        let Some(kept) = &mut self.writer.kept else { return Ok(()) };
+        let rewritten = kept.rewrite(&self.collection.held());
+        self.note_length();
+        rewritten
+    }
+
+    /// Says in the log that all of it lasts, if that is so.
+    pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
+        let sealed = self.writer.kept.as_mut().map(Kept::seal);
+        self.note_length();
+        sealed.unwrap_or(Ok(()))
+    }
+
+    fn pending(&self) -> Pending {
+        Pending(self.writer.kept.as_ref().map(Kept::written))
+    }
+
+    fn note_length(&self) {
+        self.writer.kept.iter().for_each(|kept| self.collection.note_length(kept.length()));
+    }
+}
+
+impl Following for Turn<'_> {
+    fn settings(&self) -> Settings {
+        self.collection.settings()
+    }
+
+    fn revision(&self) -> u64 {
+        self.writer.revision
+    }
+
+    fn next_number(&self) -> u64 {
+        self.collection.held().next_number()
+    }
+
+    fn known(
+        &mut self,
+        mut names: HashSet<Box<str>>,
+    ) -> Result<HashSet<Box<str>>, CollectionError> {
+        let held = self.collection.held();
+        names.retain(|id| held.number(id).is_some());
+        Ok(names)
+    }
+
+    fn last(
+        &mut self,
+        most: usize,
+        except: &HashSet<Box<str>>,
+        now: i64,
+    ) -> Result<Vec<Arc<Item>>, CollectionError> {
+        let view = self.collection.view(now);
+        let items = view.iter().rev().filter(|item| !except.contains(&item.id));
+        let mut items: Vec<Arc<Item>> = items.take(most).cloned().collect();
+        items.reverse();
+        Ok(items)
+    }
+
+    fn since(&mut self, number: u64, most: usize) -> Result<Vec<Arc<Item>>, CollectionError> {
+        let view = self.collection.view(i64::MIN);
+        let mut items: Vec<Arc<Item>> = view.since(number).take(most).cloned().collect();
+        items.reverse();
+        Ok(items)
+    }
+
+    fn windows(&self) -> &Windows {
+        self.collection.windows()
+    }
+
+    fn budget(&self) -> &Arc<Budget> {
+        self.collection.budget()
+    }
+
+    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+        self.collection.take_memory(bytes)
+    }
+}
+
+impl EmbeddedCollection {
+    /// Bytes that changes add at most, or the refusal of more items than there may be.
+    fn room(&self, changes: &[Change], oldest: Option<i64>) -> Result<usize, CollectionError> {
+        let held = self.held();
+        let (mut bytes, mut fresh) = (0, HashSet::new());
+        for change in changes {
+            if let Change::Put(item) = change {
+                bytes += item.bytes();
+                if held.number(&item.id).is_none() {
+                    fresh.insert(&*item.id);
+                }
+            }
+        }
+        let (wanted, limit) = (held.count(oldest) + fresh.len(), self.limits().items);
+        match held.settings.max_items.is_none() && !fresh.is_empty() && wanted > limit {
+            true => Err(CollectionError::TooManyItems { wanted, limit }),
+            false => Ok(bytes),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The PostgreSQL home: collections in a database, for any number of servers that share them.
+//!
+//! A collection is a row of `cognate.collections` and a table of items; vectors of items stand in a table
+//! beside it for each model, made when a shortlist is first asked for, with pgvector's types and indexes
+//! (`vectors`). Filters are conditions of SQL (`condition`). Whoever writes to a collection has the lock of
+//! its row (`turn`), so numbers grow in the order in which items became visible, and `match` on any server
+//! sees what all others wrote.
+
+mod collection;
+mod condition;
+mod home;
+mod pool;
+mod problem;
+mod rows;
+mod schema;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod turn;
+mod vectors;
+
+pub use home::PostgresHome;
+pub use schema::Ready;
+pub use vectors::IndexKind;
+pub use vectors::Indexed;

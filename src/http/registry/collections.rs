@@ -1,0 +1,50 @@
+//! The collections of the settings: in a database, in a folder, or in memory alone.
+
+#[cfg(feature = "postgres")]
+use std::time::Duration;
+
+use crate::collection;
+use crate::collection::CollectionError;
+use crate::collection::Cut;
+use crate::collection::EmbeddedHome;
+use crate::collection::Home;
+#[cfg(feature = "postgres")]
+use crate::collection::PostgresHome;
+use crate::collection::Totals;
+use crate::http::settings::Settings;
+
+/// Opens the collections of the settings. A line in the log tells of each end of a log that a crash had
+/// left, and how much there is.
+pub(in crate::http) fn open(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
+    let home = match (&settings.postgres, &settings.data) {
+        (Some(_), _) => open_database(settings)?,
+        (None, None) => return Ok(Box::new(EmbeddedHome::in_memory(settings.collection_limits()))),
+        (None, Some(folder)) => {
+            let (home, cuts) = EmbeddedHome::open(folder, settings.collection_limits())?;
+            for Cut { path, bytes, kept } in cuts {
+                let (log, kept) = (path.display(), kept.display());
+                tracing::warn!(
+                    %log, bytes, %kept,
+                    "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
+                );
+            }
+            Box::new(home)
+        }
+    };
+    let Totals { collections, items, .. } = home.totals(collection::now());
+    tracing::info!(collections, items, "collections opened");
+    Ok(home)
+}
+
+#[cfg(feature = "postgres")]
+fn open_database(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
+    let url = settings.postgres.as_ref().map_or("", |url| url.secret());
+    let patience = Duration::from_millis(settings.compute_deadline_ms);
+    Ok(Box::new(PostgresHome::open(url, settings.collection_limits(), patience)?))
+}
+
+/// The settings were checked, so that nobody comes here.
+#[cfg(not(feature = "postgres"))]
+fn open_database(_: &Settings) -> Result<Box<dyn Home>, CollectionError> {
+    Err(CollectionError::NotSetUp { problem: collection::NO_POSTGRES.to_owned() })
+}
