@@ -86,8 +86,8 @@ fn long() -> String {
     format!("{SMALL}{}", " ".repeat(120_000))
 }
 
-/// Reads one answer and nothing of what follows it.
-async fn read(client: &mut TcpStream) -> (String, Value) {
+/// Reads one answer, its head in small letters, and nothing of what follows it.
+async fn read_text(client: &mut TcpStream) -> (String, String) {
     let reading = async {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -97,9 +97,14 @@ async fn read(client: &mut TcpStream) -> (String, Value) {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         let mut body = vec![0; length.unwrap().parse().unwrap()];
         client.read_exact(&mut body).await.unwrap();
-        (head.trim_end().to_owned(), serde_json::from_slice(&body).unwrap_or_default())
+        (head.trim_end().to_owned(), String::from_utf8(body).unwrap())
     };
     timeout(Duration::from_secs(10), reading).await.unwrap()
+}
+
+async fn read(client: &mut TcpStream) -> (String, Value) {
+    let (head, body) = read_text(client).await;
+    (head, serde_json::from_str(&body).unwrap_or_default())
 }
 
 async fn asked(client: &mut TcpStream, request: &str) -> (String, Value) {
@@ -300,23 +305,28 @@ async fn a_connection_that_is_refused_for_long_lives_on() {
 /// The log of the built binary has a line for it, with what other lines have.
 #[tokio::test]
 async fn a_refusal_by_the_head_has_its_line_in_the_log() {
-    let flags = ["--admission-units", "10000", "--admission-wait-ms", "0"];
-    let mut process = Process::start(&flags.map(str::to_owned));
+    let limits = ["--admission-units", "10000", "--admission-wait-ms", "0"];
+    let flags = [&limits[..], &["--body-timeout-s", "300"]].concat();
+    let mut process = Process::start(&flags.into_iter().map(str::to_owned).collect::<Vec<_>>());
     let mut holder = TcpStream::connect(process.address).await.unwrap();
     let unfinished = question("/similarity", JSON, &" ".repeat(2_000_000));
     holder.write_all(&unfinished.as_bytes()[..500]).await.unwrap();
     let mut client = TcpStream::connect(process.address).await.unwrap();
     let peer = client.local_addr().unwrap().to_string();
-    let fields = format!("{JSON}x-request-id: shed\r\n");
     let begun = Instant::now();
-    // Until the unfinished body has its units there is room.
+    // A question that came before the unfinished one has its units would take its room.
     loop {
-        let (head, _) = asked(&mut client, &question("/similarity", &fields, &long())).await;
-        if head.starts_with("http/1.1 503") {
+        client.write_all(b"GET /metrics HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+        let (_, page) = read_text(&mut client).await;
+        if page.contains("\ncognate_admission_units_in_use 9") {
             break;
         }
-        assert!(begun.elapsed() < Duration::from_secs(4), "{head}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{page}");
+        sleep(Duration::from_millis(10)).await;
     }
+    let fields = format!("{JSON}x-request-id: shed\r\n");
+    let (head, _) = asked(&mut client, &question("/similarity", &fields, &long())).await;
+    assert!(head.starts_with("http/1.1 503"), "{head}");
     process.until_log("the refusal", |log| log.contains("\"status\":503"));
     let log = process.log();
     let line = log.lines().find(|line| line.contains("\"status\":503")).unwrap();
