@@ -119,6 +119,14 @@ impl Environment for Machine {
         }
     }
 
+    fn replica_of(&self, path: &Path) -> Result<(), String> {
+        match path.metadata() {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(format!("{} is not a folder", path.display())),
+            Err(error) => Err(format!("cannot open {}: {error}", path.display())),
+        }
+    }
+
     fn log(&self, filter: &str) -> Result<(), String> {
         log::filter(filter).map(drop)
     }

@@ -145,7 +145,7 @@ fn items(list: &[(usize, usize, i64, usize)], now: i64) -> Vec<Item> {
     list.iter().map(item).collect()
 }
 
-fn how() -> How {
+pub(super) fn how() -> How {
     let stream = stream::Settings {
         method: Method::AvgCos,
         second: Some(Method::Coverage),
@@ -191,14 +191,14 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
 
 /// What came of a step.
 #[derive(Debug, PartialEq)]
-enum Came {
+pub(super) enum Came {
     Of(Applied),
     Matched(Vec<Matched>),
     Refused(String),
     Nothing,
 }
 
-fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64) -> Came {
+pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64) -> Came {
     let news = home.get("news").unwrap();
     let write = |wanted| match news.write(wanted, now) {
         Ok((applied, pending)) => {

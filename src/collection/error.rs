@@ -79,6 +79,11 @@ pub enum CollectionError {
         /// The folder.
         path: PathBuf,
     },
+    /// A replica was asked to change something.
+    #[error(
+        "these collections are read along with the process that writes them, and take no changes"
+    )]
+    ReadOnly,
     /// A log that was damaged.
     #[error(
         "{}, byte {offset}: {problem}; nothing was changed. Bring back a copy of this file, or move \

@@ -85,6 +85,18 @@ pub trait Collection: Debug + Send + Sync {
         now: i64,
     ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError>;
 
+    /// Of the items that are meant those that may be among the best, without a look at the others'
+    /// texts; nothing where that is not known.
+    fn narrow(
+        &self,
+        which: &Which<'_>,
+        best: &mut Best<'_>,
+        now: i64,
+    ) -> Result<Option<Narrowed>, ChooseError> {
+        let _ = (which, best, now);
+        Ok(None)
+    }
+
     /// The vectors of these items, numbered and in order, by a method, if any are kept here: those
     /// that are, and those that are missing, which are made and kept. Again and again `goes_on` is
     /// asked; what was made by then stays.
@@ -156,6 +168,29 @@ pub struct Shortlist<'s> {
     pub goes_on: &'s mut dyn FnMut() -> bool,
 }
 
+/// Which items of a ranking by the cosine of the vectors of [`SHORTLIST_METHOD`] are wanted.
+pub struct Best<'b> {
+    /// What makes the vectors.
+    pub engine: &'b Engine,
+    /// What is asked about, and what each counts.
+    pub texts: Vec<(&'b str, f32)>,
+    /// Whether the sum of what the texts say is asked for; else the best for each of them are wanted.
+    pub summed: bool,
+    /// How many, those of equal scores beside.
+    pub length: usize,
+    /// Whether they are still wanted.
+    pub goes_on: &'b mut dyn FnMut() -> bool,
+}
+
+/// The items that may be among the best.
+#[derive(Debug)]
+pub struct Narrowed {
+    /// They and those that have no vector, numbered and in order.
+    pub items: Vec<(u64, Arc<Item>)>,
+    /// How many items are meant.
+    pub meant: usize,
+}
+
 /// Why items cannot be chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseError {
@@ -220,4 +255,15 @@ pub struct Totals {
     pub items: usize,
     /// Bytes of memory that they take in this process.
     pub bytes: usize,
+    /// How far a replica is behind; nothing where this is none.
+    pub behind: Option<Behind>,
+}
+
+/// How far a replica is behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Behind {
+    /// Bytes of logs that were not read, or of which it is not known that they last.
+    pub bytes: u64,
+    /// Logs that cannot be read on.
+    pub unreadable: usize,
 }

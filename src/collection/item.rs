@@ -125,6 +125,14 @@ impl fmt::Display for ItemProblem {
 }
 
 impl Item {
+    /// Whether it is another one in every part.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let data = |item: &Self| item.data.as_ref().map(|data| data.get().to_owned());
+        (&self.id, &self.text, self.time) == (&other.id, &other.text, other.time)
+            && (&self.attributes, &self.event) == (&other.attributes, &other.event)
+            && data(self) == data(other)
+    }
+
     /// Refuses an item that no collection takes.
     pub fn check(&self, text_bytes: usize) -> Result<(), ItemProblem> {
         let wrong = |field, what: String| Err(ItemProblem { field, what, too_long: false });

@@ -1,8 +1,8 @@
 //! Collections: texts with names, times and attributes that the service remembers, so that nobody sends
 //! them again to compare one with them.
 //!
-//! Where they are kept is a [`Home`]: this process, with a log in a folder (`embedded`), or a database
-//! (`postgres`). What texts are matched against (`matcher`, `held_window`) and which items a filter admits
+//! Where they are kept is a [`Home`]: this process, with a log in a folder or as a replica of another one
+//! (`embedded`), or a database (`postgres`). What texts are matched against (`matcher`, `held_window`) and which items a filter admits
 //! is the same for all of them. How items are ranked is not known here, nor who asks.
 
 #[cfg(test)]
@@ -25,15 +25,19 @@ pub use embedded::BackedUp;
 pub use embedded::Cut;
 pub use embedded::EmbeddedHome;
 pub use embedded::Pending;
+pub use embedded::ReplicaHome;
 pub use embedded::Vectors;
 pub use embedded::back_up;
 pub use error::CollectionError;
 pub use filter::Filter;
 pub use filter::FilterProblem;
 pub use home::Applied;
+pub use home::Behind;
+pub use home::Best;
 pub use home::ChooseError;
 pub use home::Collection;
 pub use home::Home;
+pub use home::Narrowed;
 pub use home::SHORTLIST_METHOD;
 pub use home::Shortlist;
 pub use home::Told;

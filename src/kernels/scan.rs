@@ -138,6 +138,15 @@ impl Shelf {
         sum as f32 * self.scales[place] * probe.scale
     }
 
+    /// How far the product of a row with a query may be from that of their bytes.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such place.
+    pub fn slack(&self, place: usize, probe: &Probe) -> f32 {
+        self.errors[place] * (1.0 + probe.error) + probe.error + ROUNDING
+    }
+
     fn tile(&self, tile: usize) -> scan::Tile<'_> {
         let rows = tile * TILE..(tile + 1) * TILE;
         let whole = "a tile has so many rows";
@@ -221,6 +230,8 @@ mod tests {
                             let (row, asked) = (&rows[place], &asked[query]);
                             let exact: f32 = row.iter().zip(asked).map(|(x, y)| x * y).sum();
                             assert!((product - exact).abs() < 0.02, "{dims} {product} {exact}");
+                            let slack = shelf.slack(place, &probes[query]);
+                            assert!((product - exact).abs() <= slack && slack < 0.05, "{slack}");
                             let found = near >> at & 1 == 1;
                             assert!(found || product < least, "{dims} {product} {least}");
                             assert!(!found || product > least - 0.001, "{dims} {product} {least}");

@@ -1,5 +1,6 @@
 //! Where collections are: a folder, or a database.
 
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 #[cfg(feature = "postgres")]
@@ -10,11 +11,14 @@ use clap::Args;
 use crate::cli::Failure;
 use crate::cli::usage;
 use crate::collection::Collection;
+use crate::collection::CollectionError;
+use crate::collection::Cut;
 use crate::collection::EmbeddedHome;
 use crate::collection::Home;
 use crate::collection::Limits;
 #[cfg(feature = "postgres")]
 use crate::collection::PostgresHome;
+use crate::collection::ReplicaHome;
 use crate::engine::TextLimits;
 
 /// What collections may take is for whoever serves them to say.
@@ -68,6 +72,19 @@ impl HomeArgs {
         }
     }
 
+    /// The collections, of which nothing is changed: those of a folder that a service has, too.
+    pub(super) fn read(&self) -> Result<Box<dyn Home>, Failure> {
+        match (&self.postgres, &self.data) {
+            (None, Some(folder)) if folder.is_dir() => match EmbeddedHome::open(folder, LIMITS) {
+                Err(CollectionError::InUse { .. }) => {
+                    Ok(Box::new(ReplicaHome::open(folder, LIMITS)?))
+                }
+                opened => Ok(Box::new(told(opened?))),
+            },
+            _ => self.open(),
+        }
+    }
+
     /// The collections; a folder is made if it is not there.
     pub(super) fn make(&self) -> Result<Box<dyn Home>, Failure> {
         match &self.data {
@@ -77,14 +94,18 @@ impl HomeArgs {
     }
 }
 
-fn open_folder(folder: &std::path::Path) -> Result<EmbeddedHome, Failure> {
-    let (collections, cuts) = EmbeddedHome::open(folder, LIMITS)?;
+fn open_folder(folder: &Path) -> Result<EmbeddedHome, Failure> {
+    Ok(told(EmbeddedHome::open(folder, LIMITS)?))
+}
+
+/// Tells what was cut off logs when a folder was opened.
+fn told((collections, cuts): (EmbeddedHome, Vec<Cut>)) -> EmbeddedHome {
     for cut in cuts {
         let (path, kept) = (cut.path.display(), cut.kept.display());
         let bytes = cut.bytes;
         eprintln!("{path}: the last {bytes} bytes were not whole; they were cut off, to {kept}");
     }
-    Ok(collections)
+    collections
 }
 
 #[cfg(feature = "postgres")]

@@ -1,6 +1,6 @@
 //! `cognate collection`: the collections of a folder or a database, made, filled, looked at, ranked,
-//! matched, written out, tidied and copied without a service. One process has a folder at a time; to copy
-//! it nobody needs it.
+//! matched, written out, tidied and copied without a service. One process writes to a folder at a time; to
+//! read or copy it nobody needs it.
 
 mod database;
 mod home;
@@ -282,7 +282,7 @@ impl fmt::Display for Info {
 }
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
-    let (collections, now) = (args.home.open()?, collection::now());
+    let (collections, now) = (args.home.read()?, collection::now());
     let told: Result<Vec<Told>, _> = collections.all()?.iter().map(|one| one.told(now)).collect();
     let one = |told: Told| One {
         name: told.name,
@@ -296,7 +296,7 @@ fn info(args: &InfoArgs) -> Result<(), Failure> {
 }
 
 fn export(args: &ExportArgs) -> Result<(), Failure> {
-    let collections = args.home.open()?;
+    let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let items = collection.choose(&Which::default(), None, collection::now())?;

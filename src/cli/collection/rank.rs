@@ -150,7 +150,7 @@ fn filter(args: &RankArgs) -> Result<Filter, Failure> {
 
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let filter = filter(args)?;
-    let collections = args.home.open()?;
+    let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let now = collection::now();
     let (liked, disliked) =

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::collection::Applied;
+use crate::collection::Best;
 use crate::collection::ChooseError;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
@@ -12,6 +13,7 @@ use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::MatchError;
 use crate::collection::Matched;
+use crate::collection::Narrowed;
 use crate::collection::Settings;
 use crate::collection::SharedEngine;
 use crate::collection::Shortlist;
@@ -59,7 +61,7 @@ impl Home for EmbeddedHome {
     fn totals(&self, now: i64) -> Totals {
         let all = self.each();
         let items = all.iter().map(|one| one.told(now).items).sum();
-        Totals { collections: all.len(), items, bytes: self.bytes() }
+        Totals { collections: all.len(), items, bytes: self.bytes(), behind: None }
     }
 }
 
@@ -110,6 +112,15 @@ impl Collection for EmbeddedCollection {
         let view = self.view(now);
         let items = view.numbered().filter(|(_, item)| which.admits(item));
         Ok(items.map(|(number, item)| (number, Arc::clone(item))).collect())
+    }
+
+    fn narrow(
+        &self,
+        which: &Which<'_>,
+        best: &mut Best<'_>,
+        now: i64,
+    ) -> Result<Option<Narrowed>, ChooseError> {
+        self.narrowed(which, best, now)
     }
 
     fn vectors(

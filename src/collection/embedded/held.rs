@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::collection::Applied;
@@ -82,6 +83,29 @@ impl Held {
     pub(super) fn count(&self, oldest: Option<i64>) -> usize {
         let old = oldest.map_or(0, |oldest| self.times.range(..(oldest, 0)).count());
         self.table.len().saturating_sub(old)
+    }
+
+    /// The changes that bring this to what another holds. Items that both have in the same order keep
+    /// their numbers.
+    pub(super) fn towards(&self, other: &Self) -> Vec<Change> {
+        let (mut kept, mut last, mut puts) = (HashSet::new(), None, Vec::new());
+        for (_, item) in other.table.iter() {
+            let number = self.number(&item.id);
+            let number = number.filter(|number| puts.is_empty() && Some(*number) > last);
+            match number.filter(|number| self.table.get(*number).is_some_and(|own| own.is(item))) {
+                Some(number) => {
+                    kept.insert(number);
+                    last = Some(number);
+                }
+                None => puts.push(Change::put(Item::clone(item))),
+            }
+        }
+        let others = self.table.iter().filter(|(number, _)| !kept.contains(number));
+        let mut changes: Vec<Change> =
+            others.map(|(_, item)| Change::Remove(item.id.clone())).collect();
+        changes.push(Change::Set(other.settings));
+        changes.append(&mut puts);
+        changes
     }
 
     /// Goes back to what was held before. Numbers go on, since vectors are kept by them.

@@ -3,6 +3,9 @@
 //! An [`EmbeddedCollection`] holds its items in memory, in the order in which they were added, and writes
 //! every change to a log (`log`) before it is told, if the [`EmbeddedHome`] was opened in a folder.
 //! Readers see a table that no longer changes (`table`), so none of them waits for a writer.
+//!
+//! Other processes show the same collections as a [`ReplicaHome`], which reads the logs on as they grow
+//! (`tail`).
 
 mod backup;
 mod collection;
@@ -11,13 +14,17 @@ mod frame;
 mod held;
 mod kept;
 mod log;
+mod narrow;
 mod registry;
 mod replay;
+mod replica;
+mod replicated;
 mod shelves;
 mod shortlist;
 mod storage;
 mod store;
 mod table;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -27,6 +34,7 @@ pub use backup::BackedUp;
 pub use backup::back_up;
 pub use registry::EmbeddedHome;
 pub use replay::Cut;
+pub use replica::ReplicaHome;
 pub use store::EmbeddedCollection;
 pub use store::View;
 pub use table::Table;

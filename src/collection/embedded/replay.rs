@@ -35,6 +35,23 @@ pub struct Cut {
     pub kept: PathBuf,
 }
 
+/// Where a frame of a log begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    /// Bytes before it.
+    pub(super) offset: u64,
+    /// Frames before it.
+    pub(super) frames: u64,
+}
+
+impl Place {
+    /// Goes behind a frame whose changes have so many bytes.
+    pub(super) fn pass(&mut self, changes: usize) {
+        self.offset += (HEAD + changes) as u64;
+        self.frames += 1;
+    }
+}
+
 /// Opens a log and tells each of its changes.
 pub(super) fn open(
     storage: &dyn Storage,
@@ -44,15 +61,14 @@ pub(super) fn open(
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
     let file = storage.open(path).map_err(failed)?;
     let end = file.length().map_err(failed)?;
-    let (offset, frames) = read(path, &*file, end, tell)?;
+    let Place { offset, frames } = read(path, &*file, end, tell)?;
     // A process that was killed may have written it without a sync.
     file.sync().map_err(failed)?;
     if offset == end {
         return Ok((Log::at(path.to_owned(), file, offset, frames), None));
     }
     if let Some(proof) = proof(&*file, offset, end, frames).map_err(failed)? {
-        let problem = format!("this frame is damaged: the one at byte {proof} says it was synced");
-        return Err(damaged(path, offset, &problem));
+        return Err(proven_damage(path, offset, proof));
     }
     let bytes = end - offset;
     let write = |source| CollectionError::Write { path: path.to_owned(), source };
@@ -61,43 +77,60 @@ pub(super) fn open(
     Ok((Log::at(path.to_owned(), file, offset, frames), Some(cut)))
 }
 
-/// Tells the changes of all frames up to one that is not whole; where that is, and how many are before.
+/// Tells the changes of all frames up to one that is not whole; where that is.
 fn read(
     path: &Path,
     file: &dyn Stored,
     end: u64,
     mut tell: impl FnMut(Change),
-) -> Result<(u64, u64), CollectionError> {
+) -> Result<Place, CollectionError> {
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
     let mut reader = BufReader::with_capacity(WINDOW, ReadFrom { file, offset: 0 });
-    let (mut offset, mut frames, mut changes) = (0_u64, 0_u64, Vec::new());
-    while offset < end {
-        if !read_frame(&mut reader, frames, end - offset, &mut changes).map_err(failed)? {
+    let (mut at, mut json) = (Place::default(), Vec::new());
+    while at.offset < end {
+        if !read_frame(&mut reader, at.frames, end - at.offset, &mut json).map_err(failed)? {
             break;
         }
-        let read = serde_json::Deserializer::from_slice(&changes).into_iter::<Change>();
-        for (told, change) in read.enumerate() {
-            let newer = "its changes cannot be read, as if a newer version had written them";
-            let change = change.map_err(|_| damaged(path, offset, newer))?;
-            let is_format = matches!(&change, Change::Format(format) if &**format == FORMAT);
-            if (frames, told) == (0, 0) && !is_format {
-                return Err(damaged(path, offset, "another shape than this version reads"));
-            }
-            tell(change);
-        }
-        offset += (HEAD + changes.len()) as u64;
-        frames += 1;
+        changes(path, at, &json)?.into_iter().for_each(&mut tell);
+        at.pass(json.len());
     }
-    if frames > 0 {
-        return Ok((offset, frames));
-    }
+    if at == Place::default() { Err(without_beginning(path, file)) } else { Ok(at) }
+}
+
+/// The error of a log whose first frame is not whole.
+pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionError {
     let mut mark = [0; OLD_MARK.len()];
-    let is_old = file.read_at(&mut mark, 0).map_err(failed)? == mark.len() && mark == OLD_MARK;
-    let problem = match is_old {
-        true => "an older version wrote it, whose logs this one does not read",
-        false => "the beginning of the log is not whole",
-    };
-    Err(damaged(path, 0, problem))
+    match file.read_at(&mut mark, 0) {
+        Ok(_) if mark == OLD_MARK => {
+            damaged(path, 0, "an older version wrote it, whose logs this one does not read")
+        }
+        Ok(_) => damaged(path, 0, "the beginning of the log is not whole"),
+        Err(source) => CollectionError::Read { path: path.to_owned(), source },
+    }
+}
+
+/// The changes of a whole frame.
+pub(super) fn changes(
+    path: &Path,
+    Place { offset, frames }: Place,
+    json: &[u8],
+) -> Result<Vec<Change>, CollectionError> {
+    let mut changes = Vec::new();
+    for change in serde_json::Deserializer::from_slice(json).into_iter::<Change>() {
+        let newer = "its changes cannot be read, as if a newer version had written them";
+        changes.push(change.map_err(|_| damaged(path, offset, newer))?);
+    }
+    let is_format = matches!(changes.first(), Some(Change::Format(format)) if &**format == FORMAT);
+    match frames == 0 && !changes.is_empty() && !is_format {
+        true => Err(damaged(path, offset, "another shape than this version reads")),
+        false => Ok(changes),
+    }
+}
+
+/// The error of a frame that is not whole, where another one says that it was.
+pub(super) fn proven_damage(path: &Path, offset: u64, proof: u64) -> CollectionError {
+    let problem = format!("this frame is damaged: the one at byte {proof} says it was synced");
+    damaged(path, offset, &problem)
 }
 
 fn damaged(path: &Path, offset: u64, problem: &str) -> CollectionError {
@@ -105,7 +138,7 @@ fn damaged(path: &Path, offset: u64, problem: &str) -> CollectionError {
 }
 
 /// Reads the changes of the next frame; whether it is whole.
-fn read_frame(
+pub(super) fn read_frame(
     reader: &mut impl Read,
     number: u64,
     left: u64,
@@ -130,7 +163,12 @@ fn read_frame(
 
 /// Where the head of a frame stands which says that more was synced than the bytes before `from`, where
 /// a frame of this number is not whole. No text looks like a head: JSON has no byte 0.
-fn proof(file: &dyn Stored, from: u64, end: u64, number: u64) -> io::Result<Option<u64>> {
+pub(super) fn proof(
+    file: &dyn Stored,
+    from: u64,
+    end: u64,
+    number: u64,
+) -> io::Result<Option<u64>> {
     let (mut at, mut window) = (from, Vec::new());
     while at < end {
         window.clear();

@@ -23,6 +23,7 @@ use crate::engine::Query;
 use crate::kernels::scan::Probe;
 use crate::kernels::scan::QUERIES;
 use crate::kernels::scan::ROWS;
+use crate::kernels::scan::Shelf;
 
 /// Items that are held at once for all texts that are looked for together: 16 MB.
 const MOST_HELD: usize = 1 << 20;
@@ -64,7 +65,7 @@ impl EmbeddedCollection {
     }
 
     /// The items that are meant, in blocks.
-    fn wanted(&self, which: &Which<'_>, now: i64) -> (View, Vec<(u64, Bits)>) {
+    pub(super) fn wanted(&self, which: &Which<'_>, now: i64) -> (View, Vec<(u64, Bits)>) {
         let (view, without) = self.view_with(which.without.iter().map(AsRef::as_ref), now);
         let any = which.filter.is_empty() && which.oldest.is_none();
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
@@ -86,31 +87,45 @@ impl EmbeddedCollection {
     }
 }
 
-fn ones(bits: &Bits) -> usize {
+pub(super) fn ones(bits: &Bits) -> usize {
     bits.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
-/// Takes from a block what is nearer than what was found so far.
-fn look(at: u64, block: &Block, wanted: &Bits, searches: &mut [Search<'_>]) {
+/// One that looks for rows that reach a query.
+pub(super) trait Seek {
+    /// The query.
+    fn probe(&self) -> &Probe;
+
+    /// What does not reach this is not looked at.
+    fn least(&self) -> f32;
+
+    /// Which rows of a tile reach queries.
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES];
+
+    /// Takes a row that reached it.
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64);
+}
+
+/// Offers the rows of a block to those who look for them.
+pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut [S]) {
     for (tile, (wanted, rows)) in wanted.iter().zip(&block.rows).enumerate() {
         let wanted = wanted & rows;
         if wanted == 0 {
             continue;
         }
-        for four in searches.chunks_mut(QUERIES) {
+        for four in seekers.chunks_mut(QUERIES) {
             let last = four.len() - 1;
             let probe = |at: usize| {
-                let search = &four[at.min(last)];
-                (search.probe, search.least())
+                let seeker = &four[at.min(last)];
+                (seeker.probe(), seeker.least())
             };
-            let near = block.shelf.near(tile, [probe(0), probe(1), probe(2), probe(3)]);
-            for (search, near) in four.iter_mut().zip(near) {
-                let mut near = near & wanted;
-                while near != 0 {
-                    let place = tile * ROWS + near.trailing_zeros() as usize;
-                    near &= near - 1;
-                    let score = block.shelf.product(place, search.probe);
-                    search.offer(Found { score, number: at * BLOCK + place as u64 });
+            let reached = S::reach(&block.shelf, tile, [probe(0), probe(1), probe(2), probe(3)]);
+            for (seeker, reached) in four.iter_mut().zip(reached) {
+                let mut reached = reached & wanted;
+                while reached != 0 {
+                    let place = tile * ROWS + reached.trailing_zeros() as usize;
+                    reached &= reached - 1;
+                    seeker.offer(&block.shelf, place, at * BLOCK + place as u64);
                 }
             }
         }
@@ -126,14 +141,20 @@ struct Search<'p> {
 }
 
 /// An item that was found.
-struct Found {
-    score: f32,
-    number: u64,
+pub(super) struct Found {
+    pub(super) score: f32,
+    pub(super) number: u64,
 }
 
 impl<'p> Search<'p> {
     fn of(probe: &'p Probe, length: usize) -> Self {
         Self { probe, length, best: BinaryHeap::new() }
+    }
+}
+
+impl Seek for Search<'_> {
+    fn probe(&self) -> &Probe {
+        self.probe
     }
 
     /// What is not above this has no place.
@@ -144,7 +165,12 @@ impl<'p> Search<'p> {
         }
     }
 
-    fn offer(&mut self, found: Found) {
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES] {
+        shelf.near(tile, probes)
+    }
+
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
+        let found = Found { score: shelf.product(place, self.probe), number };
         if self.best.len() < self.length {
             self.best.push(found);
         } else if let Some(mut worst) = self.best.peek_mut()

@@ -210,11 +210,14 @@ impl EmbeddedCollection {
     /// that was written after it.
     pub fn settle(&self, pending: Pending) -> Result<(), CollectionError> {
         let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
-        let waited = lasting.wait(bytes);
-        match waited.is_err() && self.turn().take_back(&lasting) {
-            true => waited,
-            false => Ok(()),
+        if let Err(error) = lasting.wait(bytes) {
+            return if self.turn().take_back(&lasting) { Err(error) } else { Ok(()) };
         }
+        // A replica shows what the log says was synced. Where others write, the last of them says it.
+        if let Ok(writer) = self.writer.try_lock() {
+            let _ = Turn { collection: self, writer }.seal();
+        }
+        Ok(())
     }
 
     /// Takes out what is too old, and writes the log anew where most of it is of the past. To be called

@@ -208,6 +208,15 @@ impl Following for Turn<'_> {
 }
 
 impl EmbeddedCollection {
+    /// Makes changes that another process wrote. Its limits hold, not those of this one.
+    pub(super) fn take_over(&self, changes: Vec<Change>) {
+        let mut held = self.held_mut();
+        let (before, mut applied) = (held.bytes, Applied::default());
+        changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+        self.budget().give_back(before.saturating_sub(held.bytes));
+        self.budget().take_anyhow(held.bytes.saturating_sub(before));
+    }
+
     /// Bytes that changes add at most, or the refusal of more items than there may be.
     fn room(&self, changes: &[Change], oldest: Option<i64>) -> Result<usize, CollectionError> {
         let held = self.held();

@@ -184,6 +184,6 @@ impl Home for PostgresHome {
     fn totals(&self, _now: i64) -> Totals {
         let (collections, items) =
             *self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        Totals { collections, items, bytes: self.shared.budget.used() }
+        Totals { collections, items, bytes: self.shared.budget.used(), behind: None }
     }
 }

@@ -106,6 +106,8 @@ codes! {
     NonFiniteScore = 500 "non_finite_score" "Non-finite score",
     /// The server failed.
     Internal = 500 "internal" "Internal error",
+    /// The server is a replica, which takes no changes of collections.
+    ReadOnly = 403 "read_only" "Read only",
     /// A collection's log could not be written.
     NotWritten = 507 "not_written" "Not written",
     /// The database that keeps collections cannot be reached.

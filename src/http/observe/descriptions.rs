@@ -61,6 +61,11 @@ pub(super) fn describe(recorder: &PrometheusRecorder) {
             "cognate_collection_bytes",
             "Memory of all collections: items, and windows that are matched against.",
         ),
+        (
+            "cognate_replica_unread_bytes",
+            "Bytes of collections' logs that this replica has not taken over.",
+        ),
+        ("cognate_replica_unreadable_logs", "Collections' logs that this replica cannot read on."),
         ("cognate_ready", "1 if the server is ready for requests, else 0."),
         ("cognate_model_bytes", "Size of a model's file."),
         ("cognate_model_words", "Words of a model."),

@@ -315,6 +315,10 @@ impl Metrics {
         set("cognate_collections", snapshot.collections.collections as f64);
         set("cognate_collection_items", snapshot.collections.items as f64);
         set("cognate_collection_bytes", snapshot.collections.bytes as f64);
+        if let Some(behind) = snapshot.collections.behind {
+            set("cognate_replica_unread_bytes", behind.bytes as f64);
+            set("cognate_replica_unreadable_logs", behind.unreadable as f64);
+        }
         set("cognate_ready", f64::from(u8::from(snapshot.ready)));
         for (name, bytes, words, intact) in &snapshot.models {
             let of_model = |series, value| {

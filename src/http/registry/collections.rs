@@ -1,5 +1,7 @@
-//! The collections of the settings: in a database, in a folder, or in memory alone.
+//! The collections of the settings: in a database, in a folder, along with the process that writes one,
+//! or in memory alone.
 
+use std::path::Path;
 #[cfg(feature = "postgres")]
 use std::time::Duration;
 
@@ -8,19 +10,23 @@ use crate::collection::CollectionError;
 use crate::collection::Cut;
 use crate::collection::EmbeddedHome;
 use crate::collection::Home;
+use crate::collection::Limits;
 #[cfg(feature = "postgres")]
 use crate::collection::PostgresHome;
+use crate::collection::ReplicaHome;
 use crate::collection::Totals;
 use crate::http::settings::Settings;
 
 /// Opens the collections of the settings. A line in the log tells of each end of a log that a crash had
 /// left, and how much there is.
 pub(in crate::http) fn open(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
-    let home = match (&settings.postgres, &settings.data) {
-        (Some(_), _) => open_database(settings)?,
-        (None, None) => return Ok(Box::new(EmbeddedHome::in_memory(settings.collection_limits()))),
-        (None, Some(folder)) => {
-            let (home, cuts) = EmbeddedHome::open(folder, settings.collection_limits())?;
+    let limits = settings.collection_limits();
+    let home: Box<dyn Home> = match (&settings.postgres, &settings.replica_of, &settings.data) {
+        (Some(_), _, _) => open_database(settings)?,
+        (None, Some(folder), _) => Box::new(open_replica(folder, limits)?),
+        (None, None, None) => return Ok(Box::new(EmbeddedHome::in_memory(limits))),
+        (None, None, Some(folder)) => {
+            let (home, cuts) = EmbeddedHome::open(folder, limits)?;
             for Cut { path, bytes, kept } in cuts {
                 let (log, kept) = (path.display(), kept.display());
                 tracing::warn!(
@@ -34,6 +40,14 @@ pub(in crate::http) fn open(settings: &Settings) -> Result<Box<dyn Home>, Collec
     let Totals { collections, items, .. } = home.totals(collection::now());
     tracing::info!(collections, items, "collections opened");
     Ok(home)
+}
+
+/// Collections that are read on as they are written. A line in the log tells of each that cannot be.
+fn open_replica(folder: &Path, limits: Limits) -> Result<ReplicaHome, CollectionError> {
+    let home = ReplicaHome::open(folder, limits)?.watched(|error| {
+        tracing::error!(%error, "a collection cannot be read on; it is shown as it was before");
+    });
+    home.map_err(|source| CollectionError::Read { path: folder.to_owned(), source })
 }
 
 #[cfg(feature = "postgres")]

@@ -30,6 +30,9 @@ pub trait Environment {
     /// Whether collections can be kept in a folder, which need not be there yet.
     fn data(&self, path: &Path) -> Result<(), String>;
 
+    /// Whether collections can be read along in this folder.
+    fn replica_of(&self, path: &Path) -> Result<(), String>;
+
     /// Whether that is a filter for the log.
     fn log(&self, filter: &str) -> Result<(), String>;
 }
@@ -54,9 +57,20 @@ impl Loaded {
         {
             self.wrong("data", what);
         }
+        if let Some(path) = &settings.replica_of {
+            if settings.data.is_some() {
+                self.wrong("replica_of", "give either `data` or `replica_of`".to_owned());
+            }
+            if let Err(what) = around.replica_of(path) {
+                self.wrong("replica_of", what);
+            }
+        }
         if settings.postgres.is_some() {
             if settings.data.is_some() {
                 self.wrong("postgres", "give either `data` or `postgres`".to_owned());
+            }
+            if settings.replica_of.is_some() {
+                self.wrong("postgres", "give either `replica_of` or `postgres`".to_owned());
             }
             if !cfg!(feature = "postgres") {
                 self.wrong("postgres", NO_POSTGRES.to_owned());

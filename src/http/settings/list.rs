@@ -141,6 +141,9 @@ settings! {
     /// Folder that collections are kept in, by one process at a time; without it they end with the
     /// process.
     data: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
+    /// Folder whose collections another process keeps: this one reads along as they grow, and takes no
+    /// changes.
+    replica_of: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
     /// PostgreSQL database that collections are kept in instead; it has pgvector, cognate collection
     /// init makes its tables, and any number of servers share it.
     postgres: Option<DatabaseUrl> = None, Rule::text("URL").or("none");

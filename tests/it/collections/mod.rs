@@ -5,6 +5,7 @@ mod items;
 mod killed;
 mod matching;
 mod ranking;
+mod replica;
 mod shortlists;
 
 use axum::body::Body;

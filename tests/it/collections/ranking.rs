@@ -22,9 +22,14 @@ pub fn items(count: usize) -> Vec<Value> {
 }
 
 pub async fn app_with(items: &[Value]) -> TestApp {
-    let app = TestApp::with(|settings| settings.max_candidates = 100);
+    app_taking(100, items).await
+}
+
+/// A service that takes so many items or candidates at once.
+async fn app_taking(most: usize, items: &[Value]) -> TestApp {
+    let app = TestApp::with(|settings| settings.max_candidates = most);
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
-    for part in items.chunks(70) {
+    for part in items.chunks(most) {
         let body = json!({"items": part});
         done(&app, "POST", "/collections/news/items", Some(&body)).await;
     }
@@ -57,6 +62,39 @@ pub fn with(body: &Value, more: &Value) -> Value {
     body
 }
 
+/// Asks the same of items and of candidates.
+async fn compare(app: &TestApp, items: &[Value], question: &Value) {
+    let of_candidates = with(&json!({"candidates": candidates(items), "top_k": 10}), question);
+    let of_items = with(&json!({"collection": "news"}), question);
+    let expected = done(app, "POST", "/rank", Some(&of_candidates)).await;
+    let found = done(app, "POST", "/rank", Some(&of_items)).await;
+    assert_eq!((&found["collection"], &found["items"]), (&json!("news"), &json!(items.len())));
+    for field in ["model", "method", "measure", "fingerprint", "query_known"] {
+        assert_eq!(found.get(field), expected.get(field), "{question}");
+    }
+    let pairs: Vec<(&Value, &Value)> = match question.get("queries") {
+        None => vec![(&found, &expected)],
+        Some(_) => {
+            let list = |of: &'static str| (found[of].as_array(), expected[of].as_array());
+            let (found, expected) = list("rankings");
+            found.unwrap().iter().zip(expected.unwrap()).collect()
+        }
+    };
+    for (found, expected) in pairs {
+        // Those without a score are no results.
+        let unscored = expected["unscored"].as_array().unwrap();
+        let mut scored = expected["results"].clone();
+        let list = scored.as_array_mut().unwrap();
+        list.retain(|result| !unscored.contains(&result["index"]));
+        let mut found_results = plain(&found["results"]);
+        for result in &mut found_results {
+            result.as_object_mut().unwrap().remove("attributes");
+        }
+        assert_eq!(found_results, plain(&scored), "{question}");
+        assert_eq!(found["unscored"], unscored.len(), "{question}");
+    }
+}
+
 #[tokio::test]
 async fn items_are_ranked_as_candidates_are() {
     let items = items(90);
@@ -77,39 +115,32 @@ async fn items_are_ranked_as_candidates_are() {
         json!({"query": "the city", "method": "avg-cos", "diversify": {"lambda": 0.5}, "top_k": 6, "return_text": true}),
         json!({"query": "the city", "fuse": [{"method": "bm25"}, {"method": "avg-cos"}], "top_k": 6}),
     ] {
-        let of_candidates =
-            with(&json!({"candidates": candidates(&items), "top_k": 10}), &question);
-        let of_items = with(&json!({"collection": "news"}), &question);
-        let expected = done(&app, "POST", "/rank", Some(&of_candidates)).await;
-        let found = done(&app, "POST", "/rank", Some(&of_items)).await;
-        assert_eq!((&found["collection"], &found["items"]), (&json!("news"), &json!(90)));
-        for field in ["model", "method", "measure", "fingerprint", "query_known"] {
-            assert_eq!(found.get(field), expected.get(field), "{question}");
-        }
-        let pairs: Vec<(&Value, &Value)> = match question.get("queries") {
-            None => vec![(&found, &expected)],
-            Some(_) => {
-                let list = |of: &'static str| (found[of].as_array(), expected[of].as_array());
-                let (found, expected) = list("rankings");
-                found.unwrap().iter().zip(expected.unwrap()).collect()
-            }
-        };
-        for (found, expected) in pairs {
-            // Those without a score are no results.
-            let unscored = expected["unscored"].as_array().unwrap();
-            let mut scored = expected["results"].clone();
-            let list = scored.as_array_mut().unwrap();
-            list.retain(|result| !unscored.contains(&result["index"]));
-            let mut found_results = plain(&found["results"]);
-            for result in &mut found_results {
-                result.as_object_mut().unwrap().remove("attributes");
-            }
-            assert_eq!(found_results, plain(&scored), "{question}");
-            assert_eq!(found["unscored"], unscored.len(), "{question}");
-        }
+        compare(&app, &items, &question).await;
     }
     let metrics = app.get("/metrics").await.text();
     assert!(metrics.contains("cognate_rank_parts_total{part=\"collection\"} 14"), "{metrics}");
+}
+
+/// Of so many only those are scored that may be among the best.
+#[tokio::test]
+async fn many_items_are_ranked_as_candidates_are() {
+    let items = items(1500);
+    let app = app_taking(1500, &items).await;
+    for question in [
+        json!({"query": "a quake hits the city"}),
+        json!({"query": "the town", "top_k": 3, "offset": 7}),
+        json!({"query": "the town", "min_score": 0.97, "explain": true}),
+        json!({"query": "zzz qqq", "oov": "score"}),
+        json!({"queries": ["new york", "the quake"], "top_k": 5}),
+        json!({"like": ["the quake hits", {"text": "new york", "weight": 0.5}]}),
+        json!({"like": ["the quake hits", {"text": "new york", "weight": 0.5}], "strategy": "mean"}),
+        json!({"like": ["the quake hits"], "unlike": ["the town"]}),
+        json!({"query": "the city", "diversify": {"lambda": 0.5}, "top_k": 6}),
+        json!({"query": "the city", "collapse": 0.9, "top_k": 6}),
+        json!({"query": "the town", "measure": "euclidean"}),
+    ] {
+        compare(&app, &items, &with(&json!({"method": "avg-cos"}), &question)).await;
+    }
 }
 
 #[tokio::test]

@@ -32,6 +32,10 @@ impl Environment for Fine {
         if self.wrong { Err("bad folder".to_owned()) } else { Ok(()) }
     }
 
+    fn replica_of(&self, _: &Path) -> Result<(), String> {
+        if self.wrong { Err("no folder".to_owned()) } else { Ok(()) }
+    }
+
     fn log(&self, _: &str) -> Result<(), String> {
         if self.wrong { Err("bad filter".to_owned()) } else { Ok(()) }
     }
@@ -53,6 +57,7 @@ fn sample(setting: &Setting) -> RawValue {
         (_, "listen") => one("[::1]:9090"),
         (_, "admin_listen") => one("127.0.0.1:9091"),
         (_, "data") => one("/var/lib/cognate"),
+        (_, "replica_of") => one("/var/lib/cognate"),
         (_, "postgres") => one("postgres://cognate@db.example/cognate"),
         (_, "spool_folder") => one("/var/tmp/spool"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
@@ -356,6 +361,10 @@ impl Environment for Alone {
     }
 
     fn data(&self, _: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn replica_of(&self, _: &Path) -> Result<(), String> {
         Ok(())
     }
 

@@ -30,13 +30,13 @@ const WORDS: [&str; 12] = [
     "football", "%", "storm",
 ];
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
     Engine::open(path.as_ref(), &Default::default()).unwrap()
 });
 
 /// Real texts, each once: the lines of some documents.
-fn real() -> Vec<String> {
+pub(super) fn real() -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for name in ["METHODS", "OPERATIONS", "FAQ", "TRAINING"] {
         let path = format!("{}/docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
@@ -87,7 +87,7 @@ fn nearest(
     found.into_iter().map(|(number, _)| number).collect()
 }
 
-fn with(
+pub(super) fn with(
     texts: impl Iterator<Item = String>,
     limits: Limits,
 ) -> (EmbeddedHome, Arc<EmbeddedCollection>) {

@@ -79,7 +79,7 @@ refusals!(
     PutRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded,
         Code::RequestTimeout,
     ]
 );
@@ -120,7 +120,7 @@ pub(crate) async fn put(
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
 );
 
 /// Takes an item out of a collection.

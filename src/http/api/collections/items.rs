@@ -118,7 +118,7 @@ refusals!(
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
         Code::EmptyList, Code::TooManyItems, Code::NotFound, Code::Forbidden, Code::CollectionFull,
-        Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
+        Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 

@@ -300,7 +300,7 @@ refusals!(
     LIST,
     &[
         Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound,
-        Code::Forbidden, Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable,
+        Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable,
     ]
 );
 

@@ -50,7 +50,7 @@ refusals!(
     SetRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
+        Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -111,7 +111,7 @@ pub(crate) async fn look(
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
 );
 
 /// Deletes a collection with its items, and answers what it was.

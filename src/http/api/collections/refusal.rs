@@ -69,6 +69,11 @@ pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
                           The server's log says more under this request id";
             with_cause(error, Code::NotWritten, detail)
         }
+        CollectionError::ReadOnly => {
+            let detail = "this server is a replica, which takes no changes; send them to the server \
+                          that keeps the collections";
+            ApiError::new(Code::ReadOnly, detail)
+        }
         CollectionError::Unreachable { .. } => {
             let detail = "the database that keeps the collections cannot be reached; ask again";
             with_cause(error, Code::DatabaseUnavailable, detail)

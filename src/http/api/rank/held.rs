@@ -9,6 +9,7 @@ use crate::collection::ChooseError;
 use crate::collection::Collection;
 use crate::collection::Filter;
 use crate::collection::Item;
+use crate::collection::Narrowed;
 use crate::collection::Shortlist;
 use crate::collection::Which;
 use crate::collection::usual_shortlist;
@@ -53,6 +54,8 @@ pub(super) struct Held {
     collection: Arc<dyn Collection>,
     /// The items that are ranked, with their numbers.
     pub(super) items: Vec<(u64, Arc<Item>)>,
+    /// How many items that is, or of how many these are the ones that may be among the best.
+    pub(super) meant: usize,
     /// How many were taken for each text, where not all are.
     pub(super) shortlist: Option<usize>,
     /// The items that are liked and disliked, by their places in the request.
@@ -79,7 +82,8 @@ impl Held {
         let disliked = request.unlike.iter().flat_map(|list| &list.items);
         let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
         let (liked, disliked) = (find(liked, "like")?, find(disliked, "unlike")?);
-        let held = Self { collection, items: Vec::new(), shortlist: None, liked, disliked };
+        let (items, meant) = (Vec::new(), 0);
+        let held = Self { collection, items, meant, shortlist: None, liked, disliked };
         // What is liked is known already, and what is excluded is not wanted.
         let named = held.liked.iter().chain(&held.disliked).flatten();
         let named = named.map(|item| Cow::from(&*item.id));
@@ -96,10 +100,19 @@ impl Held {
                 usual_shortlist(told.items, reads_texts)
             }
         };
-        let items = match shortlist {
-            None => held.collection.choose(&which, None, now),
-            Some(length) => {
-                let asked = request.over(&held);
+        let asked = request.over(&held);
+        let goes_on = &mut || work.check().is_ok();
+        let narrowed = match asked.best(&resolved, goes_on).filter(|_| shortlist.is_none()) {
+            Some(mut best) => chosen(held.collection.narrow(&which, &mut best, now), work)?,
+            None => None,
+        };
+        let items = match (narrowed, shortlist) {
+            (Some(Narrowed { items, meant }), _) => {
+                drop((asked, which));
+                return Ok(Self { items, meant, ..held });
+            }
+            (None, None) => held.collection.choose(&which, None, now),
+            (None, Some(length)) => {
                 asked.asked()?;
                 asked.check_lengths(app)?;
                 let texts = asked.asked_places();
@@ -114,8 +127,14 @@ impl Held {
             }
         };
         let items = chosen(items, work)?;
-        drop(which);
-        Ok(Self { items, shortlist, ..held })
+        drop((asked, which));
+        Ok(Self { meant: items.len(), items, shortlist, ..held })
+    }
+
+    /// How many of the items are scored, where those are not all that are meant.
+    fn length(&self) -> Option<usize> {
+        let narrowed = (self.items.len() < self.meant).then_some(self.items.len());
+        self.shortlist.or(narrowed)
     }
 }
 
@@ -176,7 +195,7 @@ impl<'b> RankRequest<'b> {
         }
         asked.candidates = Some(List { length: candidates.len(), items: candidates });
         asked.top_k = Some(asked.top_k.unwrap_or(Count(RESULTS)));
-        asked.shortlist = Some(held.shortlist.into());
+        asked.shortlist = Some(held.length().into());
         // They were left out when the items were looked up.
         asked.exclude = None;
         asked

@@ -140,7 +140,7 @@ impl<'r> ItemRanking<'r> {
             measure: resolved.measure().name(),
             fingerprint: resolved.model.engine.model().fingerprint(),
             collection: name,
-            items: held.items.len(),
+            items: held.meant,
             shortlist: held.shortlist,
             results: one.map(results),
             unscored: one.map(|page| page.ranking.unscored.len()),

@@ -1,9 +1,13 @@
 //! What a request is refused for, and how much work it is.
 
+use crate::collection::Best;
+use crate::collection::SHORTLIST_METHOD;
 use crate::engine::Counts;
 use crate::engine::KeptFor;
 use crate::engine::KeptText;
+use crate::engine::Measure;
 use crate::engine::Passed;
+use crate::engine::Strategy;
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
@@ -299,6 +303,29 @@ impl RankRequest<'_> {
         let all = self.shortlist.is_none_or(|shortlist| shortlist == ShortlistLength::All);
         let of_collection = self.collection.is_some() && all;
         of_collection && resolved.fused.is_none() && engine.ranks_kept(&resolved.query)
+    }
+
+    /// Which of the items of a collection are wanted, where that can be told by the bounds of their
+    /// vectors: the best by the cosine, without a look at how alike any two of them are.
+    pub(super) fn best<'s>(
+        &'s self,
+        resolved: &'s Resolved,
+        goes_on: &'s mut dyn FnMut() -> bool,
+    ) -> Option<Best<'s>> {
+        let query = &resolved.query;
+        let by_cosine = query.method == SHORTLIST_METHOD && resolved.measure() == Measure::Cosine;
+        let plain = by_cosine && self.keeps_vectors(resolved) && self.unlike.is_none();
+        let length = self.needed().filter(|_| plain)?;
+        let (texts, summed) = match self.asked().ok()? {
+            Asked::Query(text) => (vec![(text.as_ref(), 1.0)], false),
+            Asked::Queries(texts) => (texts.iter().map(|one| (one.as_ref(), 1.0)).collect(), false),
+            Asked::Likes(likes) => {
+                let texts = likes.liked.iter().map(|liked| (liked.text, liked.weight));
+                (texts.collect(), likes.strategy != Strategy::Best)
+            }
+        };
+        let engine = &resolved.model.engine;
+        Some(Best { engine, texts, summed, length, goes_on })
     }
 
     /// Most tokens of all texts together; those of a collection were taken before.

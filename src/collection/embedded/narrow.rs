@@ -1,0 +1,153 @@
+//! The items of a collection that may be among the best of a ranking. Every row is looked at as signed
+//! bytes together with a bound of what these miss, so that none of the best is left out, and only few
+//! items have to be scored.
+
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use crate::collection::Best;
+use crate::collection::ChooseError;
+use crate::collection::Narrowed;
+use crate::collection::SHORTLIST_METHOD;
+use crate::collection::Which;
+use crate::collection::embedded::EmbeddedCollection;
+use crate::collection::embedded::shelves::BLOCK;
+use crate::collection::embedded::shelves::ShelfMaker;
+use crate::collection::embedded::shelves::unit;
+use crate::collection::embedded::shortlist::Found;
+use crate::collection::embedded::shortlist::Seek;
+use crate::collection::embedded::shortlist::look;
+use crate::collection::embedded::shortlist::ones;
+use crate::engine::Query;
+use crate::kernels::scan::Probe;
+use crate::kernels::scan::QUERIES;
+use crate::kernels::scan::ROWS;
+use crate::kernels::scan::Shelf;
+
+/// Items up to which all are scored in no more time.
+const FEW: usize = 1_000;
+/// Of so many items one may be left. To score more takes as long as to score all.
+const SHARE: usize = 8;
+/// Of so much of the weights a sum of liked texts must be left. Less would say too little: they speak
+/// against each other.
+const LEAST_SUM: f32 = 0.25;
+
+impl EmbeddedCollection {
+    /// The items that may be among the best, in the order in which they were added; nothing where too
+    /// many may, or a text has no vector.
+    pub(super) fn narrowed(
+        &self,
+        which: &Which<'_>,
+        best: &mut Best<'_>,
+        now: i64,
+    ) -> Result<Option<Narrowed>, ChooseError> {
+        let Some(probes) = probes(best) else { return Ok(None) };
+        let (view, wanted) = self.wanted(which, now);
+        let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let most = meant / SHARE;
+        if meant <= FEW || best.length.saturating_mul(probes.len()) > most {
+            return Ok(None);
+        }
+        let mut maker = ShelfMaker::of(self, best.engine)?;
+        let mut races: Vec<Race<'_>> =
+            probes.iter().map(|probe| Race::of(probe, best.length)).collect();
+        let mut numbers = Vec::new();
+        for (at, bits) in &wanted {
+            if !(best.goes_on)() {
+                return Err(ChooseError::Stopped);
+            }
+            let block = maker.block(*at, bits, &view)?;
+            look(*at, &block, bits, &mut races);
+            // What has no direction may still have a score, or is to be counted.
+            for (tile, (wanted, rows)) in bits.iter().zip(&block.rows).enumerate() {
+                let mut without = wanted & !rows;
+                while without != 0 {
+                    let place = tile * ROWS + without.trailing_zeros() as usize;
+                    without &= without - 1;
+                    numbers.push(at * BLOCK + place as u64);
+                }
+            }
+            if numbers.len() > most {
+                return Ok(None);
+            }
+        }
+        for race in &races {
+            let least = race.least();
+            let stays = race.reached.iter().filter(|(reaches, _)| *reaches >= least);
+            numbers.extend(stays.map(|(_, number)| number));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.len() > most {
+            return Ok(None);
+        }
+        let item = |number| Some((number, Arc::clone(view.item(number)?)));
+        Ok(Some(Narrowed { items: numbers.into_iter().filter_map(item).collect(), meant }))
+    }
+}
+
+/// What rows are compared with; nothing where a text has no vector, or what is wrong with it is for the
+/// ranking to say.
+fn probes(best: &Best<'_>) -> Option<Vec<Probe>> {
+    let texts: Vec<&str> = best.texts.iter().map(|(text, _)| *text).collect();
+    let made = best.engine.embed(&texts, &Query::new(SHORTLIST_METHOD)).ok()?;
+    let rows = made.vectors.iter().map(|vector| vector.as_ref().and_then(|vector| unit(vector)));
+    let rows: Vec<Vec<f32>> = rows.collect::<Option<_>>()?;
+    if !best.summed {
+        return Some(rows.iter().map(|row| Probe::new(row)).collect());
+    }
+    let mut sum = vec![0.0_f32; rows.first()?.len()];
+    for (row, (_, weight)) in rows.iter().zip(&best.texts) {
+        sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += weight * number);
+    }
+    let weights: f32 = best.texts.iter().map(|(_, weight)| weight).sum();
+    let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
+    let says_enough = length.is_finite() && length >= LEAST_SUM * weights;
+    says_enough.then(|| unit(&sum)).flatten().map(|row| vec![Probe::new(&row)])
+}
+
+/// The items that may be among the best for one text, so far.
+struct Race<'p> {
+    probe: &'p Probe,
+    length: usize,
+    /// What the best have at least, the least of it on top.
+    floors: BinaryHeap<Found>,
+    /// What items have at most that were not out of it when they were looked at.
+    reached: Vec<(f32, u64)>,
+}
+
+impl<'p> Race<'p> {
+    fn of(probe: &'p Probe, length: usize) -> Self {
+        Self { probe, length, floors: BinaryHeap::new(), reached: Vec::new() }
+    }
+}
+
+impl Seek for Race<'_> {
+    fn probe(&self) -> &Probe {
+        self.probe
+    }
+
+    fn least(&self) -> f32 {
+        match self.floors.peek() {
+            Some(worst) if self.floors.len() >= self.length => worst.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES] {
+        shelf.reach(tile, probes)
+    }
+
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
+        let (score, slack) = (shelf.product(place, self.probe), shelf.slack(place, self.probe));
+        self.reached.push((score + slack, number));
+        let floor = Found { score: score - slack, number };
+        if self.floors.len() < self.length {
+            self.floors.push(floor);
+        } else if let Some(mut worst) = self.floors.peek_mut()
+            && floor < *worst
+        {
+            *worst = floor;
+        }
+    }
+}

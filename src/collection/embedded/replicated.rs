@@ -1,0 +1,180 @@
+//! A collection of a replica: held in memory as it is where it is written, and read on from its log.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use crate::collection::Applied;
+use crate::collection::Best;
+use crate::collection::Budget;
+use crate::collection::ChooseError;
+use crate::collection::Collection;
+use crate::collection::CollectionError;
+use crate::collection::How;
+use crate::collection::Item;
+use crate::collection::Limits;
+use crate::collection::MatchError;
+use crate::collection::Matched;
+use crate::collection::Narrowed;
+use crate::collection::SharedEngine;
+use crate::collection::Shortlist;
+use crate::collection::Told;
+use crate::collection::Which;
+use crate::collection::Write;
+use crate::collection::embedded::EmbeddedCollection;
+use crate::collection::embedded::Pending;
+use crate::collection::embedded::Vectors;
+use crate::collection::embedded::held::Held;
+use crate::collection::embedded::tail::Stamp;
+use crate::collection::embedded::tail::Tail;
+use crate::engine::Engine;
+use crate::methods::Method;
+
+/// A collection of a replica.
+#[derive(Debug)]
+pub(super) struct ReplicatedCollection {
+    held: EmbeddedCollection,
+    /// One reads on at a time.
+    tail: Mutex<Tail>,
+    read_bytes: AtomicU64,
+    unread_bytes: AtomicU64,
+}
+
+impl ReplicatedCollection {
+    /// A collection of which nothing was read; it is read before it is shown.
+    pub(super) fn open(
+        name: &str,
+        path: &Path,
+        limits: Limits,
+        budget: &Arc<Budget>,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            held: EmbeddedCollection::new(name, limits, Arc::clone(budget), Held::default(), None),
+            tail: Mutex::new(Tail::open(path)?),
+            read_bytes: AtomicU64::new(0),
+            unread_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Reads on what was written to the log, which is of this stamp now; whether nothing is left that
+    /// might still be found to last.
+    pub(super) fn read_on(&self, path: &Path, stamp: Stamp) -> Result<bool, CollectionError> {
+        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let came = match tail.goes_on_in(stamp).map_err(failed)? {
+            true => tail.read_on(|changes| self.held.take_over(changes)),
+            false => {
+                // It was written anew, mostly with what is held here.
+                let (mut fresh, mut held) = (Tail::open(path).map_err(failed)?, Held::default());
+                let mut applied = Applied::default();
+                let came = fresh.read_on(|changes| {
+                    changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+                });
+                // What cannot be read to its end takes the place of nothing.
+                let whole = came?;
+                let changes = self.held.held().towards(&held);
+                self.held.take_over(changes);
+                *tail = fresh;
+                Ok(whole)
+            }
+        };
+        self.read_bytes.store(tail.read_bytes(), Ordering::Relaxed);
+        let unread = stamp.length().saturating_sub(tail.read_bytes());
+        self.unread_bytes.store(unread, Ordering::Relaxed);
+        came
+    }
+
+    /// How many items it has.
+    pub(super) fn items(&self, now: i64) -> usize {
+        self.held.told(now).items
+    }
+
+    /// Bytes of the log that were not read, or of which it is not known that they last.
+    pub(super) fn unread_bytes(&self) -> u64 {
+        self.unread_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Collection for ReplicatedCollection {
+    fn name(&self) -> &str {
+        self.held.name()
+    }
+
+    fn limits(&self) -> &Limits {
+        self.held.limits()
+    }
+
+    fn told(&self, now: i64) -> Result<Told, CollectionError> {
+        let log_bytes = Some(self.read_bytes.load(Ordering::Relaxed));
+        Ok(Told { durable: true, log_bytes, ..self.held.told(now) })
+    }
+
+    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
+        self.held.find(ids, now)
+    }
+
+    fn page(
+        &self,
+        which: &Which<'_>,
+        offset: usize,
+        limit: usize,
+        now: i64,
+    ) -> Result<(Vec<Arc<Item>>, usize), CollectionError> {
+        self.held.page(which, offset, limit, now)
+    }
+
+    fn choose(
+        &self,
+        which: &Which<'_>,
+        shortlist: Option<&mut Shortlist<'_>>,
+        now: i64,
+    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
+        self.held.choose(which, shortlist, now)
+    }
+
+    fn narrow(
+        &self,
+        which: &Which<'_>,
+        best: &mut Best<'_>,
+        now: i64,
+    ) -> Result<Option<Narrowed>, ChooseError> {
+        self.held.narrow(which, best, now)
+    }
+
+    fn vectors(
+        &self,
+        engine: &Engine,
+        method: Method,
+        items: &[(u64, Arc<Item>)],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Arc<Vectors>>, ChooseError> {
+        self.held.vectors(engine, method, items, goes_on)
+    }
+
+    fn write(&self, _wanted: Write, _now: i64) -> Result<(Applied, Pending), CollectionError> {
+        Err(CollectionError::ReadOnly)
+    }
+
+    fn settle(&self, _pending: Pending) -> Result<(), CollectionError> {
+        Ok(())
+    }
+
+    fn follow(
+        &self,
+        _engine: SharedEngine,
+        _how: &How,
+        _items: Vec<Item>,
+        _now: i64,
+    ) -> Result<(Vec<Matched>, Pending), MatchError> {
+        Err(CollectionError::ReadOnly.into())
+    }
+
+    /// What is too old leaves once the process that writes has taken it out.
+    fn tidy(&self, _now: i64) -> Result<(), CollectionError> {
+        Ok(())
+    }
+}
