@@ -12,9 +12,8 @@ use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
-use std::time::Duration;
-use std::time::SystemTime;
 
+use crate::collection;
 use crate::collection::CollectionError;
 use crate::collection::embedded::frame::HEAD;
 use crate::collection::embedded::frame::Head;
@@ -27,7 +26,7 @@ use crate::collection::embedded::storage::Stored;
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 /// How long after its last change a file may still be in the middle of one.
-const UNSETTLED: Duration = Duration::from_secs(2);
+const UNSETTLED_MS: i64 = 3000;
 
 /// A log as far as it was read.
 #[derive(Debug)]
@@ -65,9 +64,7 @@ impl Stamp {
 
     /// Whether it may be in the middle of a change.
     pub(super) fn is_fresh(self) -> bool {
-        let since = |now: Duration| now.as_secs().cast_signed().saturating_sub(self.modified.0);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        now.is_ok_and(|now| since(now) <= UNSETTLED.as_secs().cast_signed())
+        collection::now().saturating_sub(self.modified.0.saturating_mul(1000)) <= UNSETTLED_MS
     }
 }
 

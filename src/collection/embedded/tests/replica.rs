@@ -10,8 +10,8 @@ use super::item;
 use super::log_of;
 use super::open;
 use super::with_batches;
+use crate::collection::Applied;
 use crate::collection::Behind;
-use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::Home;
 use crate::collection::Limits;
@@ -23,10 +23,14 @@ use crate::collection::Which;
 use crate::collection::Write;
 use crate::collection::contract;
 use crate::collection::embedded::EmbeddedHome;
+use crate::collection::embedded::held::Held;
 use crate::collection::embedded::log::Change;
 
+/// What is seen of a collection: its name, what it keeps, its items.
+type Shown = (String, Settings, Vec<String>);
+
 /// All that is seen of a home, and the numbers of its items.
-fn seen(home: &dyn Home, now: i64) -> (Vec<(String, Settings, Vec<String>)>, Vec<Vec<u64>>) {
+fn seen(home: &dyn Home, now: i64) -> (Vec<Shown>, Vec<Vec<u64>>) {
     let each = home.all().unwrap().into_iter().map(|collection| {
         let told = collection.told(now).unwrap();
         let items = collection.choose(&Which::default(), None, now).unwrap();
@@ -220,11 +224,8 @@ fn a_replica_takes_no_changes() {
     let _writer = open(folder.path());
 }
 
-/// What is told of a replica is what its log says: a frame of several changes is there as a whole.
 #[test]
 fn the_shortest_way_between_two_states_keeps_what_is_the_same() {
-    use crate::collection::Applied;
-    use crate::collection::embedded::held::Held;
     let held = |ids: &[usize]| {
         let mut held = Held::default();
         for &id in ids {

@@ -35,6 +35,7 @@ use crate::http::request::fields::LikedText;
 use crate::http::request::fields::List;
 use crate::http::request::fields::Text;
 use crate::http::request::json;
+use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
@@ -101,34 +102,23 @@ impl Held {
             }
         };
         let asked = request.over(&held);
-        let goes_on = &mut || work.check().is_ok();
-        let narrowed = match asked.best(&resolved, goes_on).filter(|_| shortlist.is_none()) {
+        let mut goes_on = || work.check().is_ok();
+        let best = asked.best(&resolved, &mut goes_on).filter(|_| shortlist.is_none());
+        let narrowed = match best {
             Some(mut best) => chosen(held.collection.narrow(&which, &mut best, now), work)?,
             None => None,
         };
-        let items = match (narrowed, shortlist) {
-            (Some(Narrowed { items, meant }), _) => {
-                drop((asked, which));
-                return Ok(Self { items, meant, ..held });
-            }
-            (None, None) => held.collection.choose(&which, None, now),
-            (None, Some(length)) => {
-                asked.asked()?;
-                asked.check_lengths(app)?;
-                let texts = asked.asked_places();
-                let texts = texts.filter(|(place, _)| !matches!(place, Place::Disliked(_)));
-                let mut shortlist = Shortlist {
-                    engine: &resolved.model.engine,
-                    texts: texts.map(|(_, text)| text).collect(),
-                    length,
-                    goes_on: &mut || work.check().is_ok(),
-                };
-                held.collection.choose(&which, Some(&mut shortlist), now)
+        let (items, meant) = match narrowed {
+            Some(Narrowed { items, meant }) => (items, meant),
+            None => {
+                let mut few = asked.shortlist(shortlist, &resolved, (app, &mut goes_on))?;
+                let items = chosen(held.collection.choose(&which, few.as_mut(), now), work)?;
+                let meant = items.len();
+                (items, meant)
             }
         };
-        let items = chosen(items, work)?;
         drop((asked, which));
-        Ok(Self { meant: items.len(), items, shortlist, ..held })
+        Ok(Self { items, meant, shortlist, ..held })
     }
 
     /// How many of the items are scored, where those are not all that are meant.
@@ -199,6 +189,24 @@ impl<'b> RankRequest<'b> {
         // They were left out when the items were looked up.
         asked.exclude = None;
         asked
+    }
+}
+
+impl RankRequest<'_> {
+    /// The shortlist of this length for what is asked, if there is one.
+    fn shortlist<'s>(
+        &'s self,
+        length: Option<usize>,
+        resolved: &'s Resolved,
+        (app, goes_on): (&App, &'s mut dyn FnMut() -> bool),
+    ) -> Result<Option<Shortlist<'s>>, ApiError> {
+        let Some(length) = length else { return Ok(None) };
+        self.asked()?;
+        self.check_lengths(app)?;
+        let texts = self.asked_places();
+        let texts = texts.filter(|(place, _)| !matches!(place, Place::Disliked(_)));
+        let texts = texts.map(|(_, text)| text).collect();
+        Ok(Some(Shortlist { engine: &resolved.model.engine, texts, length, goes_on }))
     }
 }
 
