@@ -71,8 +71,7 @@ impl EmbeddedCollection {
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
         for (number, item) in view.numbered() {
             // An item that nothing has to be asked of is not touched.
-            let is_out = !without.is_empty() && without.contains(&number);
-            if is_out || !(any || which.admits(item)) {
+            if !(any || which.admits(item)) {
                 continue;
             }
             let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
@@ -81,6 +80,13 @@ impl EmbeddedCollection {
             }
             if let Some((_, bits)) = wanted.last_mut() {
                 bits[place / ROWS] |= 1 << (place % ROWS);
+            }
+        }
+        for number in without {
+            let found = wanted.binary_search_by_key(&(number / BLOCK), |(at, _)| *at);
+            if let Some((_, bits)) = found.ok().and_then(|at| wanted.get_mut(at)) {
+                let place = (number % BLOCK) as usize;
+                bits[place / ROWS] &= !(1 << (place % ROWS));
             }
         }
         (view, wanted)
