@@ -1,6 +1,6 @@
 //! The collections of the settings: in a database, in a folder, or in memory alone.
 
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "qdrant"))]
 use std::time::Duration;
 
 use crate::collection;
@@ -10,6 +10,8 @@ use crate::collection::EmbeddedHome;
 use crate::collection::Home;
 #[cfg(feature = "postgres")]
 use crate::collection::PostgresHome;
+#[cfg(feature = "qdrant")]
+use crate::collection::QdrantHome;
 use crate::collection::Totals;
 use crate::http::settings::Settings;
 
@@ -17,6 +19,7 @@ use crate::http::settings::Settings;
 /// left, and how much there is.
 pub(in crate::http) fn open(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     let home = match (&settings.postgres, &settings.data) {
+        _ if settings.qdrant.is_some() => open_qdrant(settings)?,
         (Some(_), _) => open_database(settings)?,
         (None, None) => return Ok(Box::new(EmbeddedHome::in_memory(settings.collection_limits()))),
         (None, Some(folder)) => {
@@ -47,4 +50,17 @@ fn open_database(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> 
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     Err(CollectionError::NotSetUp { problem: collection::NO_POSTGRES.to_owned() })
+}
+
+#[cfg(feature = "qdrant")]
+fn open_qdrant(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
+    let url = settings.qdrant.as_ref().map_or("", |url| url.secret());
+    let patience = Duration::from_millis(settings.compute_deadline_ms);
+    Ok(Box::new(QdrantHome::open(url, settings.collection_limits(), patience)?))
+}
+
+/// The settings were checked, so that nobody comes here.
+#[cfg(not(feature = "qdrant"))]
+fn open_qdrant(_: &Settings) -> Result<Box<dyn Home>, CollectionError> {
+    Err(CollectionError::NotSetUp { problem: collection::NO_QDRANT.to_owned() })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::collection::NO_POSTGRES;
+use crate::collection::NO_QDRANT;
 use crate::http::observe::trace;
 use crate::http::settings::Loaded;
 use crate::http::settings::NamedModel;
@@ -60,6 +61,15 @@ impl Loaded {
             }
             if !cfg!(feature = "postgres") {
                 self.wrong("postgres", NO_POSTGRES.to_owned());
+            }
+        }
+        if settings.qdrant.is_some() {
+            if settings.data.is_some() || settings.postgres.is_some() {
+                let one = "give one of `data`, `postgres` and `qdrant`".to_owned();
+                self.wrong("qdrant", one);
+            }
+            if !cfg!(feature = "qdrant") {
+                self.wrong("qdrant", NO_QDRANT.to_owned());
             }
         }
         for origin in &settings.cors_origins {

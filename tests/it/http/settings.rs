@@ -54,6 +54,7 @@ fn sample(setting: &Setting) -> RawValue {
         (_, "admin_listen") => one("127.0.0.1:9091"),
         (_, "data") => one("/var/lib/cognate"),
         (_, "postgres") => one("postgres://cognate@db.example/cognate"),
+        (_, "qdrant") => one("http://db.example:6334"),
         (_, "spool_folder") => one("/var/tmp/spool"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
