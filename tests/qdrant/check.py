@@ -166,7 +166,7 @@ def main():
     third.end()
     within(40, lambda: fourth.ask("DELETE", "/collections/titles/items/after"))
     assert KEY not in "".join(fourth.log)
-    code, said = run("config", "--qdrant", with_key)
+    code, said = run("serve", "--check", "--model", MODEL, "--qdrant", with_key)
     assert KEY not in said and "api_key=***" in said, said
     print("Qdrant is back with a key: served with it, refused without it, shown nowhere")
 

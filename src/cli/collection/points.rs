@@ -28,8 +28,8 @@ pub(super) fn index(url: &str, args: &IndexArgs) -> Result<(), Failure> {
     let home = qdrant(url)?;
     let all = named(&home, &args.name)?.told(collection::now())?.items as u64;
     let progress = Progress::count("vectors");
-    let indexed = home
-        .index(&args.name, &model.engine, args.only, &mut |made| progress.at(made as u64, all));
+    let indexed =
+        home.index(&args.name, &model.engine, args.only, &mut |made| progress.at(made as u64, all));
     drop(progress);
     let indexed = indexed.map_err(|error| match error {
         ChooseError::Query(error) => usage(error),

@@ -256,8 +256,7 @@ impl Collection for QdrantCollection {
     /// Only the writer puts anything in order: what is too old is shown by nobody meanwhile.
     fn tidy(&self, now: i64) -> Result<(), CollectionError> {
         let line = self.shared.line(&self.name);
-        let is_writer =
-            line.slot.lock().unwrap_or_else(PoisonError::into_inner).hold.is_some();
+        let is_writer = line.slot.lock().unwrap_or_else(PoisonError::into_inner).hold.is_some();
         if !is_writer {
             return Ok(());
         }

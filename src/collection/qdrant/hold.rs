@@ -136,7 +136,11 @@ impl Slot {
     }
 
     /// Is the writer no more, and says so. Where that fails another has to wait.
-    pub(super) fn let_go(&mut self, asking: &Asking, commit: String) -> Result<(), CollectionError> {
+    pub(super) fn let_go(
+        &mut self,
+        asking: &Asking,
+        commit: String,
+    ) -> Result<(), CollectionError> {
         let Some(hold) = self.hold.take() else { return Ok(()) };
         let mut record = hold.record.clone();
         NOBODY.clone_into(&mut record.writer);

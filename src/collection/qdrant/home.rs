@@ -319,11 +319,7 @@ fn too_new(version: u64) -> CollectionError {
 }
 
 /// Makes a Qdrant collection whose points have no vectors yet, if it is not there, and its indexes.
-fn make(
-    asking: &Asking,
-    place: &str,
-    fields: &[(&str, FieldType)],
-) -> Result<(), CollectionError> {
+fn make(asking: &Asking, place: &str, fields: &[(&str, FieldType)]) -> Result<(), CollectionError> {
     if !asking.ask(async |client| client.collection_exists(place).await)? {
         let vectors = Config::ParamsMap(VectorParamsMap::default());
         let asked = CreateCollection {

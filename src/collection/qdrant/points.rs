@@ -155,14 +155,12 @@ pub(super) fn item(
         None => Attributes::default(),
     };
     let data = match written(payload, "data")? {
-        Some(data) => {
-            Some(RawValue::from_string(data.to_owned()).map_err(|_| unreadable("data"))?)
-        }
+        Some(data) => Some(RawValue::from_string(data.to_owned()).map_err(|_| unreadable("data"))?),
         None => None,
     };
     let size = whole(payload, "event_size").and_then(|size| u64::try_from(size).ok());
-    let event = written(payload, "event")?
-        .map(|id| Event { id: id.into(), size: size.unwrap_or(1) });
+    let event =
+        written(payload, "event")?.map(|id| Event { id: id.into(), size: size.unwrap_or(1) });
     let item = Item {
         id: name(payload)?.into(),
         text: written(payload, "text")?.ok_or_else(|| unreadable("it has no text"))?.into(),
@@ -218,6 +216,9 @@ mod tests {
         assert_ne!(written(json!(2020.5)), written(json!(2020)));
         assert_ne!(written(json!("2021")), written(json!(2021)));
         assert_ne!(written(json!("true")), written(json!(true)));
-        assert_ne!(is("a", &Attribute::Text("b\":\"c".into())), is("a\":\"b", &Attribute::Text("c".into())));
+        assert_ne!(
+            is("a", &Attribute::Text("b\":\"c".into())),
+            is("a\":\"b", &Attribute::Text("c".into()))
+        );
     }
 }

@@ -62,9 +62,8 @@ mod tests {
 
     #[test]
     fn what_may_pass_is_told_from_what_stays() {
-        let is_lost = |code, message| {
-            matches!(said(code, message), CollectionError::Unreachable { .. })
-        };
+        let is_lost =
+            |code, message| matches!(said(code, message), CollectionError::Unreachable { .. });
         assert!(is_lost(13, "Failed to connect to http://127.0.0.1:1/: transport error"));
         assert!(is_lost(14, "Service is shutting down"));
         assert!(is_lost(2, "transport error"));

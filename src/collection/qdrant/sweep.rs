@@ -6,6 +6,7 @@ use qdrant_client::qdrant::Filter;
 use qdrant_client::qdrant::points_selector::PointsSelectorOneOf;
 
 use crate::collection::CollectionError;
+use crate::collection::qdrant::asking::Asking;
 use crate::collection::qdrant::hold::Hold;
 use crate::collection::qdrant::numbers::Numbers;
 use crate::collection::qdrant::record;
@@ -13,7 +14,6 @@ use crate::collection::qdrant::record::Record;
 use crate::collection::qdrant::snapshot::GRACE;
 use crate::collection::qdrant::snapshot::any_of;
 use crate::collection::qdrant::snapshot::between;
-use crate::collection::qdrant::asking::Asking;
 
 /// How long it takes at most until what another writer was about to add has come, in milliseconds.
 const LATE: i64 = 3_600_000;

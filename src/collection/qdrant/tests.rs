@@ -209,7 +209,10 @@ fn a_writer_that_was_taken_for_dead_changes_nothing_any_more() {
     let (old, new) = (first.get("news").unwrap(), second.get("news").unwrap());
     assert!(is_refused(put(&*new, named(&["c"]))));
     wait_for_silence(&second);
-    assert_eq!(put(&*new, named(&["c", "a"])).unwrap(), Applied { added: 1, replaced: 1, ..Applied::default() });
+    assert_eq!(
+        put(&*new, named(&["c", "a"])).unwrap(),
+        Applied { added: 1, replaced: 1, ..Applied::default() }
+    );
     // It still takes itself for the writer, and adds points that nobody sees.
     assert!(is_refused(put(&*old, named(&["a", "late"]))));
     assert_eq!(names(&second), ["b", "c", "a"]);
@@ -221,7 +224,10 @@ fn a_writer_that_was_taken_for_dead_changes_nothing_any_more() {
     assert_eq!(put(&*new, named(&["d"])).unwrap().added, 1);
     assert_eq!(names(&second), ["b", "c", "a", "d"]);
     wait_for_sweep(&second);
-    assert_eq!((points_of(&second), names(&second)), (4, ["b", "c", "a", "d"].map(String::from).into()));
+    assert_eq!(
+        (points_of(&second), names(&second)),
+        (4, ["b", "c", "a", "d"].map(String::from).into())
+    );
 }
 
 #[test]
@@ -243,14 +249,17 @@ fn what_a_crash_left_half_done_is_not_seen_and_goes() {
     assert!(news.find(&["d"], 0).unwrap()[0].is_none());
     assert!(is_refused(put(&*news, named(&["e"]))));
     wait_for_silence(&second);
-    assert_eq!(put(&*news, named(&["e", "b"])).unwrap(), Applied { added: 1, replaced: 1, ..Applied::default() });
+    assert_eq!(
+        put(&*news, named(&["e", "b"])).unwrap(),
+        Applied { added: 1, replaced: 1, ..Applied::default() }
+    );
     assert_eq!(names(&second), ["a", "c", "e", "b"]);
     assert_eq!(news.told(0).unwrap().items, 4);
     wait_for_sweep(&second);
     assert_eq!((points_of(&second), names(&second).len()), (4, 4));
     // What is gone is listed no more, and whoever comes next goes on from there.
     assert!(record::find(&second.shared.asking, "news").unwrap().gone.is_empty());
-    drop(second);
+    drop((news, second));
     let third = open(Limits::DEFAULT);
     assert_eq!(put(&*third.get("news").unwrap(), named(&["f"])).unwrap().added, 1);
     assert_eq!(names(&third), ["a", "c", "e", "b", "f"]);
@@ -316,9 +325,7 @@ fn a_shortlist_has_the_nearest() {
     let doings = ["strong earthquake in", "river floods", "my cat sleeps in", "prices rise in"];
     let texts = doings.iter().flat_map(|doing| places.map(|place| format!("{doing} {place}")));
     let texts: Vec<String> = texts.chain(["xqzvw".to_owned()]).collect();
-    let item = |(at, text): (usize, &String)| {
-        json!({"id": at, "text": text, "attributes": {"even": at % 2 == 0, "at": at}})
-    };
+    let item = |(at, text): (usize, &String)| json!({"id": at, "text": text, "attributes": {"even": at % 2 == 0, "at": at}});
     put(&*news, items(texts.iter().enumerate().map(item).collect())).unwrap();
     let asked = ["earthquake shakes Tokyo", "flood in Passau"];
     let nearest = |filter: &Value| -> BTreeSet<usize> {

@@ -109,11 +109,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Takes out the items of these names.
-    pub(super) fn remove(
-        &mut self,
-        names: &[&str],
-        now: i64,
-    ) -> Result<Applied, CollectionError> {
+    pub(super) fn remove(&mut self, names: &[&str], now: i64) -> Result<Applied, CollectionError> {
         self.expire(now)?;
         let numbers = self.numbers(names)?;
         let removed = numbers.len();
@@ -124,11 +120,7 @@ impl<'t> Turn<'t> {
     }
 
     /// Keeps by other settings from now on.
-    pub(super) fn set(
-        &mut self,
-        settings: Settings,
-        now: i64,
-    ) -> Result<Applied, CollectionError> {
+    pub(super) fn set(&mut self, settings: Settings, now: i64) -> Result<Applied, CollectionError> {
         self.expire(now)?;
         if settings == self.record.settings {
             return Ok(Applied::default());

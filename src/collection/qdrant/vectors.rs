@@ -165,9 +165,7 @@ fn fill(collection: &QdrantCollection, engine: &Engine) -> Result<Option<usize>,
     let numbered = items.iter().map(|(number, _)| *number).zip(vectors);
     let points: Vec<PointVectors> = numbered
         .filter_map(|(number, vector)| {
-            let named = NamedVectors {
-                vectors: [(kind.0.to_owned(), vector?.into())].into(),
-            };
+            let named = NamedVectors { vectors: [(kind.0.to_owned(), vector?.into())].into() };
             Some(PointVectors { id: Some(number.into()), vectors: Some(named.into()) })
         })
         .collect();

@@ -40,23 +40,23 @@ impl QdrantUrl {
 /// A URL without what is secret: a password stands before the host, a password or a key among the
 /// settings.
 fn shown(url: &str) -> String {
-        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-        let (place, settings) = rest.split_once('?').unwrap_or((rest, ""));
-        let place = match place.rsplit_once('@') {
-            Some((user, host)) => match user.split_once(':') {
-                Some((user, _)) => format!("{user}:{HIDDEN}@{host}"),
-                None => format!("{user}@{host}"),
-            },
-            None => place.to_owned(),
-        };
-        let hidden = |setting: &str| match setting.split_once('=') {
-            Some((name @ ("password" | "api_key"), _)) => format!("{name}={HIDDEN}"),
-            _ => setting.to_owned(),
-        };
-        let settings: Vec<String> = settings.split('&').map(hidden).collect();
-        let settings = settings.join("&");
-        let mark = if settings.is_empty() { "" } else { "?" };
-        format!("{scheme}://{place}{mark}{settings}")
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (place, settings) = rest.split_once('?').unwrap_or((rest, ""));
+    let place = match place.rsplit_once('@') {
+        Some((user, host)) => match user.split_once(':') {
+            Some((user, _)) => format!("{user}:{HIDDEN}@{host}"),
+            None => format!("{user}@{host}"),
+        },
+        None => place.to_owned(),
+    };
+    let hidden = |setting: &str| match setting.split_once('=') {
+        Some((name @ ("password" | "api_key"), _)) => format!("{name}={HIDDEN}"),
+        _ => setting.to_owned(),
+    };
+    let settings: Vec<String> = settings.split('&').map(hidden).collect();
+    let settings = settings.join("&");
+    let mark = if settings.is_empty() { "" } else { "?" };
+    format!("{scheme}://{place}{mark}{settings}")
 }
 
 impl fmt::Debug for DatabaseUrl {
