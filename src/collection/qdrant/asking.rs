@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use qdrant_client::Qdrant;
 use qdrant_client::QdrantError;
+use qdrant_client::qdrant::PointsOperationResponse;
+use qdrant_client::qdrant::UpdateStatus;
 use tokio::runtime::Builder;
 use tokio::runtime::Runtime;
 
@@ -77,8 +79,21 @@ impl Asking {
         }
     }
 
-    /// Asks once.
-    pub(super) fn ask_once<T>(
+    /// Asks for a change, which is done once this comes back well.
+    pub(super) fn change(
+        &self,
+        question: impl AsyncFn(&Qdrant) -> Result<PointsOperationResponse, QdrantError>,
+    ) -> Result<(), CollectionError> {
+        let status = self.ask(question)?.result.map_or(0, |result| result.status);
+        if status == i32::from(UpdateStatus::Completed) {
+            return Ok(());
+        }
+        // It may have been taken and not be done yet.
+        let problem = format!("a change was not completed in time (status {status})");
+        Err(CollectionError::Slow { problem })
+    }
+
+    fn ask_once<T>(
         &self,
         question: impl AsyncFn(&Qdrant) -> Result<T, QdrantError>,
     ) -> Result<T, CollectionError> {

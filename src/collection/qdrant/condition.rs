@@ -29,7 +29,7 @@ pub(super) struct Asked {
 enum Meant {
     All,
     None,
-    These(qdrant::Condition),
+    These(Box<qdrant::Condition>),
 }
 
 impl Asked {
@@ -59,8 +59,8 @@ impl Asked {
             oldest => {
                 let bound = oldest.min(EXACT);
                 let range = Range { gte: Some(bound as f64), ..Range::default() };
-                let condition = qdrant::Condition::range("time", range);
-                Self { meant: Meant::These(condition), is_exact: bound == oldest }
+                let newer = Self::these(qdrant::Condition::range("time", range));
+                Self { is_exact: bound == oldest, ..newer }
             }
         }
     }
@@ -73,13 +73,13 @@ impl Asked {
     /// The condition, if there is one.
     pub(super) fn condition(self) -> Option<qdrant::Condition> {
         match self.meant {
-            Meant::These(condition) => Some(condition),
+            Meant::These(condition) => Some(*condition),
             Meant::All | Meant::None => None,
         }
     }
 
     fn these(condition: qdrant::Condition) -> Self {
-        Self { meant: Meant::These(condition), is_exact: true }
+        Self { meant: Meant::These(Box::new(condition)), is_exact: true }
     }
 
     fn and(list: Vec<Self>) -> Self {
@@ -89,12 +89,12 @@ impl Asked {
             match one.meant {
                 Meant::None => return Self::NONE,
                 Meant::All => {}
-                Meant::These(condition) => must.push(condition),
+                Meant::These(condition) => must.push(*condition),
             }
         }
         match must.is_empty() {
             true => Self { meant: Meant::All, is_exact },
-            false => Self { meant: Meant::These(qdrant::Filter::must(must).into()), is_exact },
+            false => Self { is_exact, ..Self::these(qdrant::Filter::must(must).into()) },
         }
     }
 
@@ -108,12 +108,12 @@ impl Asked {
             match one.meant {
                 Meant::None => {}
                 Meant::All => return Self::SOME,
-                Meant::These(condition) => should.push(condition),
+                Meant::These(condition) => should.push(*condition),
             }
         }
         match should.is_empty() {
             true => Self::NONE,
-            false => Self { meant: Meant::These(qdrant::Filter::should(should).into()), is_exact },
+            false => Self { is_exact, ..Self::these(qdrant::Filter::should(should).into()) },
         }
     }
 
@@ -123,7 +123,7 @@ impl Asked {
             (Meant::None, _) => Self::ALL,
             (Meant::All, true) => Self::NONE,
             (Meant::These(condition), true) => {
-                Self::these(qdrant::Filter::must_not([condition]).into())
+                Self::these(qdrant::Filter::must_not([*condition]).into())
             }
             (Meant::All | Meant::These(_), false) => Self::SOME,
         }

@@ -344,7 +344,7 @@ fn make(asking: &Asking, place: &str, fields: &[(&str, FieldType)]) -> Result<()
             field_type: Some((*kind).into()),
             ..CreateFieldIndexCollection::default()
         };
-        asking.ask(async |client| client.create_field_index(asked.clone()).await)?;
+        asking.change(async |client| client.create_field_index(asked.clone()).await)?;
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ fn upsert(asking: &Asking, place: &str, points: Vec<PointStruct>) -> Result<(), 
         points,
         ..UpsertPoints::default()
     };
-    asking.ask(async |client| client.upsert_points(asked.clone()).await)?;
+    asking.change(async |client| client.upsert_points(asked.clone()).await)?;
     Ok(())
 }
 

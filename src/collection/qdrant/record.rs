@@ -180,7 +180,7 @@ pub(super) fn swap(asking: &Asking, was: &Record, record: &Record) -> Result<(),
     let mut still = was.of_writer(&was.writer);
     still.push(Condition::matches("commit", was.commit.clone()));
     let asked = set(record, Filter::must(still))?;
-    let swapped = asking.ask(async |client| client.overwrite_payload(asked.clone()).await);
+    let swapped = asking.change(async |client| client.overwrite_payload(asked.clone()).await);
     let found = look(asking, &record.name);
     let problem = match (swapped, found) {
         (_, Ok(Some(found))) if found.has(&record.commit) => return Ok(()),
@@ -207,7 +207,7 @@ pub(super) fn other_writer() -> CollectionError {
 pub(super) fn beat(asking: &Asking, record: &Record, beat: u64) -> Result<(), CollectionError> {
     let filter = Filter::must(record.of_writer(&record.writer));
     let asked = set(&json!({"beat": beat}), filter)?;
-    asking.ask(async |client| client.set_payload(asked.clone()).await)?;
+    asking.change(async |client| client.set_payload(asked.clone()).await)?;
     Ok(())
 }
 
@@ -257,7 +257,7 @@ pub(super) fn add(
         update_mode: Some(UpdateMode::InsertOnly.into()),
         ..UpsertPoints::default()
     };
-    asking.ask(async |client| client.upsert_points(asked.clone()).await)?;
+    asking.change(async |client| client.upsert_points(asked.clone()).await)?;
     Ok(())
 }
 
@@ -287,7 +287,7 @@ pub(super) fn delete(
         points: Some(selector(points)),
         ..DeletePoints::default()
     };
-    asking.ask(async |client| client.delete_points(asked.clone()).await)?;
+    asking.change(async |client| client.delete_points(asked.clone()).await)?;
     Ok(())
 }
 

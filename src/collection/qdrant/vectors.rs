@@ -102,7 +102,7 @@ impl Made {
             vector_config: Some(VectorConfig::DenseConfig(config)),
             ..CreateVectorNameRequest::default()
         };
-        asking.ask(async |client| client.create_vector_name(asked.clone()).await)?;
+        asking.change(async |client| client.create_vector_name(asked.clone()).await)?;
         let made = Self {
             kind: "vectors".to_owned(),
             of: record.uid.clone(),
@@ -122,7 +122,7 @@ impl Made {
             Condition::matches("uid", self.uid.clone()),
         ]);
         let asked = record::set(&json!({"upto": upto}), still)?;
-        asking.ask(async |client| client.set_payload(asked.clone()).await)?;
+        asking.change(async |client| client.set_payload(asked.clone()).await)?;
         Ok(())
     }
 }
@@ -177,7 +177,7 @@ fn fill(collection: &QdrantCollection, engine: &Engine) -> Result<Option<usize>,
             points,
             ..UpdatePointVectors::default()
         };
-        match asking.ask(async |client| client.update_vectors(asked.clone()).await) {
+        match asking.change(async |client| client.update_vectors(asked.clone()).await) {
             Ok(_) => {}
             // Some were deleted meanwhile, if it was not the whole collection: those that are there
             // are looked up again.
@@ -306,7 +306,7 @@ impl QdrantHome {
                 vector_name: other.clone(),
                 ..DeleteVectorNameRequest::default()
             };
-            asking.ask(async |client| client.delete_vector_name(asked.clone()).await)?;
+            asking.change(async |client| client.delete_vector_name(asked.clone()).await)?;
             dropped += 1;
         }
         Ok(Indexed { made, dropped })
