@@ -10,6 +10,9 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
+use qdrant_client::qdrant::Filter;
+use qdrant_client::qdrant::points_selector::PointsSelectorOneOf;
+
 use crate::collection::CollectionError;
 use crate::collection::following::Windows;
 use crate::collection::qdrant::asking::Asking;
@@ -20,6 +23,7 @@ use crate::collection::qdrant::record::Gap;
 use crate::collection::qdrant::record::NOBODY;
 use crate::collection::qdrant::record::Record;
 use crate::collection::qdrant::snapshot::Snapshot;
+use crate::collection::qdrant::snapshot::between;
 
 /// How long a writer says nothing before it is taken for dead.
 pub(super) const SILENCE: Duration = Duration::from_secs(20);
@@ -117,7 +121,10 @@ impl Slot {
             let from = before.map_or(was.next, |gap| gap.from);
             record.gaps.push(Gap { from, to: record.next, since: now });
             let many = record.gaps.len().saturating_sub(MOST_GAPS);
-            record.gaps.drain(..many);
+            for gap in record.gaps.drain(..many) {
+                let points = Filter::must([between(gap.from, gap.to)]);
+                record::delete(asking, &was.place(), PointsSelectorOneOf::Filter(points))?;
+            }
             record.items = Snapshot { asking, record: &record }.count([])?;
         }
         record.name_commit(shared.next_commit());

@@ -331,6 +331,18 @@ fn settings_must_fit_each_other_and_the_machine() {
 }
 
 #[test]
+fn collections_have_one_home() {
+    for (other, place) in [("data", "folder"), ("postgres", "postgres://host/database")] {
+        let mut loaded = read("", &[], &[(other, &[place]), ("qdrant", &["http://host"])]);
+        assert_eq!(problems(&loaded), [""; 0], "{other}");
+        loaded.check(&FINE);
+        let problems = problems(&loaded);
+        let expected = "--qdrant: give one of `data`, `postgres` and `qdrant`";
+        assert!(problems.iter().any(|problem| problem.starts_with(expected)), "{problems:?}");
+    }
+}
+
+#[test]
 fn what_the_machine_says_is_told_with_the_rest() {
     let mut loaded = read("", &[], &[("keys-file", &["k"]), ("model-digest", &["5"])]);
     loaded.check(&Fine { open_files: 100, wrong: true });
