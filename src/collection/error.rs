@@ -116,6 +116,12 @@ pub enum CollectionError {
         /// What was said.
         problem: String,
     },
+    /// Another server writes to the collection; what was to be written was not.
+    #[error("{problem}")]
+    OtherWriter {
+        /// Who may write.
+        problem: String,
+    },
     /// The connection was lost while the database wrote, so that it may be there or not.
     #[error("the database of the collections did not say whether it wrote: {problem}")]
     Uncertain {

@@ -77,7 +77,7 @@ impl Filter {
     }
 
     /// The conditions, all of which must hold.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "postgres", feature = "qdrant"))]
     pub(super) fn conditions(&self) -> &[Condition] {
         &self.0
     }

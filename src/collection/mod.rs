@@ -2,8 +2,9 @@
 //! them again to compare one with them.
 //!
 //! Where they are kept is a [`Home`]: this process, with a log in a folder or as a replica of another one
-//! (`embedded`), or a database (`postgres`). What texts are matched against (`matcher`, `held_window`) and which items a filter admits
-//! is the same for all of them. How items are ranked is not known here, nor who asks.
+//! (`embedded`), or a database (`postgres`, `qdrant`). What texts are matched against (`matcher`,
+//! `held_window`) and which items a filter admits is the same for all of them. How items are ranked is not
+//! known here, nor who asks.
 
 #[cfg(test)]
 mod contract;
@@ -16,8 +17,12 @@ mod home;
 mod incoming;
 mod item;
 mod matcher;
+#[cfg(any(feature = "postgres", feature = "qdrant"))]
+mod outcome;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "qdrant")]
+pub mod qdrant;
 mod settings;
 mod shortlist;
 
@@ -62,6 +67,8 @@ pub use matcher::Matched;
 pub use matcher::SharedEngine;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
+#[cfg(feature = "qdrant")]
+pub use qdrant::QdrantHome;
 pub use settings::Budget;
 pub use settings::Limits;
 pub use settings::NAME_BYTES;
@@ -76,6 +83,8 @@ pub use crate::files::instant::span;
 
 /// What a program without the feature `postgres` says where a database is asked for.
 pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (feature `postgres`)";
+/// The same of the feature `qdrant`.
+pub const NO_QDRANT: &str = "this program was built without Qdrant (feature `qdrant`)";
 
 /// Milliseconds since 1970, by the machine's clock.
 pub fn now() -> i64 {

@@ -1,38 +1,55 @@
-//! Flags of `cognate collection init` and `index`: the tables of a database, and what finds nearest items
+//! `cognate collection init` and `index`: what a database needs for collections, and what finds nearest items
 //! there.
+
+use std::fmt;
 
 use clap::Args;
 use clap::ValueEnum;
+use serde::Serialize;
 
-#[cfg(not(feature = "postgres"))]
 use crate::cli::Failure;
-#[cfg(not(feature = "postgres"))]
+#[cfg(feature = "qdrant")]
+use crate::cli::collection::points;
+#[cfg(feature = "postgres")]
+use crate::cli::collection::tables;
+#[cfg(not(all(feature = "postgres", feature = "qdrant")))]
 use crate::cli::usage;
 #[cfg(not(feature = "postgres"))]
 use crate::collection::NO_POSTGRES;
+#[cfg(not(feature = "qdrant"))]
+use crate::collection::NO_QDRANT;
 
+/// One of the databases that collections can be kept in.
 #[derive(Debug, Args)]
-#[cfg_attr(not(feature = "postgres"), allow(dead_code))]
-pub(in crate::cli) struct InitArgs {
+#[group(required = true, multiple = false)]
+pub(super) struct DatabaseArgs {
     /// URL of a PostgreSQL database with the extension pgvector
     #[arg(long, value_name = "URL", env = "COGNATE_POSTGRES", hide_env_values = true)]
-    pub(super) postgres: String,
+    pub(super) postgres: Option<String>,
+    /// Or the URL of a Qdrant server, as http://host:6334 or https://host:6334?api_key=KEY
+    #[arg(long, value_name = "URL", env = "COGNATE_QDRANT", hide_env_values = true)]
+    pub(super) qdrant: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct InitArgs {
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// Print what came of it as JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-#[cfg_attr(not(feature = "postgres"), allow(dead_code))]
+#[cfg_attr(not(any(feature = "postgres", feature = "qdrant")), allow(dead_code))]
 pub(in crate::cli) struct IndexArgs {
     /// Name of the collection, which is there
     pub(super) name: String,
-    /// URL of the PostgreSQL database that it is kept in
-    #[arg(long, value_name = "URL", env = "COGNATE_POSTGRES", hide_env_values = true)]
-    pub(super) postgres: String,
-    /// How the nearest are found
-    #[arg(long, value_enum, default_value_t = Index::Hnsw)]
-    pub(super) kind: Index,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// How PostgreSQL finds the nearest [default: hnsw]; Qdrant makes an index of its own
+    #[arg(long, value_enum)]
+    pub(super) kind: Option<Index>,
     /// Drop the vectors of other models
     #[arg(long)]
     pub(super) only: bool,
@@ -56,12 +73,65 @@ pub(super) enum Index {
     None,
 }
 
-#[cfg(not(feature = "postgres"))]
-pub(super) fn init(_: &InitArgs) -> Result<(), Failure> {
-    Err(usage(NO_POSTGRES))
+/// What was made in a database.
+#[derive(Serialize)]
+#[cfg_attr(not(any(feature = "postgres", feature = "qdrant")), allow(dead_code))]
+pub(super) struct Initialised {
+    pub(super) version: usize,
+    pub(super) before: usize,
 }
 
-#[cfg(not(feature = "postgres"))]
-pub(super) fn index(_: &IndexArgs) -> Result<(), Failure> {
-    Err(usage(NO_POSTGRES))
+impl fmt::Display for Initialised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, before } = self;
+        match before {
+            0 => write!(f, "made the tables of version {version}"),
+            before if before == version => write!(f, "the tables have version {version} already"),
+            before => write!(f, "brought the tables from version {before} to {version}"),
+        }
+    }
+}
+
+/// What was made of a collection's items.
+#[derive(Serialize)]
+#[cfg_attr(not(any(feature = "postgres", feature = "qdrant")), allow(dead_code))]
+pub(super) struct Indexed {
+    pub(super) vectors_made: usize,
+    pub(super) models_dropped: usize,
+}
+
+impl fmt::Display for Indexed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} vectors made", self.vectors_made)?;
+        match self.models_dropped {
+            0 => Ok(()),
+            dropped => write!(f, ", those of {dropped} other models dropped"),
+        }
+    }
+}
+
+pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
+    match (&args.database.postgres, &args.database.qdrant) {
+        #[cfg(feature = "qdrant")]
+        (_, Some(url)) => points::init(url, args),
+        #[cfg(not(feature = "qdrant"))]
+        (_, Some(_)) => Err(usage(NO_QDRANT)),
+        #[cfg(feature = "postgres")]
+        (url, None) => tables::init(url.as_deref().unwrap_or_default(), args),
+        #[cfg(not(feature = "postgres"))]
+        (_, None) => Err(usage(NO_POSTGRES)),
+    }
+}
+
+pub(super) fn index(args: &IndexArgs) -> Result<(), Failure> {
+    match (&args.database.postgres, &args.database.qdrant) {
+        #[cfg(feature = "qdrant")]
+        (_, Some(url)) => points::index(url, args),
+        #[cfg(not(feature = "qdrant"))]
+        (_, Some(_)) => Err(usage(NO_QDRANT)),
+        #[cfg(feature = "postgres")]
+        (url, None) => tables::index(url.as_deref().unwrap_or_default(), args),
+        #[cfg(not(feature = "postgres"))]
+        (_, None) => Err(usage(NO_POSTGRES)),
+    }
 }

@@ -5,11 +5,11 @@
 mod database;
 mod home;
 mod matching;
+#[cfg(feature = "qdrant")]
+mod points;
 mod rank;
 #[cfg(feature = "postgres")]
 mod tables;
-#[cfg(not(feature = "postgres"))]
-use database as tables;
 
 use std::fmt;
 use std::io;
@@ -149,8 +149,8 @@ fn ttl(text: &str) -> Result<i64, String> {
 
 pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
     match command {
-        CollectionCommand::Init(args) => tables::init(&args),
-        CollectionCommand::Index(args) => tables::index(&args),
+        CollectionCommand::Init(args) => database::init(&args),
+        CollectionCommand::Index(args) => database::index(&args),
         CollectionCommand::Create(args) => create(&args),
         CollectionCommand::Load(args) => load(&args),
         CollectionCommand::Match(args) => matching::run(&args),

@@ -1,14 +1,12 @@
-//! What `cognate collection init` and `index` do.
-
-use std::fmt;
-
-use serde::Serialize;
+//! What `cognate collection init` and `index` do in PostgreSQL.
 
 use crate::cli::Failure;
 use crate::cli::ask;
 use crate::cli::collection::database::Index;
 use crate::cli::collection::database::IndexArgs;
+use crate::cli::collection::database::Indexed;
 use crate::cli::collection::database::InitArgs;
+use crate::cli::collection::database::Initialised;
 use crate::cli::collection::home::database;
 use crate::cli::collection::home::named;
 use crate::cli::show;
@@ -19,48 +17,15 @@ use crate::collection::PostgresHome;
 use crate::collection::postgres::IndexKind;
 use crate::files::progress::Progress;
 
-#[derive(Serialize)]
-struct Initialised {
-    version: usize,
-    before: usize,
-}
-
-impl fmt::Display for Initialised {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { version, before } = self;
-        match before {
-            0 => write!(f, "made the tables of version {version}"),
-            before if before == version => write!(f, "the tables have version {version} already"),
-            before => write!(f, "brought the tables from version {before} to {version}"),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Indexed {
-    vectors_made: usize,
-    models_dropped: usize,
-}
-
-impl fmt::Display for Indexed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} vectors made", self.vectors_made)?;
-        match self.models_dropped {
-            0 => Ok(()),
-            dropped => write!(f, ", those of {dropped} other models dropped"),
-        }
-    }
-}
-
-pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
-    let ready = PostgresHome::init(&args.postgres)?;
+pub(super) fn init(url: &str, args: &InitArgs) -> Result<(), Failure> {
+    let ready = PostgresHome::init(url)?;
     show(&Initialised { version: ready.now, before: ready.before }, args.json)
 }
 
-pub(super) fn index(args: &IndexArgs) -> Result<(), Failure> {
+pub(super) fn index(url: &str, args: &IndexArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
-    let home = database(&args.postgres)?;
-    let kind = match args.kind {
+    let home = database(url)?;
+    let kind = match args.kind.unwrap_or(Index::Hnsw) {
         Index::Hnsw => Some(IndexKind::Hnsw),
         Index::Ivfflat => Some(IndexKind::IvfFlat),
         Index::None => None,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::collection::NO_POSTGRES;
+use crate::collection::NO_QDRANT;
 use crate::http::observe::trace;
 use crate::http::settings::Loaded;
 use crate::http::settings::NamedModel;
@@ -57,24 +58,26 @@ impl Loaded {
         {
             self.wrong("data", what);
         }
-        if let Some(path) = &settings.replica_of {
-            if settings.data.is_some() {
-                self.wrong("replica_of", "give either `data` or `replica_of`".to_owned());
-            }
-            if let Err(what) = around.replica_of(path) {
-                self.wrong("replica_of", what);
-            }
+        if let Some(path) = &settings.replica_of
+            && let Err(what) = around.replica_of(path)
+        {
+            self.wrong("replica_of", what);
         }
-        if settings.postgres.is_some() {
-            if settings.data.is_some() {
-                self.wrong("postgres", "give either `data` or `postgres`".to_owned());
-            }
-            if settings.replica_of.is_some() {
-                self.wrong("postgres", "give either `replica_of` or `postgres`".to_owned());
-            }
-            if !cfg!(feature = "postgres") {
-                self.wrong("postgres", NO_POSTGRES.to_owned());
-            }
+        let homes = [
+            ("data", settings.data.is_some()),
+            ("replica_of", settings.replica_of.is_some()),
+            ("postgres", settings.postgres.is_some()),
+            ("qdrant", settings.qdrant.is_some()),
+        ];
+        for (home, _) in homes.into_iter().filter(|(_, is_given)| *is_given).skip(1) {
+            let one = "give one of `data`, `replica_of`, `postgres` and `qdrant`".to_owned();
+            self.wrong(home, one);
+        }
+        if settings.postgres.is_some() && !cfg!(feature = "postgres") {
+            self.wrong("postgres", NO_POSTGRES.to_owned());
+        }
+        if settings.qdrant.is_some() && !cfg!(feature = "qdrant") {
+            self.wrong("qdrant", NO_QDRANT.to_owned());
         }
         for origin in &settings.cors_origins {
             if let Err(what) = check_origin(origin, settings.keys_file.is_some()) {

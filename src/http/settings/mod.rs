@@ -15,6 +15,7 @@ mod value;
 
 pub use checks::Environment;
 pub use database::DatabaseUrl;
+pub use database::QdrantUrl;
 pub use example::example;
 pub use layers::FILE_VARIABLE;
 pub use layers::Layers;

@@ -59,6 +59,7 @@ fn sample(setting: &Setting) -> RawValue {
         (_, "data") => one("/var/lib/cognate"),
         (_, "replica_of") => one("/var/lib/cognate"),
         (_, "postgres") => one("postgres://cognate@db.example/cognate"),
+        (_, "qdrant") => one("http://db.example:6334"),
         (_, "spool_folder") => one("/var/tmp/spool"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
@@ -331,6 +332,20 @@ fn settings_must_fit_each_other_and_the_machine() {
         let mut loaded = read("", &[], flagged);
         loaded.check(&FINE);
         assert_eq!(problems(&loaded), [""; 0], "{flagged:?}");
+    }
+}
+
+#[test]
+fn collections_have_one_home() {
+    let others =
+        [("data", "folder"), ("replica-of", "folder"), ("postgres", "postgres://host/database")];
+    for (other, place) in others {
+        let mut loaded = read("", &[], &[(other, &[place]), ("qdrant", &["http://host"])]);
+        assert_eq!(problems(&loaded), [""; 0], "{other}");
+        loaded.check(&FINE);
+        let problems = problems(&loaded);
+        let expected = "--qdrant: give one of `data`, `replica_of`, `postgres` and `qdrant`";
+        assert!(problems.iter().any(|problem| problem.starts_with(expected)), "{problems:?}");
     }
 }
 

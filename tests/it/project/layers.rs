@@ -191,7 +191,8 @@ fn modules_of_the_service_use_only_those_below_them() {
 #[test]
 fn the_crates_of_the_service_stay_in_its_module() {
     each_source(|name, source| {
-        if name.starts_with("http/") {
+        // The client of Qdrant is asynchronous: one file waits for it, so that nobody else need know.
+        if name.starts_with("http/") || name == "collection/qdrant/asking.rs" {
             return;
         }
         for (number, line) in source.lines().enumerate() {
