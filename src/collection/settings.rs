@@ -54,6 +54,15 @@ impl Limits {
         })
     }
 
+    /// Refuses what a collection is to keep where that is more than it may.
+    pub(super) fn check_kept(&self, settings: Settings) -> Result<(), CollectionError> {
+        let limit = self.items;
+        match settings.max_items.filter(|most| *most > limit) {
+            Some(wanted) => Err(CollectionError::TooManyItems { wanted, limit }),
+            None => Ok(()),
+        }
+    }
+
     /// The limits in force unless others are set.
     pub const DEFAULT: Self =
         Self { collections: 100, items: 1_000_000, bytes: 1 << 30, text_bytes: 32 << 10 };

@@ -106,10 +106,7 @@ impl EmbeddedHome {
         now: i64,
     ) -> Result<(Arc<EmbeddedCollection>, bool), CollectionError> {
         check_name(name)?;
-        let limit = self.limits.items;
-        if let Some(wanted) = settings.max_items.filter(|most| *most > limit) {
-            return Err(CollectionError::TooManyItems { wanted, limit });
-        }
+        self.limits.check_kept(settings)?;
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(known) = self.named(name) {
             known.set(settings, now)?;

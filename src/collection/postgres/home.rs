@@ -126,10 +126,8 @@ impl Home for PostgresHome {
         now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
         check_name(name)?;
-        let (limit, most) = (self.shared.limits.items, self.shared.limits.collections);
-        if let Some(wanted) = settings.max_items.filter(|most| *most > limit) {
-            return Err(CollectionError::TooManyItems { wanted, limit });
-        }
+        self.shared.limits.check_kept(settings)?;
+        let most = self.shared.limits.collections;
         let shared = &self.shared;
         let is_new = shared.pool.ask(|session| {
             // Collections come and go one at a time.

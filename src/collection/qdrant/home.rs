@@ -233,10 +233,8 @@ impl Home for QdrantHome {
         now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
         check_name(name)?;
-        let (limit, most) = (self.shared.limits.items, self.shared.limits.collections);
-        if let Some(wanted) = settings.max_items.filter(|most| *most > limit) {
-            return Err(CollectionError::TooManyItems { wanted, limit });
-        }
+        self.shared.limits.check_kept(settings)?;
+        let most = self.shared.limits.collections;
         let (asking, collection) = (&self.shared.asking, self.named(name));
         let mut found = record::look(asking, name)?;
         if found.as_ref().is_none_or(|record| !record.ready) {
