@@ -16,7 +16,7 @@
 //! | [`methods`] | every way of saying how alike two texts are, by name |
 //! | [`engine`] | one model, every method, and the questions that can be asked of them |
 //! | [`window`] | the last texts of a stream, the nearest of each among them, and their events |
-//! | [`collection`] | texts that are remembered: their names, times and attributes, in memory and in a log |
+//! | [`collection`] | texts that are remembered: their names, times and attributes, in memory, in a log that replicas read, or in a database |
 //! | [`events`] | a stream of texts written back with the event of each |
 //! | [`pack`] | foreign vectors and counts become a model file |
 //! | [`export`] | a model file becomes a folder for model2vec or sentence-transformers |
@@ -27,7 +27,7 @@
 //! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
 //! | [`bulk`] | a question asked of every row of files |
 //! | [`dedupe`] | near-duplicates among very many texts |
-//! | [`http`] | the service: routes, limits, admission, reload; the only module with tokio, axum, tower |
+//! | [`http`] | the service: routes, limits, admission, reload; the only module with axum and tower, and with tokio but for one file of `collection::qdrant` |
 //! | [`cli`] | flags turned into the options of each subcommand, and one question asked without a service |
 //!
 //! `events`, `pack`, `export`, `fit`, `train`, `inspect`, `pairs`, `eval`, `bulk`, `dedupe` and `http` stand beside each other and do not

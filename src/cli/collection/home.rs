@@ -34,7 +34,7 @@ const LIMITS: Limits = Limits {
 #[cfg(any(feature = "postgres", feature = "qdrant"))]
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The folder of collections, which one process has at a time, or the database.
+/// The folder of collections, to which one process writes at a time, or the database.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct HomeArgs {
