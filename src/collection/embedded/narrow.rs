@@ -41,16 +41,17 @@ impl EmbeddedCollection {
         best: &mut Best<'_>,
         now: i64,
     ) -> Result<Option<Narrowed>, ChooseError> {
-        let Some(probes) = probes(best) else { return Ok(None) };
         let (view, wanted) = self.wanted(which, now);
         let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
         let most = meant / SHARE;
-        if meant <= FEW || best.length.saturating_mul(probes.len()) > most {
+        let count = if best.summed { 1 } else { best.texts.len().max(1) };
+        if meant <= FEW || best.length.max(1).saturating_mul(count) > most {
             return Ok(None);
         }
+        let Some(probes) = probes(best) else { return Ok(None) };
         let mut maker = ShelfMaker::of(self, best.engine)?;
         let mut races: Vec<Race<'_>> =
-            probes.iter().map(|probe| Race::of(probe, best.length)).collect();
+            probes.iter().map(|probe| Race::of(probe, best.length, most / count)).collect();
         let mut numbers = Vec::new();
         for (at, bits) in &wanted {
             if !(best.goes_on)() {
@@ -67,14 +68,13 @@ impl EmbeddedCollection {
                     numbers.push(at * BLOCK + place as u64);
                 }
             }
-            if numbers.len() > most {
+            if numbers.len() > most || races.iter().any(|race| race.is_lost) {
                 return Ok(None);
             }
         }
-        for race in &races {
-            let least = race.least();
-            let stays = race.reached.iter().filter(|(reaches, _)| *reaches >= least);
-            numbers.extend(stays.map(|(_, number)| number));
+        for race in &mut races {
+            race.leave_behind();
+            numbers.extend(race.reached.iter().map(|(_, number)| number));
         }
         numbers.sort_unstable();
         numbers.dedup();
@@ -114,11 +114,24 @@ struct Race<'p> {
     floors: BinaryHeap<Found>,
     /// What items have at most that were not out of it when they were looked at.
     reached: Vec<(f32, u64)>,
+    /// So many of them are worth it.
+    most: usize,
+    /// Whether there are more.
+    is_lost: bool,
 }
 
 impl<'p> Race<'p> {
-    fn of(probe: &'p Probe, length: usize) -> Self {
-        Self { probe, length, floors: BinaryHeap::new(), reached: Vec::new() }
+    /// A race for so many places, of which at most so many items may be left.
+    fn of(probe: &'p Probe, length: usize, most: usize) -> Self {
+        let (floors, reached) = (BinaryHeap::new(), Vec::new());
+        Self { probe, length, floors, reached, most, is_lost: false }
+    }
+
+    /// Forgets items that are out of it by now.
+    fn leave_behind(&mut self) {
+        let least = self.least();
+        self.reached.retain(|(reaches, _)| *reaches >= least);
+        self.is_lost = self.reached.len() > self.most;
     }
 }
 
@@ -140,6 +153,9 @@ impl Seek for Race<'_> {
 
     fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
         let (score, slack) = (shelf.product(place, self.probe), shelf.slack(place, self.probe));
+        if self.is_lost {
+            return;
+        }
         self.reached.push((score + slack, number));
         let floor = Found { score: score - slack, number };
         if self.floors.len() < self.length {
@@ -148,6 +164,9 @@ impl Seek for Race<'_> {
             && floor < *worst
         {
             *worst = floor;
+        }
+        if self.reached.len() > 2 * self.most {
+            self.leave_behind();
         }
     }
 }

@@ -173,7 +173,9 @@ pub(super) fn proof(
     while at < end {
         window.clear();
         let mut reader = ReadFrom { file, offset: at };
-        Read::by_ref(&mut reader).take((WINDOW + HEAD) as u64).read_to_end(&mut window)?;
+        // What comes behind the end was written since, if another process writes.
+        let most = (end - at).min((WINDOW + HEAD) as u64);
+        Read::by_ref(&mut reader).take(most).read_to_end(&mut window)?;
         let marks = window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK);
         for (place, _) in marks {
             let head = Head::read(window.get(place..).unwrap_or_default());

@@ -29,9 +29,12 @@ use crate::collection::embedded::replicated::ReplicatedCollection;
 use crate::collection::embedded::storage::LocalStorage;
 use crate::collection::embedded::storage::Storage;
 use crate::collection::embedded::tail::Stamp;
+use crate::collection::embedded::tail::is_nothing;
 
 /// How often the folder is looked at.
 const EVERY: Duration = Duration::from_millis(100);
+/// Most looks that pass before a log is read again that could not be: half a minute.
+const MOST_PASSED: u32 = 300;
 
 /// The collections of a folder that another process writes. Nothing is written here, not even a lock.
 #[derive(Debug)]
@@ -59,6 +62,9 @@ struct Found {
     stamp: Option<Stamp>,
     /// Why it cannot be read on.
     problem: Option<String>,
+    /// Looks that pass before it is read again, and how many passed the last time.
+    passes: u32,
+    passed: u32,
 }
 
 impl ReplicaHome {
@@ -139,15 +145,33 @@ impl Shared {
         if stamp.as_ref().is_ok_and(|stamp| found.stamp == Some(*stamp)) {
             return true;
         }
+        // A log that cannot be read may be long.
+        if found.passes > 0 {
+            found.passes -= 1;
+            return true;
+        }
         found.stamp = None;
         let came = stamp.and_then(|stamp| {
             let came = self.read_on(name, &path, stamp);
-            // A frame that was being written at this moment is whole the next time.
-            if !matches!(came, Ok(false)) || !stamp.is_fresh() {
-                found.stamp = Some(stamp);
-            }
+            let is_known = match &came {
+                // What was being written at this moment is whole the next time.
+                Ok(false) | Err(CollectionError::Damaged { .. }) => !stamp.is_fresh(),
+                Ok(true) => true,
+                Err(_) => false,
+            };
+            found.stamp = is_known.then_some(stamp);
             came
         });
+        if let Err(CollectionError::Read { source, .. }) = &came
+            && is_nothing(source)
+        {
+            return false;
+        }
+        found.passed = match came {
+            Ok(_) => 0,
+            Err(_) => (2 * found.passed + 1).min(MOST_PASSED),
+        };
+        found.passes = found.passed;
         problems.extend(found.note(came));
         true
     }

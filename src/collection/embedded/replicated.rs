@@ -65,19 +65,15 @@ impl ReplicatedCollection {
     pub(super) fn read_on(&self, path: &Path, stamp: Stamp) -> Result<bool, CollectionError> {
         let failed = |source| CollectionError::Read { path: path.to_owned(), source };
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        // Until it is read nothing of it is.
+        self.unread_bytes.store(stamp.length(), Ordering::Relaxed);
         let came = match tail.goes_on_in(stamp).map_err(failed)? {
             true => tail.read_on(|changes| self.held.take_over(changes)),
             false => {
                 // It was written anew, mostly with what is held here.
-                let (mut fresh, mut held) = (Tail::open(path).map_err(failed)?, Held::default());
-                let mut applied = Applied::default();
-                let came = fresh.read_on(|changes| {
-                    changes.into_iter().for_each(|change| held.apply(change, &mut applied));
-                });
+                let mut fresh = Tail::open(path).map_err(failed)?;
                 // What cannot be read to its end takes the place of nothing.
-                let whole = came?;
-                let changes = self.held.held().towards(&held);
-                self.held.take_over(changes);
+                let whole = self.take_over_all(&mut fresh)?;
                 *tail = fresh;
                 Ok(whole)
             }
@@ -85,6 +81,23 @@ impl ReplicatedCollection {
         self.read_bytes.store(tail.read_bytes(), Ordering::Relaxed);
         let unread = stamp.length().saturating_sub(tail.read_bytes());
         self.unread_bytes.store(unread, Ordering::Relaxed);
+        came
+    }
+
+    /// Brings what is held to what another log says; whether nothing of that is left.
+    fn take_over_all(&self, log: &mut Tail) -> Result<bool, CollectionError> {
+        let (mut held, mut applied) = (Held::default(), Applied::default());
+        let came = log.read_on(|changes| {
+            let before = held.bytes;
+            changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+            self.held.budget().give_back(before);
+            self.held.budget().take_anyhow(held.bytes);
+        });
+        if came.is_ok() {
+            let changes = self.held.held().towards(&held);
+            self.held.take_over(changes);
+        }
+        self.held.budget().give_back(held.bytes);
         came
     }
 

@@ -26,7 +26,7 @@ use crate::collection::embedded::storage::Stored;
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 /// How long after its last change a file may still be in the middle of one.
-const UNSETTLED_MS: i64 = 3000;
+const UNSETTLED_MS: u64 = 3000;
 
 /// A log as far as it was read.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Stamp {
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::from(&metadata))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if is_nothing(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -64,8 +64,15 @@ impl Stamp {
 
     /// Whether it may be in the middle of a change.
     pub(super) fn is_fresh(self) -> bool {
-        collection::now().saturating_sub(self.modified.0.saturating_mul(1000)) <= UNSETTLED_MS
+        let modified = self.modified.0.saturating_mul(1000);
+        // Clocks of other machines may be ahead.
+        collection::now().abs_diff(modified) <= UNSETTLED_MS
     }
+}
+
+/// Whether there is no such file: no folder, or another kind of file in its place.
+pub(super) fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 impl From<&Metadata> for Stamp {

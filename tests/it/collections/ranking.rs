@@ -134,6 +134,7 @@ async fn many_items_are_ranked_as_candidates_are() {
         json!({"queries": ["new york", "the quake"], "top_k": 5}),
         json!({"like": ["the quake hits", {"text": "new york", "weight": 0.5}]}),
         json!({"like": ["the quake hits", {"text": "new york", "weight": 0.5}], "strategy": "mean"}),
+        json!({"like": [{"text": "the quake hits", "weight": 1e-30}], "strategy": "sum"}),
         json!({"like": ["the quake hits"], "unlike": ["the town"]}),
         json!({"query": "the city", "diversify": {"lambda": 0.5}, "top_k": 6}),
         json!({"query": "the city", "collapse": 0.9, "top_k": 6}),

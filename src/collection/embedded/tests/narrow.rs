@@ -131,6 +131,10 @@ fn where_it_does_not_help_all_are_ranked() {
     }
     let (_home, few) = with(texts(900).into_iter(), Limits::DEFAULT);
     assert!(narrowed(&few, &which, (&[("a river", 1.0)], false), 1).is_none());
+    // Of too many that are equal none can be left out.
+    let equal = (0..3000).map(|at| ["a river", "the river", "a town"][at % 3].to_owned());
+    let (_home, equal) = with(equal, Limits::DEFAULT);
+    assert!(narrowed(&equal, &which, (&[("a river", 1.0)], false), 1).is_none());
     let (_home, unknown) = with((0..2000).map(|_| "%".to_owned()), Limits::DEFAULT);
     assert!(narrowed(&unknown, &which, (&[("a river", 1.0)], false), 1).is_none());
 }

@@ -208,6 +208,9 @@ fn another_log_in_the_same_file_is_read_from_its_beginning() {
 #[test]
 fn a_replica_takes_no_changes() {
     let folder = with_batches(1);
+    // What is no collection is none here either.
+    fs::write(folder.path().join("notes.txt"), "a file of another").unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
     let (replica, engine) =
         (ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap(), contract::engine());
     let news = replica.get("news").unwrap();

@@ -103,7 +103,7 @@ impl Held {
         };
         let asked = request.over(&held);
         let mut goes_on = || work.check().is_ok();
-        let best = asked.best(&resolved, &mut goes_on).filter(|_| shortlist.is_none());
+        let best = asked.best(&resolved, app, &mut goes_on).filter(|_| shortlist.is_none());
         let narrowed = match best {
             Some(mut best) => chosen(held.collection.narrow(&which, &mut best, now), work)?,
             None => None,

@@ -1,5 +1,7 @@
 //! What a request is refused for, and how much work it is.
 
+use std::ops::RangeInclusive;
+
 use crate::collection::Best;
 use crate::collection::SHORTLIST_METHOD;
 use crate::engine::Counts;
@@ -39,6 +41,8 @@ use crate::http::request::query::Selection;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
+/// Weights of liked texts with which scores keep their digits.
+const PLAIN_WEIGHTS: RangeInclusive<f32> = 1e-3..=1e3;
 /// Bytes of a result beside its numbers: `{"index":,"score":},`.
 const RESULT_BYTES: usize = 20;
 /// Bytes of an id beside itself: `"id":"",`.
@@ -310,8 +314,11 @@ impl RankRequest<'_> {
     pub(super) fn best<'s>(
         &'s self,
         resolved: &'s Resolved,
+        app: &App,
         goes_on: &'s mut dyn FnMut() -> bool,
     ) -> Option<Best<'s>> {
+        // What is wrong with the question is told where it is planned.
+        self.check_lengths(app).ok()?;
         let query = &resolved.query;
         let by_cosine = query.method == SHORTLIST_METHOD && resolved.measure() == Measure::Cosine;
         let plain = by_cosine && self.keeps_vectors(resolved) && self.unlike.is_none();
@@ -320,6 +327,9 @@ impl RankRequest<'_> {
             Asked::Query(text) => (vec![(text.as_ref(), 1.0)], false),
             Asked::Queries(texts) => (texts.iter().map(|one| (one.as_ref(), 1.0)).collect(), false),
             Asked::Likes(likes) => {
+                if likes.liked.iter().any(|liked| !PLAIN_WEIGHTS.contains(&liked.weight)) {
+                    return None;
+                }
                 let texts = likes.liked.iter().map(|liked| (liked.text, liked.weight));
                 (texts.collect(), likes.strategy != Strategy::Best)
             }
