@@ -37,6 +37,7 @@ use crate::http::request::fields::VectorMethod;
 use crate::http::request::query::OovPolicy;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
+use crate::http::work::pool::items_per_part;
 
 /// Settings of a stream of texts.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -127,14 +128,14 @@ impl Question for Texts {
         item.id
     }
 
-    fn nanos(&self, items: &[&TextLine<'_>]) -> u64 {
+    fn per_part(&self, items: &[&TextLine<'_>]) -> usize {
         let writing = (self.dims as u64).saturating_mul(WRITING);
         let each = |item: &&TextLine<'_>| {
             let text = AsRef::<str>::as_ref(*item);
             let scoring = self.resolved.multiplications(text, "");
             estimate(text.len(), scoring.saturating_add(writing))
         };
-        items.iter().map(each).fold(0, u64::saturating_add)
+        items_per_part(items.len(), items.iter().map(each).fold(0, u64::saturating_add))
     }
 
     fn ask(&self, items: &[&TextLine<'_>]) -> Result<Embeddings, QueryError> {

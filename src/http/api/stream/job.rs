@@ -17,7 +17,6 @@ use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::work::pool;
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::items_per_part;
 
 /// How long to wait before asking again for room to compute.
 const RETRY: Duration = Duration::from_millis(2);
@@ -130,7 +129,7 @@ impl<Q: Question> Stream<Q> {
         let items: Vec<Result<Q::Item<'_>, ApiError>> =
             lines.iter().map(|line| question.read(line.bytes.as_deref())).collect();
         let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
-        let per_part = items_per_part(lines.len(), question.nanos(&sound));
+        let per_part = question.per_part(&sound);
         let answer = Vec::with_capacity(lines.len() * LINE_BYTES);
         let mut part = Part { answer, ..Part::default() };
         for (lines, items) in lines.chunks(per_part).zip(items.chunks(per_part)) {

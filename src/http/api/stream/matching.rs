@@ -41,10 +41,15 @@ use crate::http::request::fields::ModelName;
 use crate::http::request::fields::VectorMethod;
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Threshold;
+use crate::http::work::pool::items_per_part;
 use crate::http::work::turns::Turn;
+use crate::window::BATCH;
 
 /// Most of the nearest, and most votes.
 const MOST_NEAREST: usize = 1000;
+/// The largest window for which as many texts are asked together as its scan takes at a time: they take
+/// some tens of milliseconds.
+const MOST_TOGETHER: usize = 200_000;
 
 /// Settings of a stream of items.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -162,9 +167,12 @@ impl Question for Items {
         self.against.settle()
     }
 
-    fn nanos(&self, items: &[&LineItem]) -> u64 {
+    /// A window is read once for so many texts, but for a very large one they take too long.
+    fn per_part(&self, items: &[&LineItem]) -> usize {
         let bytes = items.iter().map(|LineItem(item)| item.text.len()).sum();
-        estimate(bytes, multiplications(&self.how, &self.resolved, items.len()))
+        let nanos = estimate(bytes, multiplications(&self.how, &self.resolved, items.len()));
+        let least = if self.how.stream.limits.last <= MOST_TOGETHER { BATCH } else { 1 };
+        items_per_part(items.len(), nanos).max(least)
     }
 
     /// What was matched was added, so a fault is told of the items that it meets and nothing is asked

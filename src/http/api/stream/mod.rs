@@ -97,8 +97,8 @@ trait Question: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Estimated nanoseconds that items take.
-    fn nanos(&self, items: &[&Self::Item<'_>]) -> u64;
+    /// How many of some items are asked together.
+    fn per_part(&self, items: &[&Self::Item<'_>]) -> usize;
 
     /// Asks items together. A fault of one is a fault of all.
     fn ask(&self, items: &[&Self::Item<'_>]) -> Result<Self::Answers, QueryError>;

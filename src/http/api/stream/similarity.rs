@@ -41,6 +41,7 @@ use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::request::threshold::Cutoff;
 use crate::http::request::threshold::Threshold;
+use crate::http::work::pool::items_per_part;
 
 /// Settings of a stream of pairs.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -173,12 +174,12 @@ impl Question for Pairs {
         item.id
     }
 
-    fn nanos(&self, items: &[&PairLine<'_>]) -> u64 {
+    fn per_part(&self, items: &[&PairLine<'_>]) -> usize {
         let each = |item: &&PairLine<'_>| {
             let (a, b) = (item.a.as_ref(), item.b.as_ref());
             estimate(a.len() + b.len(), self.resolved.multiplications(a, b))
         };
-        items.iter().map(each).fold(0, u64::saturating_add)
+        items_per_part(items.len(), items.iter().map(each).fold(0, u64::saturating_add))
     }
 
     fn ask(&self, items: &[&PairLine<'_>]) -> Result<Scores, QueryError> {

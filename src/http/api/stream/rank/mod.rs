@@ -47,6 +47,7 @@ use crate::http::request::cost::estimate;
 use crate::http::request::fields::CallersData;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool;
+use crate::http::work::pool::items_per_part;
 
 /// Bytes of results that are written at once.
 const PIECE: usize = 32 << 10;
@@ -221,7 +222,7 @@ impl Question for Candidates {
         item.id
     }
 
-    fn nanos(&self, items: &[&CandidateLine<'_>]) -> u64 {
+    fn per_part(&self, items: &[&CandidateLine<'_>]) -> usize {
         let texts = items.iter().map(|item| AsRef::<str>::as_ref(*item));
         let bytes = texts.clone().map(str::len).sum();
         let each = self.first.texts().map(|text| {
@@ -229,7 +230,7 @@ impl Question for Candidates {
                 self.first.resolved.multiplications_of_ranking(text, texts.clone(), true);
             most
         });
-        estimate(bytes, each.fold(0, u64::saturating_add))
+        items_per_part(items.len(), estimate(bytes, each.fold(0, u64::saturating_add)))
     }
 
     fn ask(&self, items: &[&CandidateLine<'_>]) -> Result<Standings, QueryError> {
