@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::fs::Metadata;
 use std::io;
 use std::io::Read;
 use std::path::Path;
@@ -111,23 +112,26 @@ impl Environment for Machine {
 
     fn data(&self, path: &Path) -> Result<(), String> {
         match path.metadata() {
-            Ok(found) if found.is_dir() => Ok(()),
-            Ok(_) => Err(format!("{} is not a folder", path.display())),
             // It is made at the start.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(format!("cannot open {}: {error}", path.display())),
+            found => is_folder(path, found),
         }
     }
 
     fn replica_of(&self, path: &Path) -> Result<(), String> {
-        match path.metadata() {
-            Ok(found) if found.is_dir() => Ok(()),
-            Ok(_) => Err(format!("{} is not a folder", path.display())),
-            Err(error) => Err(format!("cannot open {}: {error}", path.display())),
-        }
+        is_folder(path, path.metadata())
     }
 
     fn log(&self, filter: &str) -> Result<(), String> {
         log::filter(filter).map(drop)
+    }
+}
+
+/// Refuses what was found in a path and is no folder.
+fn is_folder(path: &Path, found: io::Result<Metadata>) -> Result<(), String> {
+    match found {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(format!("{} is not a folder", path.display())),
+        Err(error) => Err(format!("cannot open {}: {error}", path.display())),
     }
 }

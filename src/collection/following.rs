@@ -49,8 +49,14 @@ pub(super) trait Following {
     /// The memory that they share.
     fn budget(&self) -> &Arc<Budget>;
 
-    /// Takes memory, for which what can be made again gives way.
-    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError>;
+    /// Takes memory, for which what can be made again gives way: windows, where nothing else is kept.
+    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+        if self.budget().take(bytes).is_ok() {
+            return Ok(());
+        }
+        self.windows().clear();
+        self.budget().take(bytes)
+    }
 }
 
 /// What texts were matched against, kept for the next request.

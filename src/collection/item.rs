@@ -127,10 +127,10 @@ impl fmt::Display for ItemProblem {
 impl Item {
     /// Whether it is another one in every part.
     pub(super) fn is(&self, other: &Self) -> bool {
-        let data = |item: &Self| item.data.as_ref().map(|data| data.get().to_owned());
+        let data = [self, other].map(|item| item.data.as_deref().map(RawValue::get));
         (&self.id, &self.text, self.time) == (&other.id, &other.text, other.time)
             && (&self.attributes, &self.event) == (&other.attributes, &other.event)
-            && data(self) == data(other)
+            && data[0] == data[1]
     }
 
     /// Refuses an item that no collection takes.

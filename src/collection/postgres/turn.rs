@@ -297,12 +297,4 @@ impl Following for Turn<'_, '_> {
     fn budget(&self) -> &Arc<Budget> {
         self.budget
     }
-
-    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
-        if self.budget.take(bytes).is_ok() {
-            return Ok(());
-        }
-        self.windows.clear();
-        self.budget.take(bytes)
-    }
 }

@@ -319,12 +319,4 @@ impl Following for Turn<'_> {
     fn budget(&self) -> &Arc<Budget> {
         &self.shared.budget
     }
-
-    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
-        if self.shared.budget.take(bytes).is_ok() {
-            return Ok(());
-        }
-        self.windows.clear();
-        self.shared.budget.take(bytes)
-    }
 }
