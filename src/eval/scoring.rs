@@ -172,7 +172,7 @@ fn score_fused(
         true => PartScores::unread(fusion, topic.texts.len()),
         false => {
             let question = query(engine.auto(), Measure::Cosine);
-            let score = |session: &mut FuseSession<'_, '_>| session.score(&topic.texts);
+            let score = |session: &mut FuseSession<'_, '_>| session.score(&topic.texts, || true);
             engine.fuse_session(&topic.query, fusion, &question, score)??
         }
     };

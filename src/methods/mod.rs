@@ -32,6 +32,7 @@ pub use info::Info;
 pub use info::Kind;
 pub use info::Reads;
 pub use info::Unavailable;
+pub use lexical::posts::Posts;
 pub use measure::Measure;
 pub use scorer::Against;
 pub use scorer::Compare;

@@ -6,6 +6,7 @@
 
 use crate::kernels::transport::Transport;
 use crate::methods::Measure;
+use crate::methods::Posts;
 use crate::methods::common::cosine;
 use crate::methods::common::text_vector::Sums;
 use crate::methods::common::text_vector::TextVector;
@@ -73,6 +74,10 @@ pub trait Against {
         false
     }
 
+    /// Scores the text against each of the posts of a list, into `out` of the same length: what
+    /// [`Against::score`] does of them all. To be asked where a [`RankList`] scores.
+    fn score_list(&mut self, _posts: &Posts, _out: &mut [f32]) {}
+
     /// What each word of both texts, in their order, adds to the score. `None` if the score does
     /// not come apart into words.
     fn shares(&mut self, _other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
@@ -123,8 +128,8 @@ fn only(mut against: impl Against, other: &Phrase<'_>, scratch: &mut Scratch) ->
 /// Scores a whole list of candidates against a query, where a candidate's score depends on the
 /// others.
 pub trait RankList: Send + Sync {
-    /// Scores every candidate, into `out` of the same length.
-    fn rank(&self, query: &Phrase<'_>, candidates: &[Phrase<'_>], out: &mut [f32]);
+    /// Scores every post, into `out` of the same length.
+    fn rank(&self, query: &Phrase<'_>, posts: &Posts, out: &mut [f32]);
 }
 
 /// A method ready to score.
@@ -229,7 +234,13 @@ struct WholeList<'q> {
 
 impl Against for WholeList<'_> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
-        self.method.rank(self.one, many, out);
+        let mut posts = Posts::default();
+        many.iter().for_each(|post| posts.push(post));
+        self.score_list(&posts, out);
+    }
+
+    fn score_list(&mut self, posts: &Posts, out: &mut [f32]) {
+        self.method.rank(self.one, posts, out);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
 use crate::methods::Against;
 use crate::methods::Info;
+use crate::methods::Posts;
 use crate::methods::Reads;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
@@ -35,8 +36,9 @@ impl Engine {
         (fusion, runs): (&Fusion, &[R]),
         options: &RankOptions,
     ) -> Result<Ranking, QueryError> {
-        let scores =
-            self.fuse_session(text, fusion, &options.query, |session| session.score(candidates))??;
+        let scores = self.fuse_session(text, fusion, &options.query, |session| {
+            session.score(candidates, || true)
+        })??;
         let fused = scores.fused(fusion, runs);
         Ok(scores.ranking(&fused, options, &Boosts::default()))
     }
@@ -103,7 +105,7 @@ pub struct FuseSession<'s, 'e> {
 /// A method at work.
 struct Scoring<'s> {
     info: &'static Info,
-    /// Whether it must see all candidates at once.
+    /// Whether a candidate's score depends on the others: by the tokens of all.
     whole: bool,
     /// Nothing for a text that has nothing to be scored by.
     against: Option<Box<dyn Against + 's>>,
@@ -126,8 +128,13 @@ struct Read<'e> {
 }
 
 impl<'e> FuseSession<'_, 'e> {
-    /// Scores a list of candidates by every method of the fusion.
-    pub fn score<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<PartScores, QueryError> {
+    /// Scores a list of candidates by every method of the fusion. Before each block of candidates
+    /// `go_on` is asked; once that says no, what is answered is not whole.
+    pub fn score<T: AsRef<str>>(
+        &mut self,
+        candidates: &[T],
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<PartScores, QueryError> {
         let mut answer = PartScores {
             candidates: candidates.len(),
             columns: vec![vec![f64::NEG_INFINITY; candidates.len()]; self.scorings.len()],
@@ -139,9 +146,13 @@ impl<'e> FuseSession<'_, 'e> {
             // The caller's numbers alone: no text has to be read.
             return Ok(answer);
         }
-        let mut kept = Read::default();
+        // Of candidates that are scored as a list only the tokens are kept.
+        let (mut posts, mut places) = (Posts::default(), Vec::new());
         let keeps = self.scorings.iter().any(|scoring| scoring.whole);
         for (number, chunk) in candidates.chunks(BLOCK).enumerate() {
+            if !go_on() {
+                return Ok(answer);
+            }
             let read = self.read_block(chunk, number * BLOCK, &mut answer)?;
             for (scoring, column) in self.scorings.iter_mut().zip(&mut answer.columns) {
                 if !scoring.whole {
@@ -152,25 +163,17 @@ impl<'e> FuseSession<'_, 'e> {
                     }
                 }
             }
-            if keeps {
-                self.keep(read, &mut kept);
-            } else {
-                self.free.extend(read.worded.phrases);
-                self.free.extend(read.bare.phrases);
+            for Group { phrases, indexes } in [read.worded, read.bare] {
+                if keeps {
+                    phrases.iter().for_each(|phrase| posts.push(phrase));
+                    places.extend(indexes);
+                }
+                self.free.extend(phrases);
             }
         }
-        let Read { worded: mut all, bare } = kept;
-        let worded = all.indexes.len();
-        all.phrases.extend(bare.phrases);
-        all.indexes.extend(bare.indexes);
         let scorings = self.scorings.iter_mut().zip(&mut answer.columns);
         for (scoring, column) in scorings.filter(|(scoring, _)| scoring.whole) {
-            let seen = match scoring.info.reads {
-                Reads::Words => worded,
-                Reads::Tokens => all.indexes.len(),
-            };
-            let phrases = all.phrases.get(..seen).unwrap_or_default();
-            scoring.score(phrases, &all.indexes, column)?;
+            scoring.score_list(&posts, &places, column)?;
         }
         Ok(answer)
     }
@@ -225,22 +228,6 @@ impl<'e> FuseSession<'_, 'e> {
         }
         Ok(read)
     }
-
-    /// Keeps a block for the methods that must see all candidates at once.
-    fn keep(&self, mut read: Read<'e>, kept: &mut Read<'e>) {
-        let whole = || self.scorings.iter().filter(|scoring| scoring.whole);
-        if whole().all(|scoring| scoring.info.reads == Reads::Tokens) {
-            // So that a long list does not hold a vector for each word that is not listed.
-            let Read { worded, bare } = &mut read;
-            let phrases = worded.phrases.iter_mut().chain(&mut bare.phrases);
-            phrases.for_each(Phrase::keep_tokens_alone);
-        }
-        let groups = [(&mut kept.worded, read.worded), (&mut kept.bare, read.bare)];
-        for (all, more) in groups {
-            all.phrases.extend(more.phrases);
-            all.indexes.extend(more.indexes);
-        }
-    }
 }
 
 impl Scoring<'_> {
@@ -256,7 +243,31 @@ impl Scoring<'_> {
         };
         let mut scores = vec![0.0; phrases.len()];
         against.score(phrases, &mut scores, &mut self.scratch);
-        for (&index, &score) in indexes.iter().zip(&scores) {
+        self.note(&scores, indexes, column)
+    }
+
+    /// The same of candidates of which the tokens were kept.
+    fn score_list(
+        &mut self,
+        posts: &Posts,
+        indexes: &[usize],
+        column: &mut [f64],
+    ) -> Result<(), QueryError> {
+        let Some(against) = self.against.as_mut().filter(|_| !posts.is_empty()) else {
+            return Ok(());
+        };
+        let mut scores = vec![0.0; posts.len()];
+        against.score_list(posts, &mut scores);
+        self.note(&scores, indexes, column)
+    }
+
+    fn note(
+        &self,
+        scores: &[f32],
+        indexes: &[usize],
+        column: &mut [f64],
+    ) -> Result<(), QueryError> {
+        for (&index, &score) in indexes.iter().zip(scores) {
             let score = f64::from(finite(score, self.info)?);
             if let Some(place) = column.get_mut(index) {
                 *place = score;

@@ -48,7 +48,7 @@ impl Engine {
         let texts: Vec<&str> = ranked.iter().map(text).collect();
         let (mut folds, mut heads): (Vec<Fold>, Vec<Phrase<'_>>) = (Vec::new(), Vec::new());
         let mut tokens = 0;
-        for (first, block) in blocks(&texts, false) {
+        for (first, block) in blocks(&texts) {
             let mut phrases = Vec::with_capacity(block.len());
             for (ranked, text) in ranked.iter().skip(first).zip(block) {
                 let mut phrase = Phrase::new(&self.model);

@@ -96,7 +96,7 @@ impl Engine {
         let mut workspace = Workspace::of(&self.model);
         let mut reader = Reader::of(self, &options.query);
         let (mut scores, mut sums) = (Vec::new(), Sums::default());
-        for (first, block) in blocks(candidates, false) {
+        for (first, block) in blocks(candidates) {
             let mut read = Ranking::default();
             reader.read_block(block, first, true, &mut workspace, &mut read)?;
             ranking.note(&read, first..first + block.len(), known);

@@ -17,6 +17,7 @@ use crate::engine::rank::panel::Panel;
 use crate::engine::rank::reader::Reader;
 use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
+use crate::methods::Posts;
 use crate::model::Phrase;
 
 /// Bytes of the candidates that are looked up at once. A text is prepared once for them; and vectors of
@@ -68,22 +69,38 @@ impl Engine {
         let mut rankings: Vec<Ranking> = asked.iter().map(start).collect();
         let mut workspace = Workspace::of(&self.model);
         let mut reader = Reader::of(self, query);
-        for (first, block) in blocks(candidates, panel.scores_lists()) {
+        // Of candidates that are scored as a list only the tokens are kept.
+        let (mut posts, mut places) = (Posts::default(), Vec::new());
+        for (first, block) in blocks(candidates) {
             let mut read = Ranking::default();
             reader.read_block(block, first, true, &mut workspace, &mut read)?;
-            panel.seat(reader.read_last().0);
+            let (phrases, indexes) = reader.read_last();
+            if panel.scores_lists() {
+                phrases.iter().for_each(|phrase| posts.push(phrase));
+                places.extend_from_slice(indexes);
+            } else {
+                panel.seat(phrases);
+            }
             for (one, ranking) in asked.iter().zip(&mut rankings) {
                 if !go_on() {
                     return Ok(Rankings(rankings));
                 }
                 ranking.note(&read, first..first + block.len(), one.known);
-                if one.known {
+                if one.known && !panel.scores_lists() {
                     let scores = RankedBlock { panel: &panel, options, boosts };
                     scores.add(&one.phrase, reader.read_last(), ranking, &mut workspace)?;
                 }
             }
         }
         reader.end(&mut workspace);
+        let known = asked.iter().zip(&mut rankings).filter(|(one, _)| one.known);
+        for (one, ranking) in known.filter(|_| !places.is_empty()) {
+            if !go_on() {
+                break;
+            }
+            let scored = RankedBlock { panel: &panel, options, boosts };
+            scored.add_list(&one.phrase, (&posts, &places), ranking, &mut workspace)?;
+        }
         Ok(Rankings(rankings))
     }
 
@@ -107,12 +124,8 @@ impl Engine {
     }
 }
 
-/// Candidates in blocks that are looked up at once, each with the index of its first; all of them in
-/// one where they are scored as a list.
-pub(super) fn blocks<T: AsRef<str>>(
-    candidates: &[T],
-    whole: bool,
-) -> impl Iterator<Item = (usize, &[T])> {
+/// Candidates in blocks that are looked up at once, each with the index of its first.
+pub(super) fn blocks<T: AsRef<str>>(candidates: &[T]) -> impl Iterator<Item = (usize, &[T])> {
     let mut first = 0;
     std::iter::from_fn(move || {
         let rest = candidates.get(first..).filter(|rest| !rest.is_empty())?;
@@ -120,7 +133,7 @@ pub(super) fn blocks<T: AsRef<str>>(
         let fits = rest.iter().take_while(|candidate| {
             let before = bytes;
             bytes += candidate.as_ref().len();
-            whole || before == 0 || bytes <= BLOCK_BYTES
+            before == 0 || bytes <= BLOCK_BYTES
         });
         let length = fits.count().max(1);
         let begun = first;
@@ -208,6 +221,28 @@ impl RankedBlock<'_, '_> {
         ranking.order(self.options);
         Ok(())
     }
+
+    /// Adds what is wanted of candidates that are scored as a list, whose indexes stand in the same
+    /// order.
+    fn add_list(
+        &self,
+        one: &Phrase<'_>,
+        (posts, indexes): (&Posts, &[usize]),
+        ranking: &mut Ranking,
+        workspace: &mut Workspace<'_>,
+    ) -> Result<(), QueryError> {
+        let (scratch, mut scores) = (workspace.scratch(), Vec::new());
+        let mut visitor = self.panel.visitor(one, scratch);
+        visitor.score_list(self.panel, posts, &mut scores)?;
+        for (&index, &score) in indexes.iter().zip(&scores) {
+            let score = finite(self.boosts.apply(index, score), self.panel.info)?;
+            ranking.results.push(Ranked { index, score });
+        }
+        ranking.scored += scores.len();
+        visitor.leave(scratch);
+        ranking.order(self.options);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -218,19 +253,15 @@ mod tests {
     fn blocks_are_bounded_by_bytes_and_leave_nothing_out() {
         let long = "x".repeat(BLOCK_BYTES);
         for texts in [vec![], vec!["a"; 10], vec![long.as_str(); 3], vec!["a", &long, "", "b"]] {
-            for whole in [false, true] {
-                let found: Vec<(usize, &[&str])> = blocks(&texts, whole).collect();
-                let joined: Vec<&str> =
-                    found.iter().flat_map(|(_, block)| *block).copied().collect();
-                assert_eq!(joined, texts);
-                assert!(!whole || found.len() <= 1);
-                let mut next = 0;
-                for (first, block) in found {
-                    assert_eq!(first, next);
-                    next += block.len();
-                    let bytes: usize = block.iter().map(|text| text.len()).sum();
-                    assert!(whole || block.len() == 1 || bytes <= 2 * BLOCK_BYTES);
-                }
+            let found: Vec<(usize, &[&str])> = blocks(&texts).collect();
+            let joined: Vec<&str> = found.iter().flat_map(|(_, block)| *block).copied().collect();
+            assert_eq!(joined, texts);
+            let mut next = 0;
+            for (first, block) in found {
+                assert_eq!(first, next);
+                next += block.len();
+                let bytes: usize = block.iter().map(|text| text.len()).sum();
+                assert!(block.len() == 1 || bytes <= 2 * BLOCK_BYTES);
             }
         }
     }

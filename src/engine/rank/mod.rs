@@ -85,18 +85,13 @@ impl Engine {
         }
         let query_share = query.coverage.then(|| one.known_share());
         let against = query_known.then(|| scorer.against(measure, &one, workspace.scratch()));
-        // A list-level scorer must see all candidates at once.
-        let block = match scorer {
-            Scorer::RankList(_) => usize::MAX,
-            Scorer::Embed(_) | Scorer::Compare(_) => BLOCK,
-        };
         let mut session = RankSession {
             options,
             info,
             measure,
             query_truncated,
             query_share,
-            block,
+            scores_lists: matches!(scorer, Scorer::RankList(_)),
             against,
             reader: Reader::of(self, query),
             workspace: &mut workspace,

@@ -9,6 +9,7 @@ use crate::methods::Against;
 use crate::methods::Embed;
 use crate::methods::Info;
 use crate::methods::Measure;
+use crate::methods::Posts;
 use crate::methods::Scorer;
 use crate::methods::Scratch;
 use crate::model::Phrase;
@@ -122,6 +123,21 @@ impl Visitor<'_> {
             By::Vector(one) => panel.measure.score(one, row),
             By::Both(_) => 0.0,
         }
+    }
+
+    /// Scores it against each of the posts of a list.
+    pub(super) fn score_list(
+        &mut self,
+        panel: &Panel<'_>,
+        posts: &Posts,
+        out: &mut Vec<f32>,
+    ) -> Result<(), QueryError> {
+        out.clear();
+        out.resize(posts.len(), 0.0);
+        if let By::Both(against) = &mut self.by {
+            against.score_list(posts, out);
+        }
+        out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 
     /// Whether its vector has no direction.

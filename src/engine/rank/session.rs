@@ -6,12 +6,14 @@ use crate::engine::RankOptions;
 use crate::engine::Ranked;
 use crate::engine::Ranking;
 use crate::engine::finite;
+use crate::engine::rank::BLOCK;
 use crate::engine::rank::best::best_of_bounded;
 use crate::engine::rank::reader::Reader;
 use crate::engine::workspace::Workspace;
 use crate::methods::Against;
 use crate::methods::Info;
 use crate::methods::Measure;
+use crate::methods::Posts;
 
 /// A text at work, against which lists of candidates are ranked: see [`crate::Engine::rank_session`].
 pub struct RankSession<'s, 'e> {
@@ -21,8 +23,8 @@ pub struct RankSession<'s, 'e> {
     pub(super) query_truncated: bool,
     /// The share of listed words of the text, if that is wanted.
     pub(super) query_share: Option<f32>,
-    /// Candidates looked up and scored at once.
-    pub(super) block: usize,
+    /// Whether a candidate's score depends on the others.
+    pub(super) scores_lists: bool,
     /// Nothing for a text that has nothing to be scored by.
     pub(super) against: Option<Box<dyn Against + 's>>,
     pub(super) reader: Reader<'s, 'e>,
@@ -32,15 +34,17 @@ pub struct RankSession<'s, 'e> {
 impl RankSession<'_, '_> {
     /// The best of a list of candidates, as [`crate::Engine::rank_best`] answers.
     pub fn rank<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<Ranking, QueryError> {
-        self.rank_boosted(candidates, &Boosts::default())
+        self.rank_boosted(candidates, &Boosts::default(), || true)
     }
 
     /// The best of a list of candidates whose scores are boosted: what is wanted of the scores is
-    /// wanted of the boosted ones.
+    /// wanted of the boosted ones. Before each block of candidates of a method that scores whole lists
+    /// `go_on` is asked; once that says no, what is answered is not whole.
     pub fn rank_boosted<T: AsRef<str>>(
         &mut self,
         candidates: &[T],
         boosts: &Boosts<'_>,
+        go_on: impl FnMut() -> bool,
     ) -> Result<Ranking, QueryError> {
         let (options, info) = (self.options, self.info);
         let mut answer = Ranking {
@@ -49,14 +53,16 @@ impl RankSession<'_, '_> {
             query_known: self.query_share,
             ..Ranking::default()
         };
+        if self.scores_lists {
+            return self.rank_list(candidates, boosts, go_on, answer);
+        }
         let fewer = options.top_k.is_some_and(|most| most < candidates.len());
         let selective = fewer || options.min_score.is_some();
         let mut bounded = false;
         let mut results = Vec::with_capacity(candidates.len());
         let mut scores = Vec::new();
-        let block = self.block.min(candidates.len().max(1));
-        for (number, chunk) in candidates.chunks(block).enumerate() {
-            let (first, known) = (number * block, self.against.is_some());
+        for (number, chunk) in candidates.chunks(BLOCK).enumerate() {
+            let (first, known) = (number * BLOCK, self.against.is_some());
             self.reader.read_block(chunk, first, known, self.workspace, &mut answer)?;
             let (phrases, indexes) = self.reader.read_last();
             // Methods count on words in every text they see, the query's among them.
@@ -86,6 +92,38 @@ impl RankSession<'_, '_> {
         }
         answer.results = results;
         answer.order(options);
+        Ok(answer)
+    }
+
+    /// The best of candidates that are scored as a list, of which only the tokens are kept.
+    fn rank_list<T: AsRef<str>>(
+        &mut self,
+        candidates: &[T],
+        boosts: &Boosts<'_>,
+        mut go_on: impl FnMut() -> bool,
+        mut answer: Ranking,
+    ) -> Result<Ranking, QueryError> {
+        let (mut posts, mut places) = (Posts::default(), Vec::new());
+        for (number, chunk) in candidates.chunks(BLOCK).enumerate() {
+            if !go_on() {
+                return Ok(answer);
+            }
+            let (first, known) = (number * BLOCK, self.against.is_some());
+            self.reader.read_block(chunk, first, known, self.workspace, &mut answer)?;
+            let (phrases, indexes) = self.reader.read_last();
+            phrases.iter().for_each(|phrase| posts.push(phrase));
+            places.extend_from_slice(indexes);
+        }
+        let mut scores = vec![0.0; places.len()];
+        if let Some(against) = &mut self.against {
+            against.score_list(&posts, &mut scores);
+        }
+        for (&index, &score) in places.iter().zip(&scores) {
+            let score = boosts.apply(index, finite(score, self.info)?);
+            answer.results.push(Ranked { index, score: finite(score, self.info)? });
+        }
+        answer.scored = answer.results.len();
+        answer.order(self.options);
         Ok(answer)
     }
 

@@ -3,6 +3,7 @@
 pub mod bm25;
 mod collection;
 pub mod overlap;
+pub mod posts;
 pub mod ql;
 pub mod rm3;
 pub mod tf_idf;

@@ -20,6 +20,7 @@ use crate::methods::Cost;
 use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Loaded;
+use crate::methods::Posts;
 use crate::methods::RankList;
 use crate::methods::Reads;
 use crate::methods::Scorer;
@@ -54,13 +55,8 @@ const QUERY: f64 = 0.5;
 const COST: Cost = Cost { pair: two_rounds, candidate: two_rounds, bound: None };
 
 const fn two_rounds(n: u64, m: u64, _d: u64) -> u64 {
-    let asked = (2 * n + TOKENS as u64) * collection::A_LOGARITHM;
-    // All candidates are held at once, so none has the memory of another.
-    asked + A_CANDIDATE + m * 8 * collection::A_TOKEN
+    (2 * n + TOKENS as u64) * collection::A_LOGARITHM + m * 3 * collection::A_TOKEN
 }
-
-/// Making room for a candidate.
-const A_CANDIDATE: u64 = 16_000;
 
 /// Needs counts, but no vectors.
 pub fn load(model: &Model) -> Loaded {
@@ -70,21 +66,28 @@ pub fn load(model: &Model) -> Loaded {
 
 struct Rm3;
 
-/// A post and the logarithm of how likely it is to bring forth the query.
-type Likely<'a> = (&'a TokenBag, f64);
+/// The likeliest posts, each with the logarithm of how likely it is to bring forth the query: the
+/// likeliest first, and of equally likely ones whichever bag comes first.
+#[derive(Default)]
+struct Likeliest(Vec<(TokenBag, f64)>);
 
-/// The likelier first, and of equally likely ones whichever bag comes first.
-fn order((one, high): &Likely<'_>, (other, low): &Likely<'_>) -> Ordering {
-    low.total_cmp(high).then_with(|| one.tokens.cmp(&other.tokens))
+impl Likeliest {
+    /// Takes a post in, if it is one of them so far.
+    fn offer(&mut self, post: &TokenBag, likelihood: f64) {
+        let before = |(other, higher): &(TokenBag, f64)| {
+            let order = likelihood.total_cmp(higher).then_with(|| other.tokens.cmp(&post.tokens));
+            order == Ordering::Less
+        };
+        let place = self.0.partition_point(before);
+        if place < POSTS {
+            self.0.truncate(POSTS - 1);
+            self.0.insert(place, (post.clone(), likelihood));
+        }
+    }
 }
 
 /// The tokens that the likeliest posts have in common, with shares that add up to 1.
-fn relevant(mut posts: Vec<Likely<'_>>) -> Vec<(u64, f64)> {
-    if posts.len() > POSTS {
-        posts.select_nth_unstable_by(POSTS, order);
-        posts.truncate(POSTS);
-    }
-    posts.sort_unstable_by(order);
+fn relevant(Likeliest(posts): &Likeliest) -> Vec<(u64, f64)> {
     let Some(&(_, best)) = posts.first() else { return Vec::new() };
     let mut relevance: BTreeMap<u64, f64> = BTreeMap::new();
     for (post, likelihood) in posts {
@@ -105,22 +108,25 @@ fn relevant(mut posts: Vec<Likely<'_>>) -> Vec<(u64, f64)> {
 }
 
 impl RankList for Rm3 {
-    fn rank(&self, query: &Phrase<'_>, candidates: &[Phrase<'_>], out: &mut [f32]) {
+    fn rank(&self, query: &Phrase<'_>, posts: &Posts, out: &mut [f32]) {
         let collection = Collection::of(query.model().vocabulary());
         let query = TokenBag::of(query);
         let asked = WeightedTokens::of(&query, &collection);
-        let posts: Vec<TokenBag> = candidates.iter().map(TokenBag::of).collect();
-        let likely = posts.iter().map(|post| (post, asked.log_likelihood(post))).collect();
+        let mut likely = Likeliest::default();
+        posts.each(|post| likely.offer(post, asked.log_likelihood(post)));
         let mut widened: BTreeMap<u64, f64> = BTreeMap::new();
         for &(key, times) in &query.tokens {
             widened.insert(key, QUERY * f64::from(times) / query.length().max(1) as f64);
         }
-        for (key, share) in relevant(likely) {
+        for (key, share) in relevant(&likely) {
             *widened.entry(key).or_default() += (1.0 - QUERY) * share;
         }
         let widened = WeightedTokens::new(widened.into_iter(), &collection);
-        for (post, score) in posts.iter().zip(out) {
-            *score = widened.log_likelihood(post) as f32;
-        }
+        let mut scores = out.iter_mut();
+        posts.each(|post| {
+            if let Some(score) = scores.next() {
+                *score = widened.log_likelihood(post) as f32;
+            }
+        });
     }
 }

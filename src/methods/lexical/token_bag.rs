@@ -25,6 +25,17 @@ impl TokenBag {
         self.sorted.clear();
         self.sorted.extend_from_slice(phrase.token_keys());
         self.sorted.sort_unstable();
+        self.count();
+    }
+
+    /// The same by the sorted keys of the tokens.
+    pub(crate) fn read_sorted(&mut self, keys: &[u64]) {
+        self.sorted.clear();
+        self.sorted.extend_from_slice(keys);
+        self.count();
+    }
+
+    fn count(&mut self) {
         self.tokens.clear();
         let runs = self.sorted.chunk_by(|a, b| a == b);
         let counted = runs.filter_map(|run| Some((*run.first()?, run.len() as u32)));

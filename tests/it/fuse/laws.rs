@@ -134,12 +134,14 @@ fn a_list_in_parts_has_the_same_bits_as_the_list() {
     let (texts, options) = (candidates(), everything());
     let runs = [(0..90).map(f64::from).collect::<Vec<f64>>()];
     let query = Query { coverage: true, ..options.query };
-    let whole =
-        engine.fuse_session(QUERY, &fusion, &query, |of| of.score(&texts)).unwrap().unwrap();
+    let whole = engine
+        .fuse_session(QUERY, &fusion, &query, |of| of.score(&texts, || true))
+        .unwrap()
+        .unwrap();
     for size in [1, 7, 32, 64] {
         let mut all = PartScores::default();
         for (number, part) in texts.chunks(size).enumerate() {
-            let scores = engine.fuse_session(QUERY, &fusion, &query, |of| of.score(part));
+            let scores = engine.fuse_session(QUERY, &fusion, &query, |of| of.score(part, || true));
             all.append(scores.unwrap().unwrap(), number * size);
         }
         assert_eq!(all, whole, "{size}");

@@ -91,11 +91,14 @@ impl<'r, 'b> Contenders<'r, 'b> {
         &self,
         part: Range<usize>,
         session: &mut RankSession<'_, '_>,
+        go_on: impl FnMut() -> bool,
     ) -> Result<Ranking, QueryError> {
         let boosts = self.boosts(&part);
         match &self.kept {
-            None => session.rank_boosted(self.all.get(part).unwrap_or_default(), &boosts),
-            Some(kept) => session.rank_boosted(kept.list.get(part).unwrap_or_default(), &boosts),
+            None => session.rank_boosted(self.all.get(part).unwrap_or_default(), &boosts, go_on),
+            Some(kept) => {
+                session.rank_boosted(kept.list.get(part).unwrap_or_default(), &boosts, go_on)
+            }
         }
     }
 
@@ -104,10 +107,11 @@ impl<'r, 'b> Contenders<'r, 'b> {
         &self,
         part: Range<usize>,
         session: &mut FuseSession<'_, '_>,
+        go_on: impl FnMut() -> bool,
     ) -> Result<PartScores, QueryError> {
         match &self.kept {
-            None => session.score(self.all.get(part).unwrap_or_default()),
-            Some(kept) => session.score(kept.list.get(part).unwrap_or_default()),
+            None => session.score(self.all.get(part).unwrap_or_default(), go_on),
+            Some(kept) => session.score(kept.list.get(part).unwrap_or_default(), go_on),
         }
     }
 

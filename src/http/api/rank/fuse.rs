@@ -91,13 +91,16 @@ impl<'b> RankRequest<'b> {
         let options = self.options(resolved)?;
         let in_parts = engine.fuses_in_parts(fusion);
         let per_part = if in_parts { plan.per_part() } else { contenders.len() };
+        let go_on = || work.check().is_ok();
         let scores = work.in_parts_by(contenders.len(), per_part, |parts| {
             engine.fuse_session(self.query_text(), fusion, &resolved.query, |session| {
-                parts.each(|part| contenders.score(part, session));
+                parts.each(|part| contenders.score(part, session, go_on));
             })
         });
         let scores = scores
             .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
+        // A part that was given up is not whole, and by then the job is late.
+        work.check()?;
         Resolved::check_read(scores.counts.tokens as usize, self.most_tokens(app))?;
         let fused = scores.fused(fusion, &runs);
         let mut ranking = scores.ranking(&fused, &options, &contenders.all_boosts());

@@ -90,27 +90,27 @@ impl<'b> RankRequest<'b> {
         let total = resolved.check_total(places.clone(), self.most_tokens(app));
         total.map_err(|error| self.locate(error))?;
         let options = self.options(resolved)?;
+        let in_parts = engine.ranks_in_parts(resolved.query.method);
+        let go_on = || work.check().is_ok();
         let ranked = match self.asked()? {
             Asked::Likes(likes) => {
                 let per_part = self.per_part(contenders.len(), app);
-                let go_on = || work.check().is_ok();
                 work.in_parts(contenders.len(), per_part, |part| {
                     contenders.rank_liked(part, engine, &likes, &options, go_on)
                 })
             }
             Asked::Query(_) | Asked::Queries(_) => {
-                let in_parts = engine.ranks_in_parts(resolved.query.method);
                 let per_part = if in_parts { plan.per_part() } else { contenders.len() };
                 work.in_parts_by(contenders.len(), per_part, |parts| {
                     engine.rank_session(self.query_text(), &options, |session| {
-                        parts.each(|part| contenders.rank(part, session));
+                        parts.each(|part| contenders.rank(part, session, go_on));
                     })
                 })
             }
         };
         let mut ranking = ranked
             .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
-        if self.like.is_some() {
+        if self.like.is_some() || !in_parts {
             // A part that was given up is not whole, and by then the job is late.
             work.check()?;
         }

@@ -246,7 +246,7 @@ impl Question for Candidates {
         let ranking = match first.likes() {
             Some(likes) => engine.rank_liked(&likes, &asked, &boosts, &options, || true)?,
             None => engine.rank_session(&first.query, &options, |session| {
-                session.rank_boosted(&asked, &boosts)
+                session.rank_boosted(&asked, &boosts, || true)
             })??,
         };
         let standing = |item: &&CandidateLine<'_>| match item.is_excluded {
