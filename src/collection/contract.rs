@@ -10,6 +10,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::collection::Applied;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::EmbeddedHome;
@@ -22,6 +24,7 @@ use crate::collection::Limits;
 use crate::collection::MatchError;
 use crate::collection::Matched;
 use crate::collection::Outgoing;
+use crate::collection::Page;
 use crate::collection::Settings;
 use crate::collection::SharedEngine;
 use crate::collection::Which;
@@ -174,14 +177,15 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
     let told = collection.told(now).unwrap();
     let (mut pages, mut chosen) = (Vec::new(), Vec::new());
     for (place, filter) in filters().iter().enumerate() {
-        let filter = Filter::read(filter).unwrap();
+        let filter = Filter::read(&filter.to_string()).unwrap();
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
         let oldest = (place % 2 == 1).then_some(now - 30);
         let which = Which { filter, oldest, without };
-        let (items, total) = collection.page(&which, place % 3, 5, now).unwrap();
+        let page = Page { offset: place % 3, limit: 5 };
+        let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));
-        let all = collection.choose(&which, None, now).unwrap();
+        let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER).unwrap().items;
         let is_in_order = all.is_sorted_by(|(one, _), (next, _)| one < next);
         assert!(is_in_order, "numbers grow");
         chosen.push(all.iter().map(|(_, item)| written(item)).collect());

@@ -1,22 +1,18 @@
 //! Which items are meant, by their attributes: an object of conditions, all of which must hold.
 //!
 //! `{"lang": "en", "year": {"gte": 2020}, "any": [{"a": 1}, {"b": [2, 3]}], "not": {"c": true}}`
+//!
+//! How a filter is read, and how much of one, is in `read`.
+
+mod read;
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use serde_json::Number;
-use serde_json::Value;
 
 use crate::collection::Attribute;
 use crate::collection::Attributes;
-
-/// Most values of a list.
-const MOST_VALUES: usize = 256;
-/// Most conditions and values of a filter in all: each may be asked of every item.
-const MOST_IN_ALL: usize = 1024;
-const TOO_MUCH: &str = "a filter has at most 1,024 conditions and values in all";
-/// How deep filters may lie within filters.
-const DEEPEST: usize = 4;
 
 /// Which items are meant.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,9 +33,9 @@ pub(super) enum Condition {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Test {
     /// Equal to one of these.
-    In(Vec<Attribute>),
+    In(Values),
     /// Not there, or equal to none of these.
-    NotIn(Vec<Attribute>),
+    NotIn(Values),
     /// There or not.
     Exists(bool),
     /// Of the kind of this one, and so beside it.
@@ -55,6 +51,24 @@ pub(super) enum Side {
     NotAbove,
 }
 
+/// Values, one of which an attribute is looked up among.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Values {
+    list: Vec<Attribute>,
+    /// The same by their kinds, so that a long list takes no longer than a short one.
+    texts: HashSet<Box<str>>,
+    numbers: HashSet<ExactNumber>,
+    truths: [bool; 2],
+}
+
+/// A number by which equal ones are found: 1 and 1.0 are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum ExactNumber {
+    Whole(i128),
+    /// The bits of one with a fraction, or beyond whole numbers.
+    Other(u64),
+}
+
 /// What is wrong with a filter, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterProblem {
@@ -65,10 +79,9 @@ pub struct FilterProblem {
 }
 
 impl Filter {
-    /// Reads a filter.
-    pub fn read(written: &Value) -> Result<Self, FilterProblem> {
-        let mut left = MOST_IN_ALL;
-        filter(written, "", 1, &mut left)
+    /// Reads a filter written as JSON.
+    pub fn read(written: &str) -> Result<Self, FilterProblem> {
+        read::filter(written)
     }
 
     /// Whether every item is meant.
@@ -80,6 +93,16 @@ impl Filter {
     #[cfg(any(feature = "postgres", feature = "qdrant"))]
     pub(super) fn conditions(&self) -> &[Condition] {
         &self.0
+    }
+
+    /// How many questions may be asked of an item: a list of values is one.
+    pub fn questions(&self) -> usize {
+        let of_one = |condition: &Condition| match condition {
+            Condition::Of(..) => 1,
+            Condition::Any(filters) => 1 + filters.iter().map(Self::questions).sum::<usize>(),
+            Condition::Not(filter) => 1 + filter.questions(),
+        };
+        self.0.iter().map(of_one).sum()
     }
 
     /// Whether an item of these attributes is meant.
@@ -94,13 +117,9 @@ impl Filter {
 
 impl Test {
     fn admits(&self, value: Option<&Attribute>) -> bool {
-        let is_one_of = |list: &[Attribute]| {
-            let equals = |other: &Attribute| value.is_some_and(|value| equal(value, other));
-            list.iter().any(equals)
-        };
         match self {
-            Self::In(list) => is_one_of(list),
-            Self::NotIn(list) => !is_one_of(list),
+            Self::In(values) => value.is_some_and(|value| values.contain(value)),
+            Self::NotIn(values) => !value.is_some_and(|value| values.contain(value)),
             Self::Exists(there) => value.is_some() == *there,
             Self::Beside(side, other) => {
                 let order = value.and_then(|value| compare(value, other));
@@ -115,10 +134,49 @@ impl Test {
     }
 }
 
-fn equal(one: &Attribute, other: &Attribute) -> bool {
-    match (one, other) {
-        (Attribute::Truth(one), Attribute::Truth(other)) => one == other,
-        _ => compare(one, other) == Some(Ordering::Equal),
+impl Values {
+    fn of(list: Vec<Attribute>) -> Self {
+        let mut values = Self::default();
+        for value in &list {
+            match value {
+                Attribute::Truth(truth) => values.truths[usize::from(*truth)] = true,
+                Attribute::Number(number) => {
+                    values.numbers.insert(ExactNumber::of(number));
+                }
+                Attribute::Text(text) => {
+                    values.texts.insert(text.clone());
+                }
+            }
+        }
+        Self { list, ..values }
+    }
+
+    /// As they were written.
+    #[cfg(any(feature = "postgres", feature = "qdrant"))]
+    pub(super) fn list(&self) -> &[Attribute] {
+        &self.list
+    }
+
+    fn contain(&self, value: &Attribute) -> bool {
+        match (value, &*self.list) {
+            // Most lists have one value, and texts of other lengths are not read.
+            (Attribute::Text(text), [Attribute::Text(only)]) => text == only,
+            (Attribute::Text(text), _) => self.texts.contains(&**text),
+            (Attribute::Number(number), _) => self.numbers.contains(&ExactNumber::of(number)),
+            (Attribute::Truth(truth), _) => self.truths[usize::from(*truth)],
+        }
+    }
+}
+
+impl ExactNumber {
+    fn of(number: &Number) -> Self {
+        let float = |float: f64| {
+            // Whole floats below 2^127 are exact as whole numbers.
+            let whole = float.fract() == 0.0 && float.abs() < 2.0_f64.powi(127);
+            if whole { Self::Whole(float as i128) } else { Self::Other(float.to_bits()) }
+        };
+        let whole = number.as_i128().map(Self::Whole);
+        whole.unwrap_or_else(|| float(number.as_f64().unwrap_or_default()))
     }
 }
 
@@ -148,127 +206,15 @@ fn beside(whole: i128, other: f64) -> Ordering {
     whole.cmp(&floor).then(if fraction > 0.0 { Ordering::Less } else { Ordering::Equal })
 }
 
-fn filter(
-    written: &Value,
-    at: &str,
-    depth: usize,
-    left: &mut usize,
-) -> Result<Filter, FilterProblem> {
-    let wrong = |at: &str, what| Err(FilterProblem { pointer: at.to_owned(), what });
-    let Some(conditions) = written.as_object() else {
-        return wrong(at, "a filter is an object");
-    };
-    if depth > DEEPEST {
-        return wrong(at, "filters lie in filters at most 4 deep");
-    }
-    let mut list = Vec::new();
-    for (name, value) in conditions {
-        let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
-        match left.checked_sub(1) {
-            Some(fewer) => *left = fewer,
-            None => return wrong(&at, TOO_MUCH),
-        }
-        match (name.as_str(), value) {
-            ("any", Value::Array(filters)) => {
-                match left.checked_sub(filters.len()) {
-                    Some(fewer) => *left = fewer,
-                    None => return wrong(&at, TOO_MUCH),
-                }
-                let each = filters.iter().enumerate();
-                let each =
-                    each.map(|(place, one)| filter(one, &format!("{at}/{place}"), depth + 1, left));
-                list.push(Condition::Any(each.collect::<Result<_, _>>()?));
-            }
-            ("any", _) => return wrong(&at, "`any` is a list of filters"),
-            ("not", value) => list.push(Condition::Not(filter(value, &at, depth + 1, left)?)),
-            (name, value) => {
-                for test in tests(value, &at, left)? {
-                    list.push(Condition::Of(name.into(), test));
-                }
-            }
-        }
-    }
-    Ok(Filter(list))
-}
-
-/// What is asked of one attribute.
-fn tests(written: &Value, at: &str, left: &mut usize) -> Result<Vec<Test>, FilterProblem> {
-    let Some(operators) = written.as_object() else {
-        return Ok(vec![Test::In(values(written, at, left)?)]);
-    };
-    let mut list = Vec::new();
-    for (name, value) in operators {
-        let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
-        let wrong = |what| Err(FilterProblem { pointer: at.clone(), what });
-        list.push(match (name.as_str(), value) {
-            ("eq" | "in", value) => Test::In(values(value, &at, left)?),
-            ("ne", value) => Test::NotIn(values(value, &at, left)?),
-            ("exists", Value::Bool(there)) => Test::Exists(*there),
-            ("exists", _) => return wrong("`exists` is true or false"),
-            ("gt", value) => Test::Beside(Side::Above, bound(value, &at)?),
-            ("gte", value) => Test::Beside(Side::NotBelow, bound(value, &at)?),
-            ("lt", value) => Test::Beside(Side::Below, bound(value, &at)?),
-            ("lte", value) => Test::Beside(Side::NotAbove, bound(value, &at)?),
-            _ => return wrong("expected one of eq, ne, in, gt, gte, lt, lte, exists"),
-        });
-    }
-    if list.is_empty() {
-        let what = "a condition has at least one of eq, ne, in, gt, gte, lt, lte, exists";
-        return Err(FilterProblem { pointer: at.to_owned(), what });
-    }
-    Ok(list)
-}
-
-/// One value, or a list of them.
-fn values(written: &Value, at: &str, left: &mut usize) -> Result<Vec<Attribute>, FilterProblem> {
-    let values = written.as_array().map_or(1, Vec::len);
-    match left.checked_sub(values) {
-        Some(fewer) => *left = fewer,
-        None => return Err(FilterProblem { pointer: at.to_owned(), what: TOO_MUCH }),
-    }
-    match written {
-        Value::Array(list) if list.len() <= MOST_VALUES => {
-            let each = list.iter().enumerate();
-            each.map(|(place, one)| value(one, &format!("{at}/{place}"))).collect()
-        }
-        Value::Array(_) => Err(FilterProblem {
-            pointer: at.to_owned(),
-            what: "a list of a filter has at most 256 values",
-        }),
-        one => Ok(vec![value(one, at)?]),
-    }
-}
-
-fn bound(written: &Value, at: &str) -> Result<Attribute, FilterProblem> {
-    match value(written, at)? {
-        Attribute::Truth(_) => Err(FilterProblem {
-            pointer: at.to_owned(),
-            what: "only numbers and strings have an order",
-        }),
-        other => Ok(other),
-    }
-}
-
-fn value(written: &Value, at: &str) -> Result<Attribute, FilterProblem> {
-    match written {
-        Value::Bool(truth) => Ok(Attribute::Truth(*truth)),
-        Value::Number(number) => Ok(Attribute::Number(number.clone())),
-        Value::String(text) => Ok(Attribute::Text(text.as_str().into())),
-        Value::Null | Value::Array(_) | Value::Object(_) => Err(FilterProblem {
-            pointer: at.to_owned(),
-            what: "expected a string, a number, true or false",
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
     use serde_json::json;
 
     fn admits(written: Value, attributes: Value) -> bool {
         let attributes: Attributes = serde_json::from_value(attributes).unwrap();
-        Filter::read(&written).unwrap().admits(&attributes)
+        Filter::read(&written.to_string()).unwrap().admits(&attributes)
     }
 
     #[test]
@@ -304,37 +250,5 @@ mod tests {
         ] {
             assert_eq!(admits(filter.clone(), item.clone()), expected, "{filter}");
         }
-    }
-
-    #[test]
-    fn what_is_wrong_is_told_with_its_place() {
-        let deep = json!({"not": {"not": {"not": {"not": {"a": 1}}}}});
-        for (filter, pointer) in [
-            (json!([]), ""),
-            (json!({"a": null}), "/a"),
-            (json!({"a": {"near": 1}}), "/a/near"),
-            (json!({"a": {}}), "/a"),
-            (json!({"a": [1, [2]]}), "/a/1"),
-            (json!({"a/b": {"gt": true}}), "/a~1b/gt"),
-            (json!({"any": {"a": 1}}), "/any"),
-            (json!({"any": [{"a": 1}, {"b": {"exists": 1}}]}), "/any/1/b/exists"),
-            (deep, "/not/not/not/not"),
-        ] {
-            let problem = Filter::read(&filter).unwrap_err();
-            assert_eq!(problem.pointer, pointer, "{filter}: {}", problem.what);
-        }
-    }
-
-    #[test]
-    fn what_every_item_is_asked_is_bounded_in_all() {
-        let values: Vec<usize> = (0..MOST_VALUES).collect();
-        let lists = |lists: usize| {
-            let names = (0..lists).map(|list| (format!("a{list}"), json!({"ne": values})));
-            Value::Object(names.collect())
-        };
-        assert!(Filter::read(&lists(3)).is_ok());
-        assert_eq!(Filter::read(&lists(4)).unwrap_err().what, TOO_MUCH);
-        let free = json!({"any": vec![json!({}); MOST_IN_ALL]});
-        assert_eq!(Filter::read(&free).unwrap_err().what, TOO_MUCH);
     }
 }

@@ -71,43 +71,32 @@ pub trait Collection: Debug + Send + Sync {
     fn page(
         &self,
         which: &Which<'_>,
-        offset: usize,
-        limit: usize,
+        page: Page,
         now: i64,
-    ) -> Result<(Vec<Arc<Item>>, usize), CollectionError>;
+        cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError>;
 
     /// The items that are meant with their numbers, in the order in which they were added: all of them,
-    /// or those of a shortlist.
+    /// or those of a choice.
     fn choose(
         &self,
         which: &Which<'_>,
-        shortlist: Option<&mut Shortlist<'_>>,
+        choice: &Choice<'_>,
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError>;
-
-    /// Of the items that are meant those that may be among the best, without a look at the others'
-    /// texts; nothing where that is not known.
-    fn narrow(
-        &self,
-        which: &Which<'_>,
-        best: &mut Best<'_>,
-        now: i64,
-    ) -> Result<Option<Narrowed>, ChooseError> {
-        let _ = (which, best, now);
-        Ok(None)
-    }
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError>;
 
     /// The vectors of these items, numbered and in order, by a method, if any are kept here: those
-    /// that are, and those that are missing, which are made and kept. Again and again `goes_on` is
-    /// asked; what was made by then stays.
+    /// that are, and those that are missing, which are made and kept. What was made when it is
+    /// cancelled stays.
     fn vectors(
         &self,
         engine: &Engine,
         method: Method,
         items: &[(u64, Arc<Item>)],
-        goes_on: &mut dyn FnMut() -> bool,
+        cancel: Cancellation<'_>,
     ) -> Result<Option<Arc<Vectors>>, ChooseError> {
-        let _ = (engine, method, items, goes_on);
+        let _ = (engine, method, items, cancel);
         Ok(None)
     }
 
@@ -143,7 +132,29 @@ pub struct Which<'w> {
     pub without: HashSet<Cow<'w, str>>,
 }
 
+/// Questions of a filter that are asked between two looks at whether the answer is still wanted.
+const QUESTIONS: usize = 4096;
+
 impl Which<'_> {
+    /// Tells each of some items that is meant.
+    pub(super) fn each<'i>(
+        &self,
+        items: impl Iterator<Item = (u64, &'i Arc<Item>)>,
+        cancel: Cancellation<'_>,
+        mut tell: impl FnMut(u64, &'i Arc<Item>),
+    ) -> Result<(), ChooseError> {
+        let every = (QUESTIONS / (1 + self.filter.questions())).max(1);
+        for (place, (number, item)) in items.enumerate() {
+            if place % every == 0 {
+                cancel.check()?;
+            }
+            if self.admits(item) {
+                tell(number, item);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether an item is meant.
     pub fn admits(&self, item: &Item) -> bool {
         self.oldest.is_none_or(|oldest| item.time >= oldest)
@@ -155,6 +166,25 @@ impl Which<'_> {
 /// The method whose vectors find the items of a shortlist.
 pub const SHORTLIST_METHOD: Method = Method::AvgCos;
 
+/// Some of the items that are meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// How many are passed over.
+    pub offset: usize,
+    /// Most of them.
+    pub limit: usize,
+}
+
+/// Which of the items that are meant are wanted.
+pub enum Choice<'c> {
+    /// All of them.
+    All,
+    /// Those of a shortlist.
+    Shortlist(Shortlist<'c>),
+    /// Those that may be among the best of a ranking; all where that is not known.
+    Best(Best<'c>),
+}
+
 /// The first of two stages where size asks for it: of each text that is asked about so many items, the
 /// nearest by the cosine of their vectors.
 pub struct Shortlist<'s> {
@@ -164,8 +194,6 @@ pub struct Shortlist<'s> {
     pub texts: Vec<&'s str>,
     /// How many items of each.
     pub length: usize,
-    /// Whether they are still wanted.
-    pub goes_on: &'s mut dyn FnMut() -> bool,
 }
 
 /// Which items of a ranking by the cosine of the vectors of [`SHORTLIST_METHOD`] are wanted.
@@ -178,17 +206,42 @@ pub struct Best<'b> {
     pub summed: bool,
     /// How many, those of equal scores beside.
     pub length: usize,
-    /// Whether they are still wanted.
-    pub goes_on: &'b mut dyn FnMut() -> bool,
 }
 
-/// The items that may be among the best.
+/// Items that were chosen.
 #[derive(Debug)]
-pub struct Narrowed {
-    /// They and those that have no vector, numbered and in order.
+pub struct Chosen {
+    /// They, numbered and in order.
     pub items: Vec<(u64, Arc<Item>)>,
-    /// How many items are meant.
+    /// How many items are meant, where these are the ones of them that may be among the best and those
+    /// that have no vector; else how many these are.
     pub meant: usize,
+}
+
+impl Chosen {
+    /// All that are meant.
+    pub(super) fn all(items: Vec<(u64, Arc<Item>)>) -> Self {
+        Self { meant: items.len(), items }
+    }
+}
+
+/// Whether an answer is not wanted any more. Whatever takes long asks again and again.
+#[derive(Clone, Copy)]
+pub struct Cancellation<'c>(&'c dyn Fn() -> bool);
+
+impl<'c> Cancellation<'c> {
+    /// The answer is waited for.
+    pub const NEVER: Cancellation<'static> = Cancellation(&|| false);
+
+    /// An answer that is not wanted once this is so.
+    pub fn when(is_cancelled: &'c dyn Fn() -> bool) -> Self {
+        Self(is_cancelled)
+    }
+
+    /// Refuses to go on with what is not wanted any more.
+    pub fn check(self) -> Result<(), ChooseError> {
+        if (self.0)() { Err(ChooseError::Stopped) } else { Ok(()) }
+    }
 }
 
 /// Why items cannot be chosen.

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
@@ -12,6 +10,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use arc_swap::Guard;
 use axum::http::Method as Verb;
+use tokio::sync::Mutex;
+use tokio::task::JoinError;
+use tokio::task::spawn_blocking;
 
 use crate::collection;
 use crate::collection::CollectionError;
@@ -37,6 +38,7 @@ use crate::http::registry::reload::ModelSummary;
 use crate::http::registry::reload::Reloaded;
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
+use crate::http::work::file_threads::FileThreads;
 use crate::http::work::pool::Pool;
 use crate::http::work::spool::Spools;
 use crate::http::work::streams::Places;
@@ -94,6 +96,8 @@ pub struct App {
     pub(crate) collections: Box<dyn Home>,
     /// Turns to write to them.
     pub(crate) turns: Turns,
+    /// Threads that wait for their disk.
+    pub(crate) writers: FileThreads,
     /// Lines of requests.
     pub(crate) request_log: RequestLog,
     /// Where requests get their ids.
@@ -105,8 +109,9 @@ pub struct App {
     models: ArcSwap<Models>,
     access: ArcSwap<Option<Access>>,
     draining: AtomicBool,
-    /// One reload at a time.
-    reloading: Mutex<()>,
+    /// Keys are read by one at a time, and models by one; neither waits for the other.
+    loading_keys: Mutex<()>,
+    loading_models: Mutex<()>,
 }
 
 impl App {
@@ -148,6 +153,7 @@ impl App {
             collections,
             waiting,
             turns: Turns::default(),
+            writers: FileThreads::default(),
             early_ends: EarlyEnds::new(early_ends, Arc::clone(&budget)),
             request_log: RequestLog::new(settings.log_requests, budget),
             ids: Ids::new(),
@@ -157,7 +163,8 @@ impl App {
             access: ArcSwap::from_pointee(Access::open(&settings, &metrics, None)?),
             metrics,
             draining: AtomicBool::new(false),
-            reloading: Mutex::new(()),
+            loading_keys: Mutex::default(),
+            loading_models: Mutex::default(),
             settings,
         }))
     }
@@ -184,11 +191,19 @@ impl App {
 
     /// Opens the key file and the model files again, checks them, and takes them into use. Keys and
     /// models do not wait for each other: what is in use stays only where its own file is bad, so
-    /// that no broken model keeps a revoked key alive. Blocks while files are read.
-    pub fn reload(&self) -> Result<Reloaded, ApiError> {
-        let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        let keys = self.reload_keys();
-        let models = self.reload_models();
+    /// that no broken model, and none that does not come, keeps a revoked key alive.
+    pub async fn reload(self: &Arc<Self>) -> Result<Reloaded, ApiError> {
+        let failed = |error: JoinError| ApiError::internal(&error.to_string());
+        let app = Arc::clone(self);
+        let keys = {
+            let _one = self.loading_keys.lock().await;
+            spawn_blocking(move || app.reload_keys()).await.map_err(failed)?
+        };
+        let app = Arc::clone(self);
+        let models = {
+            let _one = self.loading_models.lock().await;
+            spawn_blocking(move || app.reload_models()).await.map_err(failed)?
+        };
         match (keys, models) {
             (Ok(keys), Ok(models)) => {
                 self.metrics.reloads.increment(1);

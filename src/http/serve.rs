@@ -26,10 +26,9 @@ use crate::http::net::shutdown::Drained;
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::shutdown::ShutdownTrigger;
 use crate::http::settings::Settings;
+use crate::http::work::file_threads;
 use crate::model::sigbus;
 
-/// Threads that may wait for files: models, and answers of streams that are read late.
-const BLOCKING_THREADS: usize = 8;
 /// How often models are looked after and the buffers of the counters emptied.
 const CHORES: Duration = Duration::from_secs(5);
 /// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
@@ -94,7 +93,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let app = App::new(settings)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(available_parallelism().map_or(1, usize::from))
-        .max_blocking_threads(BLOCKING_THREADS)
+        .max_blocking_threads(file_threads::ALL)
         .thread_name("serve")
         .enable_all()
         .build()
@@ -113,18 +112,20 @@ async fn live(app: Arc<App>) -> Result<(), ServeError> {
     let (orders, stop) = ShutdownTrigger::new();
     let mut listeners = open_listeners(&app, &stop)?;
     let mut chores = JoinSet::new();
-    chores.spawn(look_after(app.clone()));
+    chores.spawn(repeat(app.clone(), |app| {
+        app.metrics.upkeep();
+        app.request_log.report();
+    }));
+    chores.spawn(repeat(app.clone(), App::look_after_models));
+    chores.spawn(repeat(app.clone(), App::look_after_collections));
     chores.spawn(watch_the_clock(app.clone()));
     app.spools.look();
     let begun = Instant::now();
-    let mut loading = {
-        let app = app.clone();
-        spawn_blocking(move || app.reload().is_ok())
-    };
+    let mut loading = Box::pin(app.reload());
     tokio::select! {
         biased;
         told = signals.next() => return leave(&app, told, orders, listeners, signals).await,
-        loaded = &mut loading => if !loaded.unwrap_or(false) {
+        loaded = &mut loading => if loaded.is_err() {
             return Err(ServeError::Models);
         },
         ended = listeners.join_next() => return Err(ended_early(ended)),
@@ -263,29 +264,26 @@ impl StopSignals {
     }
 }
 
-/// Loads keys and models again at each SIGHUP, one load after the other; signals that come
-/// meanwhile count as one. The app logs how it went.
+/// Loads keys and models again at each SIGHUP; signals that come while models are read count as one
+/// more. The app logs how it went.
 async fn reload_when_told(app: Arc<App>, mut hangups: Signal) {
+    // A load whose models do not come holds up no later one's keys.
+    let mut loads = JoinSet::new();
     while hangups.recv().await.is_some() {
+        while loads.try_join_next().is_some() {}
         let app = app.clone();
-        if let Err(error) = spawn_blocking(move || app.reload().is_ok()).await {
-            tracing::error!(%error, "the reload did not come to its end");
-        }
+        loads.spawn(async move { app.reload().await.is_ok() });
     }
 }
 
-async fn look_after(app: Arc<App>) {
+/// Does a chore every few seconds, on a thread of its own, so that one that waits for a disk holds up no
+/// other.
+async fn repeat(app: Arc<App>, chore: fn(&App)) {
     loop {
         sleep(CHORES).await;
         let app = app.clone();
-        let chores = move || {
-            app.look_after_models();
-            app.look_after_collections();
-            app.metrics.upkeep();
-            app.request_log.report();
-        };
-        if let Err(error) = spawn_blocking(chores).await {
-            tracing::error!(%error, "the models could not be looked after");
+        if let Err(error) = spawn_blocking(move || chore(&app)).await {
+            tracing::error!(%error, "a chore failed");
         }
     }
 }

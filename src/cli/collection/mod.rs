@@ -33,6 +33,8 @@ use crate::cli::usage;
 use crate::collection;
 use crate::collection::Applied;
 use crate::collection::BackedUp;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::CollectionError;
 use crate::collection::Incoming;
 use crate::collection::Item;
@@ -299,7 +301,8 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let items = collection.choose(&Which::default(), None, collection::now())?;
+    let (all, now) = (Which::default(), collection::now());
+    let items = collection.choose(&all, &Choice::All, now, Cancellation::NEVER)?.items;
     let written = items.iter().try_for_each(|(_, item)| {
         serde_json::to_writer(&mut out, &Outgoing::without_event(item))?;
         out.write_all(b"\n")

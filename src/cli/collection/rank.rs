@@ -21,6 +21,8 @@ use crate::cli::print;
 use crate::cli::usage;
 use crate::collection;
 use crate::collection::Attributes;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::Collection;
 use crate::collection::Filter;
 use crate::collection::Item;
@@ -141,11 +143,10 @@ fn items(collection: &dyn Collection, ids: &[String], now: i64) -> Result<Vec<Ar
 
 fn filter(args: &RankArgs) -> Result<Filter, Failure> {
     let Some(written) = &args.filter else { return Ok(Filter::default()) };
-    let read = serde_json::from_str(written).map_err(|_| usage("--filter: expected JSON"))?;
     let wrong = |problem: collection::FilterProblem| {
         usage(format!("--filter{}: {}", problem.pointer, problem.what))
     };
-    Filter::read(&read).map_err(wrong)
+    Filter::read(written).map_err(wrong)
 }
 
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
@@ -171,13 +172,11 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let texts = args.query.iter().map(String::as_str);
     let texts = texts.chain(liked.iter().map(|item| &*item.text)).collect();
     let which = Which { filter, oldest, without };
-    let ranked = match length {
-        None => collection.choose(&which, None, now)?,
-        Some(length) => {
-            let mut shortlist = Shortlist { engine, texts, length, goes_on: &mut || true };
-            collection.choose(&which, Some(&mut shortlist), now)?
-        }
+    let choice = match length {
+        None => Choice::All,
+        Some(length) => Choice::Shortlist(Shortlist { engine, texts, length }),
     };
+    let ranked = collection.choose(&which, &choice, now, Cancellation::NEVER)?.items;
     let texts: Vec<&str> = ranked.iter().map(|(_, item)| &*item.text).collect();
     if texts.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));

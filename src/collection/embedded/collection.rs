@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::collection::Applied;
-use crate::collection::Best;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
+use crate::collection::Chosen;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::Home;
@@ -13,10 +15,9 @@ use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::MatchError;
 use crate::collection::Matched;
-use crate::collection::Narrowed;
+use crate::collection::Page;
 use crate::collection::Settings;
 use crate::collection::SharedEngine;
-use crate::collection::Shortlist;
 use crate::collection::Told;
 use crate::collection::Totals;
 use crate::collection::Which;
@@ -85,42 +86,39 @@ impl Collection for EmbeddedCollection {
     fn page(
         &self,
         which: &Which<'_>,
-        offset: usize,
-        limit: usize,
+        Page { offset, limit }: Page,
         now: i64,
-    ) -> Result<(Vec<Arc<Item>>, usize), CollectionError> {
+        cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
         let view = self.view(now);
         let (mut items, mut total) = (Vec::new(), 0);
-        for item in view.iter().filter(|item| which.admits(item)) {
+        which.each(view.numbered(), cancel, |_, item| {
             if total >= offset && items.len() < limit {
                 items.push(Arc::clone(item));
             }
             total += 1;
-        }
+        })?;
         Ok((items, total))
     }
 
     fn choose(
         &self,
         which: &Which<'_>,
-        shortlist: Option<&mut Shortlist<'_>>,
+        choice: &Choice<'_>,
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
-        if let Some(shortlist) = shortlist {
-            return self.nearest(which, shortlist, now);
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        match choice {
+            Choice::Shortlist(shortlist) => self.nearest(which, shortlist, now, cancel),
+            Choice::Best(best) => self.narrowed(which, best, now, cancel),
+            Choice::All => {
+                let (view, mut items) = (self.view(now), Vec::new());
+                which.each(view.numbered(), cancel, |number, item| {
+                    items.push((number, Arc::clone(item)));
+                })?;
+                Ok(Chosen::all(items))
+            }
         }
-        let view = self.view(now);
-        let items = view.numbered().filter(|(_, item)| which.admits(item));
-        Ok(items.map(|(number, item)| (number, Arc::clone(item))).collect())
-    }
-
-    fn narrow(
-        &self,
-        which: &Which<'_>,
-        best: &mut Best<'_>,
-        now: i64,
-    ) -> Result<Option<Narrowed>, ChooseError> {
-        self.narrowed(which, best, now)
     }
 
     fn vectors(
@@ -128,9 +126,9 @@ impl Collection for EmbeddedCollection {
         engine: &Engine,
         method: Method,
         items: &[(u64, Arc<Item>)],
-        goes_on: &mut dyn FnMut() -> bool,
+        cancel: Cancellation<'_>,
     ) -> Result<Option<Arc<Vectors>>, ChooseError> {
-        self.vectors_of(engine, method, items, goes_on)
+        self.vectors_of(engine, method, items, cancel)
     }
 
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {

@@ -6,16 +6,20 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use crate::collection::Best;
+use crate::collection::Cancellation;
 use crate::collection::ChooseError;
-use crate::collection::Narrowed;
+use crate::collection::Chosen;
 use crate::collection::SHORTLIST_METHOD;
 use crate::collection::Which;
 use crate::collection::embedded::EmbeddedCollection;
+use crate::collection::embedded::View;
 use crate::collection::embedded::shelves::BLOCK;
+use crate::collection::embedded::shelves::Bits;
 use crate::collection::embedded::shelves::ShelfMaker;
 use crate::collection::embedded::shelves::unit;
 use crate::collection::embedded::shortlist::Found;
 use crate::collection::embedded::shortlist::Seek;
+use crate::collection::embedded::shortlist::items_of;
 use crate::collection::embedded::shortlist::look;
 use crate::collection::embedded::shortlist::ones;
 use crate::engine::Query;
@@ -33,15 +37,33 @@ const SHARE: usize = 8;
 const LEAST_SUM: f32 = 0.25;
 
 impl EmbeddedCollection {
-    /// The items that may be among the best, in the order in which they were added; nothing where too
-    /// many may, or a text has no vector.
+    /// The items that may be among the best, in the order in which they were added; all that are meant
+    /// where too many may, or a text has no vector.
     pub(super) fn narrowed(
         &self,
         which: &Which<'_>,
-        best: &mut Best<'_>,
+        best: &Best<'_>,
         now: i64,
-    ) -> Result<Option<Narrowed>, ChooseError> {
-        let (view, wanted) = self.wanted(which, now);
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        let (view, wanted) = self.wanted(which, now, cancel)?;
+        let Some(numbers) = self.contenders(best, &view, &wanted, cancel)? else {
+            return Ok(Chosen::all(items_of(&view, &wanted)));
+        };
+        let meant = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let item = |number| Some((number, Arc::clone(view.item(number)?)));
+        Ok(Chosen { items: numbers.into_iter().filter_map(item).collect(), meant })
+    }
+
+    /// The numbers of the items that may be among the best; nothing where that is not known, or too many
+    /// to be worth it.
+    fn contenders(
+        &self,
+        best: &Best<'_>,
+        view: &View,
+        wanted: &[(u64, Bits)],
+        cancel: Cancellation<'_>,
+    ) -> Result<Option<Vec<u64>>, ChooseError> {
         let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
         let most = meant / SHARE;
         let count = if best.summed { 1 } else { best.texts.len().max(1) };
@@ -53,11 +75,9 @@ impl EmbeddedCollection {
         let mut races: Vec<Race<'_>> =
             probes.iter().map(|probe| Race::of(probe, best.length, most / count)).collect();
         let mut numbers = Vec::new();
-        for (at, bits) in &wanted {
-            if !(best.goes_on)() {
-                return Err(ChooseError::Stopped);
-            }
-            let block = maker.block(*at, bits, &view)?;
+        for (at, bits) in wanted {
+            cancel.check()?;
+            let block = maker.block(*at, bits, view)?;
             look(*at, &block, bits, &mut races);
             // What has no direction may still have a score, or is to be counted.
             for (tile, (wanted, rows)) in bits.iter().zip(&block.rows).enumerate() {
@@ -78,11 +98,7 @@ impl EmbeddedCollection {
         }
         numbers.sort_unstable();
         numbers.dedup();
-        if numbers.len() > most {
-            return Ok(None);
-        }
-        let item = |number| Some((number, Arc::clone(view.item(number)?)));
-        Ok(Some(Narrowed { items: numbers.into_iter().filter_map(item).collect(), meant }))
+        Ok((numbers.len() <= most).then_some(numbers))
     }
 }
 

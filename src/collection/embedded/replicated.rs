@@ -9,9 +9,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 use crate::collection::Applied;
-use crate::collection::Best;
 use crate::collection::Budget;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
+use crate::collection::Chosen;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::How;
@@ -19,9 +21,8 @@ use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::MatchError;
 use crate::collection::Matched;
-use crate::collection::Narrowed;
+use crate::collection::Page;
 use crate::collection::SharedEngine;
-use crate::collection::Shortlist;
 use crate::collection::Told;
 use crate::collection::Which;
 use crate::collection::Write;
@@ -133,29 +134,21 @@ impl Collection for ReplicatedCollection {
     fn page(
         &self,
         which: &Which<'_>,
-        offset: usize,
-        limit: usize,
+        page: Page,
         now: i64,
-    ) -> Result<(Vec<Arc<Item>>, usize), CollectionError> {
-        self.held.page(which, offset, limit, now)
+        cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
+        self.held.page(which, page, now, cancel)
     }
 
     fn choose(
         &self,
         which: &Which<'_>,
-        shortlist: Option<&mut Shortlist<'_>>,
+        choice: &Choice<'_>,
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
-        self.held.choose(which, shortlist, now)
-    }
-
-    fn narrow(
-        &self,
-        which: &Which<'_>,
-        best: &mut Best<'_>,
-        now: i64,
-    ) -> Result<Option<Narrowed>, ChooseError> {
-        self.held.narrow(which, best, now)
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        self.held.choose(which, choice, now, cancel)
     }
 
     fn vectors(
@@ -163,9 +156,9 @@ impl Collection for ReplicatedCollection {
         engine: &Engine,
         method: Method,
         items: &[(u64, Arc<Item>)],
-        goes_on: &mut dyn FnMut() -> bool,
+        cancel: Cancellation<'_>,
     ) -> Result<Option<Arc<Vectors>>, ChooseError> {
-        self.held.vectors(engine, method, items, goes_on)
+        self.held.vectors(engine, method, items, cancel)
     }
 
     fn write(&self, _wanted: Write, _now: i64) -> Result<(Applied, Pending), CollectionError> {

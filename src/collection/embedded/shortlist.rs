@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use crate::collection::Cancellation;
 use crate::collection::ChooseError;
+use crate::collection::Chosen;
 use crate::collection::Item;
 use crate::collection::SHORTLIST_METHOD;
 use crate::collection::Shortlist;
@@ -34,13 +36,14 @@ impl EmbeddedCollection {
     pub(super) fn nearest(
         &self,
         which: &Which<'_>,
-        shortlist: &mut Shortlist<'_>,
+        shortlist: &Shortlist<'_>,
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
         let made = shortlist.engine.embed(&shortlist.texts, &Query::new(SHORTLIST_METHOD))?;
         let rows = made.vectors.iter().flatten().filter_map(|vector| unit(vector));
         let probes: Vec<Probe> = rows.map(|row| Probe::new(&row)).collect();
-        let (view, wanted) = self.wanted(which, now);
+        let (view, wanted) = self.wanted(which, now, cancel)?;
         let mut maker = ShelfMaker::of(self, shortlist.engine)?;
         let items: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
         let length = shortlist.length.min(items).max(1);
@@ -50,9 +53,7 @@ impl EmbeddedCollection {
             let mut searches: Vec<Search<'_>> =
                 probes.iter().map(|probe| Search::of(probe, length)).collect();
             for (at, bits) in &wanted {
-                if !(shortlist.goes_on)() {
-                    return Err(ChooseError::Stopped);
-                }
+                cancel.check()?;
                 let block = maker.block(*at, bits, &view)?;
                 look(*at, &block, bits, &mut searches);
             }
@@ -61,19 +62,19 @@ impl EmbeddedCollection {
             );
         }
         let item = |number| Some((number, Arc::clone(view.item(number)?)));
-        Ok(found.into_iter().filter_map(item).collect())
+        Ok(Chosen::all(found.into_iter().filter_map(item).collect()))
     }
 
     /// The items that are meant, in blocks.
-    pub(super) fn wanted(&self, which: &Which<'_>, now: i64) -> (View, Vec<(u64, Bits)>) {
+    pub(super) fn wanted(
+        &self,
+        which: &Which<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<(View, Vec<(u64, Bits)>), ChooseError> {
         let (view, without) = self.view_with(which.without.iter().map(AsRef::as_ref), now);
-        let any = which.filter.is_empty() && which.oldest.is_none();
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
-        for (number, item) in view.numbered() {
-            // An item that nothing has to be asked of is not touched.
-            if !(any || which.admits(item)) {
-                continue;
-            }
+        let mut want = |number: u64| {
             let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
             if wanted.last().is_none_or(|(last, _)| *last != at) {
                 wanted.push((at, [0; TILES]));
@@ -81,6 +82,12 @@ impl EmbeddedCollection {
             if let Some((_, bits)) = wanted.last_mut() {
                 bits[place / ROWS] |= 1 << (place % ROWS);
             }
+        };
+        if which.filter.is_empty() && which.oldest.is_none() {
+            // An item that nothing has to be asked of is not touched.
+            view.numbered().for_each(|(number, _)| want(number));
+        } else {
+            which.each(view.numbered(), cancel, |number, _| want(number))?;
         }
         for number in without {
             let found = wanted.binary_search_by_key(&(number / BLOCK), |(at, _)| *at);
@@ -89,8 +96,21 @@ impl EmbeddedCollection {
                 bits[place / ROWS] &= !(1 << (place % ROWS));
             }
         }
-        (view, wanted)
+        Ok((view, wanted))
     }
+}
+
+/// The items of a view that stand in blocks of it, numbered and in order.
+pub(super) fn items_of(view: &View, wanted: &[(u64, Bits)]) -> Vec<(u64, Arc<Item>)> {
+    let mut blocks = wanted.iter().peekable();
+    let mut is_wanted = |number: u64| {
+        while blocks.next_if(|(at, _)| *at < number / BLOCK).is_some() {}
+        let place = (number % BLOCK) as usize;
+        let block = blocks.peek().filter(|(at, _)| *at == number / BLOCK);
+        block.is_some_and(|(_, bits)| bits[place / ROWS] >> (place % ROWS) & 1 == 1)
+    };
+    let items = view.numbered().filter(|(number, _)| is_wanted(*number));
+    items.map(|(number, item)| (number, Arc::clone(item))).collect()
 }
 
 pub(super) fn ones(bits: &Bits) -> usize {

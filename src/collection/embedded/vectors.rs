@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::collection::Budget;
+use crate::collection::Cancellation;
 use crate::collection::ChooseError;
 use crate::collection::CollectionError;
 use crate::collection::Item;
@@ -149,7 +150,7 @@ impl EmbeddedCollection {
         engine: &Engine,
         method: Method,
         items: &[(u64, Arc<Item>)],
-        goes_on: &mut dyn FnMut() -> bool,
+        cancel: Cancellation<'_>,
     ) -> Result<Option<Arc<Vectors>>, ChooseError> {
         let fingerprint = engine.model().fingerprint();
         let dims = engine.embedding_dims(method)?;
@@ -158,9 +159,7 @@ impl EmbeddedCollection {
         let missing: Vec<&(u64, Arc<Item>)> =
             items.iter().filter(|(number, _)| !known(*number)).collect();
         for piece in missing.chunks(PIECE) {
-            if !goes_on() {
-                return Err(ChooseError::Stopped);
-            }
+            cancel.check()?;
             let texts: Vec<&str> = piece.iter().map(|(_, item)| &*item.text).collect();
             let made = engine.embed(&texts, &Query::new(method))?;
             let mut reasons = made.reasons.into_iter();

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crate::collection::Applied;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
+use crate::collection::Chosen;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::How;
@@ -11,9 +14,9 @@ use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::MatchError;
 use crate::collection::Matched;
+use crate::collection::Page;
 use crate::collection::Pending;
 use crate::collection::SharedEngine;
-use crate::collection::Shortlist;
 use crate::collection::Told;
 use crate::collection::Which;
 use crate::collection::Write;
@@ -89,11 +92,12 @@ impl Collection for PostgresCollection {
     fn page(
         &self,
         which: &Which<'_>,
-        offset: usize,
-        limit: usize,
+        Page { offset, limit }: Page,
         now: i64,
-    ) -> Result<(Vec<Arc<Item>>, usize), CollectionError> {
-        self.shared.pool.ask(|session| {
+        _cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
+        // The database ends what takes longer than the deadline.
+        let page = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
             let mut sql = Sql::of(which, entry.settings.oldest(now));
             let table = format!("cognate.items_{} i", entry.id);
@@ -108,17 +112,20 @@ impl Collection for PostgresCollection {
             let items = rows::items(&session.query(&text, &sql.values())?)?;
             let items = items.into_iter().map(|(_, item)| item).collect();
             Ok((items, usize::try_from(total).unwrap_or(0)))
-        })
+        });
+        Ok(page?)
     }
 
     fn choose(
         &self,
         which: &Which<'_>,
-        shortlist: Option<&mut Shortlist<'_>>,
+        choice: &Choice<'_>,
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
-        if let Some(shortlist) = shortlist {
-            return vectors::nearest(self, which, shortlist, now);
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        if let Choice::Shortlist(shortlist) = choice {
+            let found = vectors::nearest(self, which, shortlist, now, cancel)?;
+            return Ok(Chosen::all(found));
         }
         let items = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
@@ -133,7 +140,7 @@ impl Collection for PostgresCollection {
                 false => Ok(items),
             }
         });
-        Ok(items?)
+        Ok(Chosen::all(items?))
     }
 
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {

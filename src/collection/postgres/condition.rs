@@ -96,10 +96,10 @@ impl Sql {
                 let holds = matches!(test, Test::NotIn(_) | Test::Exists(false));
                 self.text.push_str(if holds { "TRUE" } else { "FALSE" });
             }
-            Condition::Of(name, Test::In(list)) => self.is_one_of(name, list),
+            Condition::Of(name, Test::In(list)) => self.is_one_of(name, list.list()),
             Condition::Of(name, Test::NotIn(list)) => {
                 self.text.push_str("NOT ");
-                self.is_one_of(name, list);
+                self.is_one_of(name, list.list());
             }
             Condition::Of(name, Test::Exists(there)) => {
                 self.text.push_str(if *there { "i.attributes ? " } else { "NOT i.attributes ? " });

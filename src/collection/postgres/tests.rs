@@ -9,6 +9,8 @@ use proptest::prelude::*;
 
 use serde_json::json;
 
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
 use crate::collection::Filter;
 use crate::collection::Home;
@@ -78,12 +80,14 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     news.settle(pending).unwrap();
     let asked = ["earthquake shakes Tokyo", "flood in Passau"];
     let nearest = |even: bool| {
-        let mut goes_on = || true;
-        let mut shortlist =
-            Shortlist { engine: &engine, texts: asked.into(), length: 3, goes_on: &mut goes_on };
+        let shortlist = Shortlist { engine: &engine, texts: asked.into(), length: 3 };
         let filter = if even { json!({"even": true}) } else { json!({}) };
-        let which = Which { filter: Filter::read(&filter).unwrap(), ..Which::default() };
-        let found = news.choose(&which, Some(&mut shortlist), 0).unwrap();
+        let which =
+            Which { filter: Filter::read(&filter.to_string()).unwrap(), ..Which::default() };
+        let found = news
+            .choose(&which, &Choice::Shortlist(shortlist), 0, Cancellation::NEVER)
+            .unwrap()
+            .items;
         found.iter().map(|(number, _)| *number as usize).collect::<Vec<usize>>()
     };
     let expected = |even: bool| {
@@ -115,7 +119,6 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     let (_, pending) = news.write(Write::Put(vec![fresh]), 0).unwrap();
     news.settle(pending).unwrap();
     assert!(nearest(true).contains(&texts.len()));
-    let mut stops = || false;
     let texts = vec!["flood"];
     let (_, pending) = news.write(Write::Remove(vec!["0".into()]), 0).unwrap();
     news.settle(pending).unwrap();
@@ -123,7 +126,7 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     let item = serde_json::from_value::<Incoming>(item).unwrap().into_item(0);
     let (_, pending) = news.write(Write::Put(vec![item]), 0).unwrap();
     news.settle(pending).unwrap();
-    let mut shortlist = Shortlist { engine: &engine, texts, length: 3, goes_on: &mut stops };
-    let stopped = news.choose(&Which::default(), Some(&mut shortlist), 0);
+    let shortlist = Choice::Shortlist(Shortlist { engine: &engine, texts, length: 3 });
+    let stopped = news.choose(&Which::default(), &shortlist, 0, Cancellation::when(&|| true));
     assert!(matches!(stopped, Err(ChooseError::Stopped)));
 }

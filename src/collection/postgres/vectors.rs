@@ -10,6 +10,7 @@ use pgvector::HalfVector;
 use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::types::Type;
 
+use crate::collection::Cancellation;
 use crate::collection::ChooseError;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
@@ -215,8 +216,9 @@ fn fill(collection: &PostgresCollection, engine: &Engine) -> Result<Option<usize
 pub(super) fn nearest(
     collection: &PostgresCollection,
     which: &Which<'_>,
-    shortlist: &mut Shortlist<'_>,
+    shortlist: &Shortlist<'_>,
     now: i64,
+    cancel: Cancellation<'_>,
 ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
     let kind = kind_of(shortlist.engine)?;
     let asked = embedded(shortlist.engine, &shortlist.texts)?;
@@ -231,9 +233,7 @@ pub(super) fn nearest(
         if let Some(found) = found {
             return Ok(found);
         }
-        if !(shortlist.goes_on)() {
-            return Err(ChooseError::Stopped);
-        }
+        cancel.check()?;
         fill(collection, shortlist.engine)?;
     }
 }

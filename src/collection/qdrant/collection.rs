@@ -7,7 +7,10 @@ use qdrant_client::qdrant::Condition;
 use qdrant_client::qdrant::Direction;
 
 use crate::collection::Applied;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
+use crate::collection::Chosen;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::How;
@@ -15,9 +18,9 @@ use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::MatchError;
 use crate::collection::Matched;
+use crate::collection::Page;
 use crate::collection::Pending;
 use crate::collection::SharedEngine;
-use crate::collection::Shortlist;
 use crate::collection::Told;
 use crate::collection::Which;
 use crate::collection::Write;
@@ -132,11 +135,11 @@ impl Collection for QdrantCollection {
     fn page(
         &self,
         which: &Which<'_>,
-        offset: usize,
-        limit: usize,
+        Page { offset, limit }: Page,
         now: i64,
-    ) -> Result<(Vec<Arc<Item>>, usize), CollectionError> {
-        snapshot::read(&self.shared.asking, &self.name, |snapshot| {
+        cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
+        let page = snapshot::read(&self.shared.asking, &self.name, |snapshot| {
             let oldest = snapshot.record.settings.oldest(now);
             let asked = Asked::of(which, oldest);
             if asked.is_none() {
@@ -163,20 +166,24 @@ impl Collection for QdrantCollection {
                     }
                     total += 1;
                 }
-                Ok(true)
+                Ok(cancel.check().is_ok())
             })?;
             Ok((items, total))
-        })
+        });
+        cancel.check()?;
+        Ok(page?)
     }
 
     fn choose(
         &self,
         which: &Which<'_>,
-        shortlist: Option<&mut Shortlist<'_>>,
+        choice: &Choice<'_>,
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
-        if let Some(shortlist) = shortlist {
-            return vectors::nearest(self, which, shortlist, now);
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        if let Choice::Shortlist(shortlist) = choice {
+            let found = vectors::nearest(self, which, shortlist, now, cancel)?;
+            return Ok(Chosen::all(found));
         }
         let items = snapshot::read(&self.shared.asking, &self.name, |snapshot| {
             let oldest = snapshot.record.settings.oldest(now);
@@ -190,14 +197,15 @@ impl Collection for QdrantCollection {
                 if admits(which, oldest, &item) {
                     items.push((number, item));
                 }
-                Ok(items.len() <= MOST_CHOSEN)
+                Ok(items.len() <= MOST_CHOSEN && cancel.check().is_ok())
             })?;
             match items.len() > MOST_CHOSEN {
                 true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }),
                 false => Ok(items),
             }
         });
-        Ok(items?)
+        cancel.check()?;
+        Ok(Chosen::all(items?))
     }
 
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {

@@ -137,8 +137,8 @@ impl Asked {
         match condition {
             Condition::Any(filters) => Self::or(filters.iter().map(Self::filter).collect()),
             Condition::Not(filter) => Self::filter(filter).not(),
-            Condition::Of(name, Test::In(list)) => Self::is_one_of(name, list),
-            Condition::Of(name, Test::NotIn(list)) => Self::is_one_of(name, list).not(),
+            Condition::Of(name, Test::In(list)) => Self::is_one_of(name, list.list()),
+            Condition::Of(name, Test::NotIn(list)) => Self::is_one_of(name, list.list()).not(),
             Condition::Of(name, Test::Exists(true)) => Self::has_any_of(vec![has(name)]),
             Condition::Of(name, Test::Exists(false)) => Self::has_any_of(vec![has(name)]).not(),
             Condition::Of(_, Test::Beside(_, Attribute::Truth(_))) => Self::NONE,
@@ -171,7 +171,11 @@ mod tests {
     use crate::collection::qdrant::condition::Asked;
 
     fn asked(filter: Value, oldest: Option<i64>) -> Asked {
-        let which = Which { filter: Filter::read(&filter).unwrap(), oldest, ..Which::default() };
+        let which = Which {
+            filter: Filter::read(&filter.to_string()).unwrap(),
+            oldest,
+            ..Which::default()
+        };
         Asked::of(&which, None)
     }
 

@@ -15,6 +15,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::collection::Applied;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
@@ -25,6 +27,7 @@ use crate::collection::Incoming;
 use crate::collection::Item;
 use crate::collection::Limits;
 use crate::collection::Outgoing;
+use crate::collection::Page;
 use crate::collection::SHORTLIST_METHOD;
 use crate::collection::Settings;
 use crate::collection::Shortlist;
@@ -93,7 +96,8 @@ fn made(home: &QdrantHome) -> Arc<dyn Collection> {
 
 /// The names of the items that are there.
 fn names(home: &QdrantHome) -> Vec<String> {
-    let all = home.get("news").unwrap().choose(&Which::default(), None, 0).unwrap();
+    let all = home.get("news").unwrap();
+    let all = all.choose(&Which::default(), &Choice::All, 0, Cancellation::NEVER).unwrap().items;
     all.iter().map(|(_, item)| item.id.to_string()).collect()
 }
 
@@ -170,10 +174,13 @@ fn odd_items_come_back_as_they_came_and_are_filtered_alike() {
     ] {
         for oldest in [None, Some(1), Some(far), Some(far + 1), Some(i64::MAX), Some(i64::MIN)] {
             let seen = |collection: &dyn Collection| {
-                let filter = Filter::read(&filter).unwrap();
+                let filter = Filter::read(&filter.to_string()).unwrap();
                 let which = Which { filter, oldest, ..Which::default() };
-                let (page, total) = collection.page(&which, 1, 3, 0).unwrap();
-                let all = collection.choose(&which, None, 0).unwrap();
+                let page = Page { offset: 1, limit: 3 };
+                let page = collection.page(&which, page, 0, Cancellation::NEVER);
+                let (page, total) = page.unwrap();
+                let all =
+                    collection.choose(&which, &Choice::All, 0, Cancellation::NEVER).unwrap().items;
                 let all = all.iter().map(|(_, item)| item).chain(&page);
                 let written = all.map(|item| serde_json::to_string(&Outgoing::of(item)).unwrap());
                 (written.collect::<Vec<_>>(), total)
@@ -329,11 +336,13 @@ fn a_shortlist_has_the_nearest() {
     put(&*news, items(texts.iter().enumerate().map(item).collect())).unwrap();
     let asked = ["earthquake shakes Tokyo", "flood in Passau"];
     let nearest = |filter: &Value| -> BTreeSet<usize> {
-        let mut goes_on = || true;
-        let mut shortlist =
-            Shortlist { engine: &engine, texts: asked.into(), length: 3, goes_on: &mut goes_on };
-        let which = Which { filter: Filter::read(filter).unwrap(), ..Which::default() };
-        let found = news.choose(&which, Some(&mut shortlist), 0).unwrap();
+        let shortlist = Shortlist { engine: &engine, texts: asked.into(), length: 3 };
+        let which =
+            Which { filter: Filter::read(&filter.to_string()).unwrap(), ..Which::default() };
+        let found = news
+            .choose(&which, &Choice::Shortlist(shortlist), 0, Cancellation::NEVER)
+            .unwrap()
+            .items;
         assert!(found.is_sorted_by_key(|(number, _)| *number));
         found.iter().map(|(_, item)| item.id.parse().unwrap()).collect()
     };
@@ -357,10 +366,9 @@ fn a_shortlist_has_the_nearest() {
     assert_eq!(indexed, Indexed { made: 1, dropped: 0 });
     assert!(nearest(&json!({"even": true})).contains(&0));
     put(&*news, items(json!([{"id": "new", "text": "a flood"}]))).unwrap();
-    let mut stops = || false;
     let texts = vec!["flood"];
-    let mut shortlist = Shortlist { engine: &engine, texts, length: 3, goes_on: &mut stops };
-    let stopped = news.choose(&Which::default(), Some(&mut shortlist), 0);
+    let shortlist = Choice::Shortlist(Shortlist { engine: &engine, texts, length: 3 });
+    let stopped = news.choose(&Which::default(), &shortlist, 0, Cancellation::when(&|| true));
     assert!(matches!(stopped, Err(ChooseError::Stopped)));
 }
 

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::collection::Cancellation;
 use crate::collection::ChooseError;
 use crate::collection::Collection;
 use crate::collection::CollectionError;
@@ -198,8 +199,9 @@ fn fill(collection: &QdrantCollection, engine: &Engine) -> Result<Option<usize>,
 pub(super) fn nearest(
     collection: &QdrantCollection,
     which: &Which<'_>,
-    shortlist: &mut Shortlist<'_>,
+    shortlist: &Shortlist<'_>,
     now: i64,
+    cancel: Cancellation<'_>,
 ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
     let (fingerprint, _) = kind_of(shortlist.engine)?;
     let asked = embedded(shortlist.engine, &shortlist.texts)?;
@@ -222,9 +224,7 @@ pub(super) fn nearest(
         if let Some(found) = found {
             return Ok(found.into_iter().collect());
         }
-        if !(shortlist.goes_on)() {
-            return Err(ChooseError::Stopped);
-        }
+        cancel.check()?;
         fill(collection, shortlist.engine)?;
     }
 }

@@ -88,6 +88,5 @@ pub(crate) async fn reload(
     request: Request,
 ) -> Result<Json<Reloaded>, ApiError> {
     authorize::check_admin(&request)?;
-    let task = tokio::task::spawn_blocking(move || app.reload());
-    Ok(Json(task.await.map_err(|error| ApiError::internal(&error.to_string()))??))
+    Ok(Json(app.reload().await?))
 }

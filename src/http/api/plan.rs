@@ -15,7 +15,7 @@ use crate::http::work::pool;
 /// take. Estimates are made for a common core and hold within a factor of 2 either way for words as
 /// they are written; so what is estimated at less may be in time on a fast core with nothing else to
 /// do, and what is estimated at more would be late the next time as well, and is refused.
-const SLACK: u64 = 2;
+pub(crate) const SLACK: u64 = 2;
 
 /// A question that can be answered, and how much work that is.
 pub struct Plan {

@@ -2,6 +2,7 @@
 //! that are not sent yet.
 
 pub(crate) mod admission;
+pub(crate) mod file_threads;
 pub mod pool;
 pub(crate) mod spool;
 pub(crate) mod streams;

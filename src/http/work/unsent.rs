@@ -89,6 +89,13 @@ impl Unsent {
         Growing { charge: self.free(), unsent: self.clone() }
     }
 
+    /// Memory that work takes before there is an answer; nothing where others take what is left.
+    pub(crate) fn work(&self, bytes: usize) -> Result<Charge, ApiError> {
+        let mut charge = self.free();
+        charge.resize(charged(bytes), self.limit)?;
+        Ok(charge)
+    }
+
     fn free(&self) -> Charge {
         Charge { used: Arc::clone(&self.used), bytes: 0 }
     }
@@ -105,7 +112,7 @@ fn charged(bytes: usize) -> usize {
 
 /// Bytes of the budget that are taken until this is dropped.
 #[derive(Debug)]
-struct Charge {
+pub(crate) struct Charge {
     used: Arc<AtomicUsize>,
     bytes: usize,
 }

@@ -1,6 +1,8 @@
 //! Collections: over HTTP in this process, and by the built binary that is killed under load.
 
 mod command;
+mod exhaustion;
+mod hanging;
 mod items;
 mod killed;
 mod matching;

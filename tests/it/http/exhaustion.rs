@@ -5,14 +5,13 @@ use std::time::Duration;
 use std::time::Instant;
 
 use cognate::http::Settings;
-use rustix::process::{Pid, Resource, Rlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::support::app::TestApp;
 use crate::support::listener::{Served, answer, closed_within, settings};
-use crate::support::process::Process;
+use crate::support::process::{Process, limit_addresses, memory};
 
 const MIB: u64 = 1 << 20;
 /// A request that anybody may send.
@@ -32,21 +31,6 @@ fn serve(change: impl Fn(&mut Settings)) -> (TestApp, Served) {
     let gate = Some(app.app.gate());
     let served = Served::behind(&settings(&change), app.app.router(), gate);
     (app, served)
-}
-
-/// A line of the kernel's table of a process, in bytes.
-fn memory(process: &Process, name: &str) -> u64 {
-    let table = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-    let line = table.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
-}
-
-/// Leaves a process so many bytes of addresses beside those it has.
-fn limit_addresses(process: &Process, more: u64) {
-    let limit = Some(memory(process, "VmSize:") + more);
-    let pid = Pid::from_raw(process.id() as i32).unwrap();
-    let limit = Rlimit { current: limit, maximum: limit };
-    rustix::process::prlimit(Some(pid), Resource::As, limit).unwrap();
 }
 
 async fn health(process: &Process) -> String {

@@ -135,11 +135,11 @@ async fn another_ranker_is_another_model() {
     write(Encoder::Patt, 1);
     let model = vec![NamedModel { name: "default".to_owned(), path: path.clone() }];
     let app = App::new(Settings { model, ..Settings::default() }).unwrap();
-    app.reload().unwrap();
+    app.reload().await.unwrap();
     let app = TestApp::over(app);
     let first = app.ask("/rank", question("patt")).await;
     write(Encoder::Patt, 2);
-    app.app.reload().unwrap();
+    app.app.reload().await.unwrap();
     let second = app.ask("/rank", question("patt")).await;
     assert_ne!(first["fingerprint"], second["fingerprint"]);
     let scores = |answer: &Value| {
@@ -151,7 +151,7 @@ async fn another_ranker_is_another_model() {
     let expected = engine.rank(QUERY, &POSTS, &Query::new(Method::Patt)).unwrap();
     assert_eq!(second["results"][0]["score"].as_f64().unwrap() as f32, expected.results[0].score);
     write(Encoder::Qatt, 2);
-    app.app.reload().unwrap();
+    app.app.reload().await.unwrap();
     app.post("/rank", question("patt").to_string()).await.refusal(422, "method_unavailable");
     assert_eq!(app.ask("/rank", question("qatt")).await["results"].as_array().unwrap().len(), 4);
 }

@@ -21,7 +21,7 @@ fn app_over(path: &Path, change: impl FnOnce(&mut Settings)) -> TestApp {
     let mut settings = Settings { model, ..Settings::default() };
     change(&mut settings);
     let app = App::new(settings).unwrap();
-    app.reload().unwrap();
+    app.reload().await.unwrap();
     TestApp::over(app)
 }
 
@@ -42,7 +42,7 @@ async fn questions_meet_the_old_model_or_the_new_one() {
     let mut known = Vec::new();
     for file in &files {
         replace(&path, file);
-        app.app.reload().unwrap();
+        app.app.reload().await.unwrap();
         let answer = app.ask("/similarity", question.clone()).await;
         known.push((answer["fingerprint"].clone(), answer["scores"].clone()));
     }
@@ -68,7 +68,7 @@ async fn questions_meet_the_old_model_or_the_new_one() {
         replace(&path, &files[round % 2]);
         let before = seen[round % 2].load(Ordering::Relaxed);
         let app = app.app.clone();
-        tokio::task::spawn_blocking(move || app.reload().unwrap()).await.unwrap();
+        app.reload().await.unwrap();
         let started = Instant::now();
         while seen[round % 2].load(Ordering::Relaxed) == before {
             assert!(started.elapsed() < Duration::from_secs(20), "the new model is never asked");
@@ -124,7 +124,7 @@ async fn a_file_changed_in_place_under_its_map_is_noticed() {
     replace(&path, &tiny(Dtype::I8));
     mapped.app.look_after_models();
     assert_eq!(mapped.get("/ready").await.status, 200);
-    mapped.app.reload().unwrap();
+    mapped.app.reload().await.unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
     for app in [&mapped, &copied] {
         app.app.look_after_models();
@@ -135,7 +135,7 @@ async fn a_file_changed_in_place_under_its_map_is_noticed() {
     );
     assert_eq!(copied.get("/ready").await.status, 200);
     replace(&path, &tiny(Dtype::F32));
-    mapped.app.reload().unwrap();
+    mapped.app.reload().await.unwrap();
     assert_eq!(mapped.get("/ready").await.status, 200);
 }
 
@@ -179,7 +179,7 @@ async fn a_damaged_model_is_refused_and_a_touched_one_is_not() {
     app.get("/ready").await.refusal(503, "not_ready");
     replace(&paths[0], &tiny(Dtype::F32));
     replace(&paths[1], &tiny(Dtype::I8));
-    app.app.reload().unwrap();
+    app.app.reload().await.unwrap();
     assert_eq!(ask("int8").await.status, 200);
     assert_eq!(app.get("/ready").await.status, 200);
 }
@@ -191,9 +191,9 @@ fn a_pinned_digest_refuses_another_file() {
     replace(&path, &tiny(Dtype::F32));
     let digest = blake3::hash(&tiny(Dtype::F32)).to_hex().to_string();
     let app = app_over(&path, |settings| settings.model_digest = Some(digest));
-    app.app.reload().unwrap();
+    app.app.reload().await.unwrap();
     replace(&path, &tiny(Dtype::I8));
-    assert_eq!(app.app.reload().unwrap_err().code.name(), "bad_model");
+    assert_eq!(app.app.reload().await.unwrap_err().code.name(), "bad_model");
 }
 
 #[tokio::test]

@@ -14,6 +14,9 @@ use std::time::Duration;
 use std::time::Instant;
 
 use cognate::model::format::Dtype;
+use rustix::process::Pid;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
 use tempfile::TempDir;
 
 use crate::support;
@@ -30,10 +33,15 @@ pub struct Process {
 impl Process {
     /// Serves the tiny model on a free port, and waits until it is ready.
     pub fn start(arguments: &[String]) -> Self {
+        Self::start_with_variables(arguments, &[])
+    }
+
+    /// The same in an environment with more variables.
+    pub fn start_with_variables(arguments: &[String], variables: &[(&str, &Path)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("model.safetensors");
         std::fs::write(&model, support::tiny(Dtype::F32)).unwrap();
-        Self::spawn(folder, model, arguments).ready()
+        Self::spawn(folder, model, arguments, variables).ready()
     }
 
     /// Serves a model on a free port, and waits until it is ready.
@@ -52,10 +60,15 @@ impl Process {
 
     /// Tries to serve a file that may not be a model.
     pub fn start_with(model: &Path, arguments: &[String]) -> Self {
-        Self::spawn(tempfile::tempdir().unwrap(), model.to_owned(), arguments)
+        Self::spawn(tempfile::tempdir().unwrap(), model.to_owned(), arguments, &[])
     }
 
-    fn spawn(folder: TempDir, model: PathBuf, arguments: &[String]) -> Self {
+    fn spawn(
+        folder: TempDir,
+        model: PathBuf,
+        arguments: &[String],
+        variables: &[(&str, &Path)],
+    ) -> Self {
         let mut named = std::ffi::OsString::from("default=");
         named.push(&model);
         let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
@@ -64,7 +77,7 @@ impl Process {
             command.args(["--listen", "127.0.0.1:0"]);
         }
         let log = File::create(folder.path().join("log")).unwrap();
-        command.args(arguments).current_dir(folder.path());
+        command.args(arguments).current_dir(folder.path()).envs(variables.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self { address, child: command.spawn().unwrap(), model, folder }
@@ -113,6 +126,21 @@ impl Process {
             sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// A line of the kernel's table of a process, in bytes.
+pub fn memory(process: &Process, name: &str) -> u64 {
+    let table = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let line = table.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// Leaves a process so many bytes of addresses beside those it has.
+pub fn limit_addresses(process: &Process, more: u64) {
+    let limit = Some(memory(process, "VmSize:") + more);
+    let pid = Pid::from_raw(process.id() as i32).unwrap();
+    let limit = Rlimit { current: limit, maximum: limit };
+    rustix::process::prlimit(Some(pid), Resource::As, limit).unwrap();
 }
 
 impl Drop for Process {

@@ -1,6 +1,7 @@
 //! What a collection promises: the same after it was opened again, nothing of what was damaged, one
 //! writer at a time.
 
+mod cancelled;
 mod clock;
 mod faults;
 mod narrow;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use crate::collection::Cancellation;
 use crate::collection::CollectionError;
 use crate::collection::Incoming;
 use crate::collection::Item;
@@ -250,7 +252,8 @@ fn vectors_take_what_items_leave() {
         let view = news.view(0);
         let numbered: Vec<_> =
             view.numbered().map(|(number, item)| (number, Arc::clone(item))).collect();
-        let vectors = news.vectors_of(&engine, Method::AvgCos, &numbered, &mut || true).unwrap();
+        let vectors =
+            news.vectors_of(&engine, Method::AvgCos, &numbered, Cancellation::NEVER).unwrap();
         assert_eq!(vectors.is_some(), kept);
         let Some(vectors) = vectors else { continue };
         assert!(collections.bytes() > items_alone + 2 * block);
@@ -265,7 +268,8 @@ fn vectors_take_what_items_leave() {
         }
         assert_eq!(vectors.of(3), None, "what was removed before");
         // They are made once.
-        let again = news.vectors_of(&engine, Method::AvgCos, &numbered, &mut || false);
+        let again =
+            news.vectors_of(&engine, Method::AvgCos, &numbered, Cancellation::when(&|| true));
         assert!(Arc::ptr_eq(&again.unwrap().unwrap(), &vectors));
         drop(vectors);
         // Items that need the memory have it.

@@ -1,5 +1,6 @@
 //! The best of what a ranking was narrowed to are the best of all, bit for bit.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -8,12 +9,14 @@ use super::shortlists::ENGINE;
 use super::shortlists::real;
 use super::shortlists::with;
 use crate::collection::Best;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
+use crate::collection::Chosen;
 use crate::collection::Collection;
 use crate::collection::Filter;
 use crate::collection::Item;
 use crate::collection::Limits;
-use crate::collection::Narrowed;
 use crate::collection::SHORTLIST_METHOD;
 use crate::collection::Which;
 use crate::collection::embedded::EmbeddedCollection;
@@ -47,10 +50,17 @@ fn narrowed(
     which: &Which<'_>,
     (texts, summed): (&[(&str, f32)], bool),
     length: usize,
-) -> Option<Narrowed> {
-    let goes_on = &mut || true;
-    let mut best = Best { engine: &ENGINE, texts: texts.to_vec(), summed, length, goes_on };
-    news.narrow(which, &mut best, 10_000).unwrap()
+) -> Option<Chosen> {
+    let best = Best { engine: &ENGINE, texts: texts.to_vec(), summed, length };
+    let chosen = news.choose(which, &Choice::Best(best), 10_000, Cancellation::NEVER).unwrap();
+    if chosen.items.len() < chosen.meant {
+        return Some(chosen);
+    }
+    // Where not even that helps all are ranked that are meant.
+    let all = news.choose(which, &Choice::All, 10_000, Cancellation::NEVER).unwrap();
+    let numbers = |of: &Chosen| of.items.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+    assert_eq!((numbers(&chosen), chosen.meant), (numbers(&all), all.meant));
+    None
 }
 
 /// The names of the best with the bits of their scores, and how many have none.
@@ -66,11 +76,11 @@ fn the_best_of_few_are_the_best_of_all() {
     let asked = real();
     let asked: Vec<&str> = asked.iter().step_by(37).take(6).map(String::as_str).collect();
     let any = Which::default();
-    let filter = Filter::read(&json!({"n": {"gte": 900}})).unwrap();
+    let filter = Filter::read(&json!({"n": {"gte": 900}}).to_string()).unwrap();
     let filtered = Which { filter, ..Which::default() };
     let mut most = BTreeMap::new();
     for which in [&any, &filtered] {
-        let all = news.choose(which, None, 10_000).unwrap();
+        let all = news.choose(which, &Choice::All, 10_000, Cancellation::NEVER).unwrap().items;
         let all: Vec<&Item> = all.iter().map(|(_, item)| item.as_ref()).collect();
         let texts_of =
             |items: &[&Item]| items.iter().map(|item| item.text.to_string()).collect::<Vec<_>>();
@@ -142,14 +152,11 @@ fn where_it_does_not_help_all_are_ranked() {
 #[test]
 fn a_question_that_is_given_up_keeps_what_it_made() {
     let (home, news) = with(texts(2000).into_iter(), Limits::DEFAULT);
-    let (mut looks, before) = (0, home.bytes());
-    let goes_on = &mut || {
-        looks += 1;
-        looks < 3
-    };
-    let texts = vec![("a river", 1.0)];
-    let mut best = Best { engine: &ENGINE, texts, summed: false, length: 5, goes_on };
-    let stopped = news.narrow(&Which::default(), &mut best, 0);
+    let (looks, before) = (Cell::new(0), home.bytes());
+    let is_cancelled = || looks.replace(looks.get() + 1) == 2;
+    let best = Best { engine: &ENGINE, texts: vec![("a river", 1.0)], summed: false, length: 5 };
+    let cancel = Cancellation::when(&is_cancelled);
+    let stopped = news.choose(&Which::default(), &Choice::Best(best), 0, cancel);
     assert!(matches!(stopped, Err(ChooseError::Stopped)), "{stopped:?}");
     assert!(home.bytes() > before);
 }

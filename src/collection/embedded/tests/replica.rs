@@ -12,6 +12,8 @@ use super::open;
 use super::with_batches;
 use crate::collection::Applied;
 use crate::collection::Behind;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::CollectionError;
 use crate::collection::Home;
 use crate::collection::Limits;
@@ -33,7 +35,10 @@ type Shown = (String, Settings, Vec<String>);
 fn seen(home: &dyn Home, now: i64) -> (Vec<Shown>, Vec<Vec<u64>>) {
     let each = home.all().unwrap().into_iter().map(|collection| {
         let told = collection.told(now).unwrap();
-        let items = collection.choose(&Which::default(), None, now).unwrap();
+        let items = collection
+            .choose(&Which::default(), &Choice::All, now, Cancellation::NEVER)
+            .unwrap()
+            .items;
         let (numbers, items): (Vec<_>, Vec<_>) = items.into_iter().unzip();
         let items: Vec<String> =
             items.iter().map(|item| serde_json::to_string(&Outgoing::of(item)).unwrap()).collect();

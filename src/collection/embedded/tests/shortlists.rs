@@ -1,6 +1,7 @@
 //! Shortlists hold what is nearest by the vectors themselves, in the memory that is counted.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fs;
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -8,6 +9,8 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::collection::Cancellation;
+use crate::collection::Choice;
 use crate::collection::ChooseError;
 use crate::collection::Collection;
 use crate::collection::Filter;
@@ -80,11 +83,15 @@ fn nearest(
     length: usize,
     now: i64,
 ) -> Vec<u64> {
-    let goes_on = &mut || true;
-    let mut wanted = Shortlist { engine: &ENGINE, texts: texts.to_vec(), length, goes_on };
-    let found = news.choose(which, Some(&mut wanted), now).unwrap();
+    let wanted = Shortlist { engine: &ENGINE, texts: texts.to_vec(), length };
+    let wanted = Choice::Shortlist(wanted);
+    let found = news.choose(which, &wanted, now, Cancellation::NEVER).unwrap().items;
     assert!(found.is_sorted_by(|(one, _), (next, _)| one < next), "numbers grow");
     found.into_iter().map(|(number, _)| number).collect()
+}
+
+fn all_of(of: &EmbeddedCollection, which: &Which<'_>) -> Vec<(u64, Arc<Item>)> {
+    of.choose(which, &Choice::All, 0, Cancellation::NEVER).unwrap().items
 }
 
 pub(super) fn with(
@@ -105,7 +112,7 @@ fn the_nearest_of_real_texts_are_on_the_list() {
     let (asked, kept) = texts.split_at(60);
     let (_home, news) = with(kept.iter().cloned(), Limits::DEFAULT);
     let all = Which::default();
-    let rows = rows(&news.choose(&all, None, 0).unwrap());
+    let rows = rows(&all_of(&news, &all));
     for length in [1, 10, 40] {
         let mut missed = 0;
         for text in asked {
@@ -148,23 +155,23 @@ proptest! {
         let again = removed[ids.len() / 2..].iter().map(|&at| item(at, WORDS[at % 12], 5));
         news.put(again.collect(), 0).unwrap();
         if choice == 3 {
-            let items = news.choose(&Which::default(), None, 0).unwrap();
-            news.vectors_of(&ENGINE, SHORTLIST_METHOD, &items, &mut || true).unwrap();
+            let items = all_of(&news, &Which::default());
+            news.vectors_of(&ENGINE, SHORTLIST_METHOD, &items, Cancellation::NEVER).unwrap();
         }
         let which = match choice {
             0 => Which::default(),
             1 => Which { oldest: Some(100), ..Which::default() },
-            2 => Which { filter: Filter::read(&json!({"n": {"lt": 400}})).unwrap(), ..Which::default() },
+            2 => Which { filter: Filter::read(&json!({"n": {"lt": 400}}).to_string()).unwrap(), ..Which::default() },
             _ => Which { without: replaced.iter().map(|id| Cow::from(id.as_str())).collect(), ..Which::default() },
         };
-        let items = news.choose(&which, None, 0).unwrap();
+        let items = all_of(&news, &which);
         let found = nearest(&news, &which, &asked, length, 0);
         // The same from nothing.
         let fresh = EmbeddedHome::in_memory(Limits::DEFAULT);
         let (fresh, _) = fresh.make("news", Settings::default(), 0).unwrap();
         fresh.put(items.iter().map(|(_, item)| item.as_ref().clone()).collect(), 0).unwrap();
         let names = |of: &EmbeddedCollection, which: &Which<'_>, numbers: &[u64]| {
-            let all = of.choose(which, None, 0).unwrap();
+            let all = all_of(of, which);
             let named = all.iter().filter(|(number, _)| numbers.contains(number));
             named.map(|(_, item)| item.id.to_string()).collect::<Vec<_>>()
         };
@@ -215,13 +222,11 @@ fn rows_are_paid_for_and_give_way_to_items() {
 fn what_was_made_before_a_list_was_given_up_stays() {
     let text = |at: usize| format!("{} {}", WORDS[at % 10], WORDS[at / 10 % 10]);
     let (home, news) = with((0..3000).map(text), Limits::DEFAULT);
-    let (items, mut left) = (home.bytes(), 3);
-    let goes_on = &mut || {
-        left -= 1;
-        left > 0
-    };
-    let mut wanted = Shortlist { engine: &ENGINE, texts: vec!["river"], length: 5, goes_on };
-    let refused = news.choose(&Which::default(), Some(&mut wanted), 0);
+    let (items, looks) = (home.bytes(), Cell::new(0));
+    let is_cancelled = || looks.replace(looks.get() + 1) == 2;
+    let wanted = Shortlist { engine: &ENGINE, texts: vec!["river"], length: 5 };
+    let cancel = Cancellation::when(&is_cancelled);
+    let refused = news.choose(&Which::default(), &Choice::Shortlist(wanted), 0, cancel);
     assert!(matches!(refused, Err(ChooseError::Stopped)));
     let (made, all) = (home.bytes() - items, 6);
     let whole = nearest(&news, &Which::default(), &["river"], 5, 0);

@@ -5,9 +5,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
-use std::time::Duration;
-
-use tokio::time::timeout;
 
 use crate::collection;
 use crate::collection::Collection;
@@ -20,7 +17,6 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
 use crate::http::error::ApiError;
-use crate::http::error::Code;
 use crate::http::request::query::Resolved;
 use crate::http::work::turns::Turn;
 
@@ -44,13 +40,7 @@ impl Against {
 
     /// Waits for the turn to match, as long as an answer may take.
     pub(crate) async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
-        let patience = Duration::from_millis(app.settings.compute_deadline_ms);
-        let turn = timeout(patience, app.turns.wait(self.collection.name())).await;
-        turn.map(Some).map_err(|_| {
-            let detail = "others wrote to the collection for longer than the server lets an answer \
-                          take (setting `compute_deadline_ms`); ask again";
-            ApiError::new(Code::DeadlineExceeded, detail)
-        })
+        call::turn(app, self.collection.name()).await.map(Some)
     }
 
     /// Matches items and adds them.
@@ -70,14 +60,14 @@ impl Against {
     }
 
     /// Waits until all that was written lasts.
-    pub(crate) async fn settle(&self) -> Result<(), ApiError> {
+    pub(crate) async fn settle(&self, app: &App) -> Result<(), ApiError> {
         let pending = std::mem::take(&mut *self.pending());
         let collection = Arc::clone(&self.collection);
         let settle = move || {
             let mut each = pending.into_iter().map(|pending| collection.settle(pending));
             each.try_for_each(|settled| settled.map_err(|error| refusal::of(&error, "/items")))
         };
-        call::aside(settle).await
+        call::aside(app, settle).await
     }
 
     fn pending(&self) -> MutexGuard<'_, Vec<Pending>> {

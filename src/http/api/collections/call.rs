@@ -2,6 +2,8 @@
 //! may wait for a disk, an answer within the memory of unsent answers.
 
 use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::body::Bytes;
@@ -14,6 +16,7 @@ use axum::http::header;
 use axum::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use crate::collection;
 use crate::collection::Applied;
@@ -28,9 +31,15 @@ use crate::http::middleware::authorize;
 use crate::http::observe::facts::Facts;
 use crate::http::request::body;
 use crate::http::work::admission::Permit;
+use crate::http::work::file_threads::Unfinished;
+use crate::http::work::pool;
+use crate::http::work::pool::JobContext;
+use crate::http::work::turns::Turn;
 
 /// Bytes of a body that count as an item before the items are counted.
 const BYTES_PER_ITEM: usize = 128;
+/// How long a disk is waited for.
+const DISK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the path of a collection or an item says; a path that is not UTF-8 names nothing.
 pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
@@ -75,12 +84,57 @@ pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes),
     Ok((permit, body))
 }
 
-/// Does what may wait for a disk, or takes long, on a thread for that.
+/// Waits for the turn to write to a collection, as long as an answer may take.
+pub(super) async fn turn(app: &App, name: &str) -> Result<Turn, ApiError> {
+    let patience = Duration::from_millis(app.settings.compute_deadline_ms);
+    timeout(patience, app.turns.wait(name)).await.map_err(|_| {
+        let detail = "others wrote to the collection for longer than the server lets an answer take \
+                      (setting `compute_deadline_ms`), so nothing was changed; ask again";
+        ApiError::new(Code::DeadlineExceeded, detail)
+    })
+}
+
+/// Does what takes long on a thread that computes, or that may wait for the database: until its
+/// deadline, or until nobody waits for the answer.
+pub(super) async fn compute<T: Send + 'static>(
+    app: &App,
+    work: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
+    let threads = app.pool(app.collections.is_remote());
+    let done = threads.run(deadline, &app.metrics, work).await;
+    done.unwrap_or_else(|| Err(pool::queue_full()))
+}
+
+/// Looks something up: here, where it is in memory, and never on a disk; else where a database may be
+/// waited for.
+pub(super) async fn look_up<T: Send + 'static>(
+    app: &App,
+    look: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if app.collections.is_remote() { compute(app, |_| look()).await } else { look() }
+}
+
+/// Does what waits for a disk or a database that is written to.
 pub(super) async fn aside<T: Send + 'static>(
+    app: &App,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
+    app.writers.run_within(DISK_PATIENCE, work).await.unwrap_or_else(|unfinished| {
+        Err(match unfinished {
+            Unfinished::NotBegun => {
+                let detail = "others wait for the disk that keeps the collections, so nothing was \
+                              changed; ask again";
+                ApiError::new(Code::DeadlineExceeded, detail)
+            }
+            Unfinished::GoesOn => {
+                let detail = "the disk that keeps the collections has not written in 10 s what it was \
+                              given, so that it may be there or not; write it again";
+                ApiError::new(Code::NotWritten, detail)
+            }
+            Unfinished::Failed(error) => ApiError::internal(&error.to_string()),
+        })
+    })
 }
 
 /// Writes to a collection in its turn, and waits until that lasts, which others do at the same time.
@@ -90,7 +144,7 @@ pub(super) async fn write(
     wanted: Write,
     refused: fn(&CollectionError) -> ApiError,
 ) -> Result<Applied, ApiError> {
-    let turn = app.turns.wait(collection.name()).await;
+    let turn = turn(app, collection.name()).await?;
     let work = move || {
         let written = collection.write(wanted, collection::now());
         drop(turn);
@@ -98,7 +152,7 @@ pub(super) async fn write(
         collection.settle(pending).map_err(|error| refused(&error))?;
         Ok(applied)
     };
-    aside(work).await
+    aside(app, work).await
 }
 
 /// An answer, of about so many bytes.

@@ -29,7 +29,7 @@ use crate::http::openapi::refusals::refusals;
 use crate::http::request::body;
 use crate::http::request::json;
 
-refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// An item of a collection.
 #[utoipa::path(
@@ -48,11 +48,12 @@ pub(crate) async fn look(
     names: Named<(String, String)>,
 ) -> Result<Response, ApiError> {
     let (collection, id) = call::item(&app, names)?;
-    call::aside(move || {
+    let app_of = Arc::clone(&app);
+    call::look_up(&app, move || {
         let found = collection.find(&[&id], collection::now());
         let found = found.map_err(|error| refusal::of(&error, ""))?;
         let item = found.into_iter().next().flatten().ok_or_else(refusal::no_item)?;
-        call::answer(&app, item.bytes(), &ItemEntry::from(item.as_ref()))
+        call::answer(&app_of, item.bytes(), &ItemEntry::from(item.as_ref()))
     })
     .await
 }
@@ -79,7 +80,7 @@ refusals!(
     PutRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
         Code::RequestTimeout,
     ]
 );
@@ -120,7 +121,7 @@ pub(crate) async fn put(
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
 );
 
 /// Takes an item out of a collection.

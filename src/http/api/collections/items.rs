@@ -15,10 +15,12 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::Schema;
 
 use crate::collection;
+use crate::collection::Cancellation;
 use crate::collection::CollectionError;
 use crate::collection::Filter;
 use crate::collection::Incoming;
 use crate::collection::Item;
+use crate::collection::Page;
 use crate::collection::Which;
 use crate::collection::Write;
 use crate::http::api::collections::answers::Changed;
@@ -118,7 +120,7 @@ refusals!(
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
         Code::EmptyList, Code::TooManyItems, Code::NotFound, Code::Forbidden, Code::CollectionFull,
-        Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
+        Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -153,7 +155,7 @@ pub(crate) async fn put(
     }
     let (mut permit, body) = call::body(&app, request).await?;
     let (app_of, now) = (Arc::clone(&app), collection::now());
-    let read = call::aside(move || {
+    let read = call::compute(&app, move |_| {
         let items = items(&body, lines, now, &app_of)?;
         app_of.admission.settle(&mut permit, items.len());
         Ok((items, permit))
@@ -183,8 +185,8 @@ pub(crate) struct ItemsParameters {
 
 refusals!(
     ListRefusals: &[
-        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::ResponseTooLarge,
-        Code::DatabaseUnavailable, Code::Overloaded,
+        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::ResponseTooLarge, Code::TooMuchWork,
+        Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 
@@ -213,12 +215,18 @@ pub(crate) async fn list(
     let now = collection::now();
     let oldest = oldest(asked.within.as_deref(), now)?;
     let permit = app.admission.admit_soon().await?;
-    let app_of = Arc::clone(&app);
-    call::aside(move || {
+    let (app_of, offset) = (Arc::clone(&app), asked.offset.unwrap_or(0));
+    call::compute(&app, move |work| {
         let _units = permit;
+        let of = |error: &CollectionError| refusal::of(error, "");
+        if !app_of.collections.is_remote() {
+            let told = collection.told(now).map_err(|error| of(&error))?;
+            refusal::check_filter(&app_of, &filter, told.items)?;
+        }
         let which = Which { filter, oldest, ..Which::default() };
-        let page = collection.page(&which, asked.offset.unwrap_or(0), limit, now);
-        let (items, total) = page.map_err(|error| refusal::of(&error, ""))?;
+        let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
+        let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
+        let (items, total) = page.map_err(|error| refusal::of_choice(error, of, work))?;
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
         call::answer(&app_of, bytes, &ItemList { items, total })
@@ -229,9 +237,7 @@ pub(crate) async fn list(
 /// A filter written as JSON in a query string.
 fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
     let Some(written) = written else { return Ok(Filter::default()) };
-    let value = serde_json::from_str(written)
-        .map_err(|_| ApiError::at(Code::InvalidField, "/filter", "the filter is not JSON"))?;
-    Filter::read(&value).map_err(|problem| refusal::of_filter(&problem, "/filter"))
+    Filter::read(written).map_err(|problem| refusal::of_filter(&problem, "/filter"))
 }
 
 /// The time before which items are left out.

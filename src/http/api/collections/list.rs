@@ -16,7 +16,7 @@ use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::openapi::refusals::refusals;
 
-refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::Overloaded]);
+refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// Every collection, by name.
 #[utoipa::path(
@@ -28,7 +28,7 @@ refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::DatabaseUnavailable, Cod
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
     let app_of = Arc::clone(&app);
-    let all = call::aside(move || {
+    let all = call::look_up(&app, move || {
         let (all, now) = (app_of.collections.all(), collection::now());
         let told = all.and_then(|all| all.iter().map(|one| one.told(now)).collect());
         told.map_err(|error| refusal::of(&error, ""))

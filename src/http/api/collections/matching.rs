@@ -346,13 +346,14 @@ pub(crate) async fn matching(
             // Not every line is to say that there is no such collection.
             let asked = Arc::clone(&collection);
             let look = move || asked.find(&[], collection::now()).map(drop);
-            call::aside(move || look().map_err(|error| refusal::of(&error, ""))).await?;
+            call::look_up(&app, move || look().map_err(|error| refusal::of(&error, ""))).await?;
         }
         return stream::matching::answer(app, collection, request).await;
     }
     let against = Arc::new(Against::of(collection));
-    let answer = pipeline::answer::<Matching<'_>>(app, Arc::clone(&against), request).await?;
+    let of_app = Arc::clone(&app);
+    let answer = pipeline::answer::<Matching<'_>>(of_app, Arc::clone(&against), request).await?;
     // What was decided is written, and nobody is told before it lasts.
-    against.settle().await?;
+    against.settle(&app).await?;
     Ok(answer)
 }

@@ -50,7 +50,7 @@ refusals!(
     SetRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded, Code::RequestTimeout,
+        Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -76,8 +76,8 @@ pub(crate) async fn set(
     let (permit, body) = call::body(&app, request).await?;
     let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
     let (app_of, now) = (Arc::clone(&app), collection::now());
-    let turn = app.turns.wait(&name).await;
-    let told = call::aside(move || {
+    let turn = call::turn(&app, &name).await?;
+    let told = call::aside(&app, move || {
         let _held = (permit, turn);
         let (collection, _) = app_of
             .collections
@@ -88,7 +88,7 @@ pub(crate) async fn set(
     call::answer(&app, 0, &CollectionEntry::from(told.await?))
 }
 
-refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// A collection: its settings, and how large it is.
 #[utoipa::path(
@@ -104,14 +104,14 @@ pub(crate) async fn look(
     name: Named<String>,
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, name)?;
-    let told = call::aside(move || {
+    let told = call::look_up(&app, move || {
         collection.told(collection::now()).map_err(|error| refusal::of(&error, ""))
     });
     call::answer(&app, 0, &CollectionEntry::from(told.await?))
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
 );
 
 /// Deletes a collection with its items, and answers what it was.
@@ -133,8 +133,8 @@ pub(crate) async fn delete(
     authorize::check_writes(&request)?;
     let collection = call::collection(&app, name)?;
     let app_of = Arc::clone(&app);
-    let turn = app.turns.wait(collection.name()).await;
-    let told = call::aside(move || {
+    let turn = call::turn(&app, collection.name()).await?;
+    let told = call::aside(&app, move || {
         let _turn = turn;
         let told = collection.told(collection::now());
         let told = told.map_err(|error| refusal::of(&error, ""))?;

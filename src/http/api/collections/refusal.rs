@@ -1,12 +1,22 @@
 //! What a collection refuses, as a request is refused.
 
+use std::time::Duration;
+
 use crate::collection::ChooseError;
 use crate::collection::CollectionError;
+use crate::collection::Filter;
 use crate::collection::FilterProblem;
 use crate::collection::ItemProblem;
 use crate::collection::MatchError;
+use crate::http::api::plan::SLACK;
+use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::work::pool::JobContext;
+
+/// Nanoseconds that looking at an item takes, and asking it a question of a filter.
+const NANOS_PER_ITEM: u64 = 40;
+const NANOS_PER_QUESTION: u64 = 20;
 
 /// The refusal of a path whose collection is not there.
 pub(crate) fn no_collection() -> ApiError {
@@ -131,15 +141,39 @@ pub(crate) fn of_named(error: &CollectionError) -> ApiError {
     }
 }
 
-/// The refusal of items that cannot be chosen.
-pub(crate) fn of_choice(error: ChooseError) -> ApiError {
+/// The refusal of items that cannot be chosen. Why they are not wanted any more is for the job to say.
+pub(crate) fn of_choice(
+    error: ChooseError,
+    of: impl FnOnce(&CollectionError) -> ApiError,
+    work: &JobContext,
+) -> ApiError {
     match error {
-        ChooseError::Collection(error) => of_named(&error),
+        ChooseError::Collection(error) => of(&error),
         ChooseError::Query(error) => error.into(),
-        stopped @ ChooseError::Stopped => {
-            ApiError::new(Code::DeadlineExceeded, stopped.to_string())
+        ChooseError::Stopped => {
+            let stopped = || ApiError::new(Code::DeadlineExceeded, error.to_string());
+            work.check().err().unwrap_or_else(stopped)
         }
     }
+}
+
+/// Refuses a filter that would be asked of items for longer than there is time. A database asks it there.
+pub(crate) fn check_filter(app: &App, filter: &Filter, items: usize) -> Result<(), ApiError> {
+    let questions = filter.questions() as u64;
+    if questions == 0 || app.collections.is_remote() {
+        return Ok(());
+    }
+    let nanos = (items as u64).saturating_mul(NANOS_PER_ITEM + questions * NANOS_PER_QUESTION);
+    let deadline_ms = app.settings.compute_deadline_ms;
+    if Duration::from_nanos(nanos / SLACK) <= Duration::from_millis(deadline_ms) {
+        return Ok(());
+    }
+    let detail = format!(
+        "{questions} conditions would be asked of {items} items, which takes about {} ms; the limit is \
+         {deadline_ms} ms (setting `compute_deadline_ms`)",
+        nanos / 1_000_000
+    );
+    Err(ApiError::at(Code::TooMuchWork, "/filter", detail))
 }
 
 /// The refusal of texts that cannot be matched.

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use crate::collection;
-use crate::collection::ChooseError;
+use crate::collection::Cancellation;
+use crate::collection::Choice;
+use crate::collection::Chosen;
 use crate::collection::Collection;
 use crate::collection::Filter;
 use crate::collection::Item;
-use crate::collection::Narrowed;
+use crate::collection::SHORTLIST_METHOD;
 use crate::collection::Shortlist;
 use crate::collection::Which;
 use crate::collection::usual_shortlist;
 use crate::engine::Counts;
 use crate::engine::Place;
+use crate::engine::Query;
 use crate::http::api::collections::items::oldest;
 use crate::http::api::collections::refusal;
 use crate::http::api::pipeline::Plan;
@@ -38,9 +41,18 @@ use crate::http::request::json;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
+use crate::http::work::unsent::Charge;
 
 /// Results of a collection unless a request says otherwise.
 const RESULTS: usize = 10;
+/// Bytes that an item takes while it is ranked: its place in the lists, and its score or why it has none.
+const ITEM_BYTES: usize = size_of::<(u64, Arc<Item>)>() + size_of::<Candidate<'_>>() + 64;
+/// Bytes of what callers hang on an item, as a candidate has it.
+const CALLERS_BYTES: usize = 96;
+/// Bytes of another number of an item, with its place.
+const NUMBER_BYTES: usize = 16;
+/// Bytes that a byte of a text takes where tokens are kept: a token is a letter and a blank at least.
+const TOKEN_BYTES: usize = 4;
 
 /// A question to `/rank`.
 pub(crate) struct Ranked<'b> {
@@ -62,6 +74,8 @@ pub(super) struct Held {
     /// The items that are liked and disliked, by their places in the request.
     liked: Vec<Option<Arc<Item>>>,
     disliked: Vec<Option<Arc<Item>>>,
+    /// What ranking them takes.
+    _memory: Option<Charge>,
 }
 
 impl Held {
@@ -74,7 +88,7 @@ impl Held {
         let collection = app.collections.get(name).map_err(|error| refusal::of_named(&error))?;
         let now = collection::now();
         let oldest = oldest(request.within.as_deref(), now)?;
-        let filter = request.filter.as_ref().map(Filter::read).transpose();
+        let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
         let filter = filter.map_err(|problem| refusal::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
         let find = |list: Vec<Option<Cow<'_, str>>>, field| items(&*collection, &list, now, field);
@@ -84,7 +98,8 @@ impl Held {
         let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
         let (liked, disliked) = (find(liked, "like")?, find(disliked, "unlike")?);
         let (items, meant) = (Vec::new(), 0);
-        let held = Self { collection, items, meant, shortlist: None, liked, disliked };
+        let held =
+            Self { collection, items, meant, shortlist: None, liked, disliked, _memory: None };
         // What is liked is known already, and what is excluded is not wanted.
         let named = held.liked.iter().chain(&held.disliked).flatten();
         let named = named.map(|item| Cow::from(&*item.id));
@@ -92,33 +107,31 @@ impl Held {
         let without = named.chain(excluded.map(CandidateId::digits)).collect();
         let which = Which { filter, oldest, without };
         let resolved = request.resolve(models)?;
+        // A database asks its filters itself, and is not asked for what is not needed.
+        let is_remote = app.collections.is_remote();
+        let count = || held.collection.told(now).map_err(|error| refusal::of_named(&error));
+        if !is_remote && !which.filter.is_empty() {
+            refusal::check_filter(app, &which.filter, count()?.items)?;
+        }
         let shortlist = match request.shortlist {
             Some(shortlist) => shortlist.length(),
             None => {
                 // In a database no vectors are kept for rankings.
-                let reads_texts = app.collections.is_remote() || !request.keeps_vectors(&resolved);
-                let told = held.collection.told(now).map_err(|error| refusal::of_named(&error))?;
-                usual_shortlist(told.items, reads_texts)
+                let reads_texts = is_remote || !request.keeps_vectors(&resolved);
+                usual_shortlist(count()?.items, reads_texts)
             }
         };
         let asked = request.over(&held);
-        let mut goes_on = || work.check().is_ok();
-        let best = asked.best(&resolved, app, &mut goes_on).filter(|_| shortlist.is_none());
-        let narrowed = match best {
-            Some(mut best) => chosen(held.collection.narrow(&which, &mut best, now), work)?,
-            None => None,
-        };
-        let (items, meant) = match narrowed {
-            Some(Narrowed { items, meant }) => (items, meant),
-            None => {
-                let mut few = asked.shortlist(shortlist, &resolved, (app, &mut goes_on))?;
-                let items = chosen(held.collection.choose(&which, few.as_mut(), now), work)?;
-                let meant = items.len();
-                (items, meant)
-            }
-        };
+        let choice = asked.choice(shortlist, &resolved, app)?;
+        let is_cancelled = || work.check().is_err();
+        let cancel = Cancellation::when(&is_cancelled);
+        let chosen = held.collection.choose(&which, &choice, now, cancel);
+        let Chosen { items, meant } =
+            chosen.map_err(|error| refusal::of_choice(error, refusal::of_named, work))?;
+        drop(choice);
+        let memory = memory(&asked, &resolved, &items, app)?;
         drop((asked, which));
-        Ok(Self { items, meant, shortlist, ..held })
+        Ok(Self { items, meant, shortlist, _memory: Some(memory), ..held })
     }
 
     /// How many of the items are scored, where those are not all that are meant.
@@ -128,12 +141,45 @@ impl Held {
     }
 }
 
-/// What was chosen; why it is not wanted any more is for the job to say.
-fn chosen<C>(chosen: Result<C, ChooseError>, work: &JobContext) -> Result<C, ApiError> {
-    if let Err(ChooseError::Stopped) = chosen {
-        work.check()?;
+/// Memory for ranking items, taken from that of answers; the refusal where it is more than there may be.
+fn memory(
+    asked: &RankRequest<'_>,
+    resolved: &Resolved,
+    items: &[(u64, Arc<Item>)],
+    app: &App,
+) -> Result<Charge, ApiError> {
+    let engine = &resolved.model.engine;
+    let mut each = ITEM_BYTES;
+    let scores_lists = match &resolved.fused {
+        Some(fused) => {
+            each += fused.fusion.parts().len() * NUMBER_BYTES;
+            !engine.fuses_in_parts(&fused.fusion)
+        }
+        None => !engine.ranks_in_parts(resolved.query.method),
+    };
+    if let Some(queries) = &asked.queries {
+        // What a query without a known word leaves unscored is listed, and without a number of results
+        // that are wanted all are.
+        let known = engine.embed(&queries.items, &Query::new(SHORTLIST_METHOD));
+        let unknown = known.map_or(queries.items.len(), |made| made.unscored.len());
+        let whole = if asked.needed().is_some() { unknown } else { queries.items.len() };
+        each += whole * NUMBER_BYTES;
     }
-    chosen.map_err(refusal::of_choice)
+    let of_item = |(_, item): &(u64, Arc<Item>)| {
+        let tokens = if scores_lists { TOKEN_BYTES * item.text.len() } else { 0 };
+        each + tokens + if item.data.is_some() { CALLERS_BYTES } else { 0 }
+    };
+    let bytes: usize = items.iter().map(of_item).sum();
+    let limit = app.unsent.in_use().1;
+    if bytes <= limit {
+        return app.unsent.work(bytes);
+    }
+    let detail = format!(
+        "to rank {} items takes about {bytes} bytes of memory; the limit is {limit} (setting \
+         `unsent_bytes`). Ask for a `shortlist`, or filter them",
+        items.len()
+    );
+    Err(ApiError::at(Code::TooMuchWork, "/collection", detail))
 }
 
 /// The items that a request names in a field, by their places.
@@ -193,20 +239,22 @@ impl<'b> RankRequest<'b> {
 }
 
 impl RankRequest<'_> {
-    /// The shortlist of this length for what is asked, if there is one.
-    fn shortlist<'s>(
+    /// Which of the items are ranked: those of a shortlist of this length, if there is one.
+    fn choice<'s>(
         &'s self,
-        length: Option<usize>,
+        shortlist: Option<usize>,
         resolved: &'s Resolved,
-        (app, goes_on): (&App, &'s mut dyn FnMut() -> bool),
-    ) -> Result<Option<Shortlist<'s>>, ApiError> {
-        let Some(length) = length else { return Ok(None) };
+        app: &App,
+    ) -> Result<Choice<'s>, ApiError> {
+        let Some(length) = shortlist else {
+            return Ok(self.best(resolved, app).map_or(Choice::All, Choice::Best));
+        };
         self.asked()?;
         self.check_lengths(app)?;
         let texts = self.asked_places();
         let texts = texts.filter(|(place, _)| !matches!(place, Place::Disliked(_)));
         let texts = texts.map(|(_, text)| text).collect();
-        Ok(Some(Shortlist { engine: &resolved.model.engine, texts, length, goes_on }))
+        Ok(Choice::Shortlist(Shortlist { engine: &resolved.model.engine, texts, length }))
     }
 }
 
@@ -219,8 +267,10 @@ fn told_of_kept(
     (app, work): (&App, &JobContext),
 ) -> Result<Told, ApiError> {
     let (engine, method) = (&plan.resolved.model.engine, plan.resolved.query.method);
-    let goes_on = &mut || work.check().is_ok();
-    let vectors = chosen(held.collection.vectors(engine, method, &held.items, goes_on), work)?;
+    let is_cancelled = || work.check().is_err();
+    let cancel = Cancellation::when(&is_cancelled);
+    let vectors = held.collection.vectors(engine, method, &held.items, cancel);
+    let vectors = vectors.map_err(|error| refusal::of_choice(error, refusal::of_named, work))?;
     let kept = vectors.as_ref().and_then(|vectors| {
         held.items.iter().map(|(number, _)| vectors.of(*number)).collect::<Option<Vec<_>>>()
     });

@@ -311,12 +311,7 @@ impl RankRequest<'_> {
 
     /// Which of the items of a collection are wanted, where that can be told by the bounds of their
     /// vectors: the best by the cosine, without a look at how alike any two of them are.
-    pub(super) fn best<'s>(
-        &'s self,
-        resolved: &'s Resolved,
-        app: &App,
-        goes_on: &'s mut dyn FnMut() -> bool,
-    ) -> Option<Best<'s>> {
+    pub(super) fn best<'s>(&'s self, resolved: &'s Resolved, app: &App) -> Option<Best<'s>> {
         // What is wrong with the question is told where it is planned.
         self.check_lengths(app).ok()?;
         let query = &resolved.query;
@@ -335,7 +330,7 @@ impl RankRequest<'_> {
             }
         };
         let engine = &resolved.model.engine;
-        Some(Best { engine, texts, summed, length, goes_on })
+        Some(Best { engine, texts, summed, length })
     }
 
     /// Most tokens of all texts together; those of a collection were taken before.

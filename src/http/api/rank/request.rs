@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::engine::BoostBy;
@@ -67,8 +67,10 @@ pub struct RankRequest<'b> {
     /// which must hold. `{"lang": "en"}` or `["en", "de"]` asks for a value, `{"year": {"gte": 2020}}`
     /// has any of `eq`, `ne`, `in`, `gt`, `gte`, `lt`, `lte`, `exists`; under `any` stands a list of
     /// filters of which one must hold, under `not` one that must not.
+    // Read, and counted meanwhile, once it is known that a collection is asked.
+    #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
-    pub(crate) filter: Option<Value>,
+    pub(crate) filter: Option<&'b RawValue>,
     /// Only items of the collection whose time is no further back than this: `30s`, `15m`, `24h`, `7d`.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]

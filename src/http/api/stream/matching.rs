@@ -164,7 +164,7 @@ impl Question for Items {
     }
 
     fn settle(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
-        self.against.settle()
+        self.against.settle(&self.app)
     }
 
     /// A window is read once for so many texts, but for a very large one they take too long.

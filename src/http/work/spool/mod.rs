@@ -19,6 +19,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::http::work::file_threads::FileThreads;
 use crate::http::work::spool::folder::Folder;
 use crate::http::work::spool::queue::Shared;
 use crate::http::work::unsent::Unsent;
@@ -38,6 +39,7 @@ pub struct Spools {
     file_bytes: u64,
     /// Whether it was said that no file can be had.
     told: AtomicBool,
+    threads: FileThreads,
 }
 
 impl Spools {
@@ -46,7 +48,8 @@ impl Spools {
     pub(crate) fn new(folder: Option<PathBuf>, each: u64, all: u64, file_bytes: u64) -> Self {
         let folder = Folder::new(folder.unwrap_or_else(std::env::temp_dir));
         let (used, told) = (Arc::default(), AtomicBool::new(false));
-        Self { folder, used, all, each: each.min(all), file_bytes, told }
+        let threads = FileThreads::default();
+        Self { folder, used, all, each: each.min(all), file_bytes, told, threads }
     }
 
     /// Bytes of files in use, and the most there may be.
@@ -79,7 +82,7 @@ impl Spools {
     /// KiB in `patience`.
     pub(crate) fn open(self: &Arc<Self>, unsent: &Unsent, patience: Duration) -> (Writer, Reader) {
         let shared = Arc::new(Shared::default());
-        let reader = Reader::new(Arc::clone(&shared), unsent.clone());
+        let reader = Reader::new(Arc::clone(&shared), unsent.clone(), self.threads.clone());
         (Writer::new(Arc::clone(self), shared, unsent.clone(), patience), reader)
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use futures_util::Stream;
 use futures_util::stream;
-use tokio::task::spawn_blocking;
 
+use crate::http::work::file_threads::FileThreads;
 use crate::http::work::spool::queue::Phase;
 use crate::http::work::spool::queue::Reading;
 use crate::http::work::spool::queue::Shared;
@@ -24,6 +24,7 @@ const BLOCK: u64 = 32 << 10;
 pub(crate) struct Reader {
     shared: Arc<Shared>,
     unsent: Unsent,
+    threads: FileThreads,
 }
 
 /// What is read next.
@@ -37,8 +38,8 @@ enum Next {
 }
 
 impl Reader {
-    pub(super) fn new(shared: Arc<Shared>, unsent: Unsent) -> Self {
-        Self { shared, unsent }
+    pub(super) fn new(shared: Arc<Shared>, unsent: Unsent, threads: FileThreads) -> Self {
+        Self { shared, unsent, threads }
     }
 
     /// The answer as a body reads it.
@@ -100,7 +101,7 @@ impl Reader {
 
     /// Reads a block of the first file.
     async fn read(&self, file: Arc<File>, from: u64, length: u64) -> io::Result<Bytes> {
-        let read = spawn_blocking(move || {
+        let read = self.threads.run(move || {
             let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
             file.read_exact_at(&mut bytes, from)?;
             cut(&mut bytes);

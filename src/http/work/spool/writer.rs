@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio::time::timeout;
 
@@ -261,7 +260,8 @@ async fn write(
     last: Option<(Arc<File>, u64)>,
     bytes: Vec<u8>,
 ) -> Result<Written, (io::Error, Vec<u8>)> {
-    let written = spawn_blocking(move || {
+    let threads = spools.threads.clone();
+    let written = threads.run(move || {
         let write = || match last {
             Some((file, end)) => file.write_all_at(&bytes, end).map(|()| None),
             None => {

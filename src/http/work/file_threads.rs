@@ -1,0 +1,105 @@
+//! Threads that may wait for files. Each kind of work has a share of them, so that a disk that hangs
+//! holds up what waits for it and nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinError;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+/// Threads of each kind of work.
+const THREADS: usize = 8;
+/// Kinds of work that may take all of theirs: writing to collections, and answers of streams that are
+/// read late.
+const KINDS: usize = 2;
+/// Threads for what is done one at a time: keys and models read again, and chores.
+const OTHERS: usize = 8;
+
+/// How many threads the runtime has for what may wait.
+pub(crate) const ALL: usize = KINDS * THREADS + OTHERS;
+
+/// The threads of one kind of work; a clone has the same.
+#[derive(Debug, Clone)]
+pub(crate) struct FileThreads(Arc<Semaphore>);
+
+/// Why work has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unfinished {
+    /// Other work of its kind has all threads.
+    #[error("the work was not begun")]
+    NotBegun,
+    /// Nobody waits for it any more.
+    #[error("the work goes on")]
+    GoesOn,
+    /// It panicked.
+    #[error("the work failed: {0}")]
+    Failed(#[from] JoinError),
+}
+
+impl Default for FileThreads {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(THREADS)))
+    }
+}
+
+impl FileThreads {
+    /// Does work that may wait.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Unfinished> {
+        // Nobody closes it.
+        let place = Arc::clone(&self.0).acquire_owned().await;
+        let done = spawn_blocking(move || {
+            let _place = place;
+            work()
+        });
+        Ok(done.await?)
+    }
+
+    /// The same, waited for no longer than this: for a thread, and then for the work.
+    pub(crate) async fn run_within<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Unfinished> {
+        let place = timeout(patience, Arc::clone(&self.0).acquire_owned()).await;
+        let place = place.map_err(|_| Unfinished::NotBegun)?;
+        let done = spawn_blocking(move || {
+            let _place = place;
+            work()
+        });
+        Ok(timeout(patience, done).await.map_err(|_| Unfinished::GoesOn)??)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[tokio::test]
+    async fn work_that_hangs_is_left_and_keeps_the_threads_of_its_kind_alone() {
+        let (collections, streams) = (FileThreads::default(), FileThreads::default());
+        let patience = Duration::from_millis(20);
+        let hanging: Vec<_> = (0..THREADS)
+            .map(|_| {
+                let (go_on, told) = channel::<()>();
+                (go_on, move || told.recv().is_err())
+            })
+            .collect();
+        let mut go_on = Vec::new();
+        for (sender, work) in hanging {
+            go_on.push(sender);
+            let left = collections.run_within(patience, work).await;
+            assert!(matches!(left, Err(Unfinished::GoesOn)), "{left:?}");
+        }
+        let refused = collections.run_within(patience, || ()).await;
+        assert!(matches!(refused, Err(Unfinished::NotBegun)), "{refused:?}");
+        assert_eq!(streams.run(|| 3).await.unwrap(), 3);
+        drop(go_on);
+        assert_eq!(collections.run(|| 4).await.unwrap(), 4);
+    }
+}

@@ -1,0 +1,138 @@
+//! Small requests about collections that try to use the service up: filters, listings that nobody waits
+//! for, rankings of everything. What each takes is bounded before it is taken.
+
+use serde_json::{Value, json};
+
+use super::killed::{ask, send};
+use super::{call, done};
+use crate::support::app::TestApp;
+use crate::support::process::{Process, limit_addresses, memory};
+
+const MIB: u64 = 1 << 20;
+
+/// A filter of so many bytes that a tree of it would be eighty times as long.
+fn long_filter() -> String {
+    format!(r#"{{"any":[{}{{"a":0}}]}}"#, r#"{"a":0},"#.repeat(900_000))
+}
+
+#[test]
+fn a_filter_as_long_as_a_body_takes_no_memory() {
+    let process = Process::start(&[]);
+    ask(process.address, "PUT", "/collections/news", "{}");
+    let item = r#"{"items":[{"id":1,"text":"the quake"}]}"#;
+    ask(process.address, "POST", "/collections/news/items", item);
+    let idle = memory(&process, "VmRSS:");
+    limit_addresses(&process, 480 * MIB);
+    for of in [r#""candidates":["b"]"#, r#""collection":"news""#] {
+        let body = format!(r#"{{"query":"a",{of},"filter":{}}}"#, long_filter());
+        let (status, answer) = send(process.address, "POST", "/rank", &body).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((status, &answer["code"]), (422, &json!("invalid_field")), "{answer}");
+        assert_eq!(answer["errors"][0]["pointer"], "/filter", "{answer}");
+    }
+    // The body itself was held, as admission knows.
+    let most = memory(&process, "VmHWM:").saturating_sub(idle);
+    assert!(most <= 64 * MIB, "{} MiB over idle", most / MIB);
+}
+
+/// Items whose attribute is one of a hundred numbers.
+async fn with_numbers(app: &TestApp, count: usize) {
+    done(app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let item = |at: usize| json!({"id": at, "text": "the quake", "attributes": {"n": at % 100}});
+    for first in (0..count).step_by(5_000) {
+        let items: Vec<Value> = (first..count.min(first + 5_000)).map(item).collect();
+        done(app, "POST", "/collections/news/items", Some(&json!({ "items": items }))).await;
+    }
+}
+
+/// A filter of the most conditions that there may be, none of which holds.
+fn dear_filter() -> Value {
+    let none = |at: usize| json!({"n": {"gt": 1000 + at}});
+    json!({"any": (0..340).map(none).collect::<Vec<_>>()})
+}
+
+#[tokio::test]
+async fn a_filter_that_would_take_longer_than_there_is_time_is_refused() {
+    let app = TestApp::with(|settings| settings.compute_deadline_ms = 5);
+    with_numbers(&app, 10_000).await;
+    let filter = dear_filter();
+    let rank = json!({"collection": "news", "query": "quake", "filter": filter});
+    let refused = call(&app, "POST", "/rank", Some(&rank)).await.refusal(422, "too_much_work");
+    assert_eq!(refused["errors"][0]["pointer"], "/filter");
+    let written = filter.to_string().replace('"', "%22").replace('{', "%7B").replace('}', "%7D");
+    let path = format!("/collections/news/items?filter={written}");
+    let refused = call(&app, "GET", &path, None).await.refusal(422, "too_much_work");
+    assert_eq!(refused["errors"][0]["pointer"], "/filter");
+    // One question of each is no trouble.
+    let one = "/collections/news/items?limit=1&filter=%7B%22n%22:7%7D";
+    assert_eq!(done(&app, "GET", one, None).await["total"], 100);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn listings_hold_up_no_write() {
+    let app = TestApp::with(|settings| settings.compute_threads = Some(1));
+    with_numbers(&app, 20_000).await;
+    let written = dear_filter().to_string().replace('"', "%22");
+    let written = written.replace('{', "%7B").replace('}', "%7D");
+    let path = format!("/collections/news/items?limit=1&filter={written}");
+    let mut listings = tokio::task::JoinSet::new();
+    for _ in 0..30 {
+        let (app, path) = (TestApp::over(app.app.clone()), path.clone());
+        listings.spawn(async move { call(&app, "GET", &path, None).await.status });
+    }
+    let item = json!({"items": [{"id": "new", "text": "a flood"}]});
+    done(&app, "POST", "/collections/news/items", Some(&item)).await;
+    done(&app, "GET", "/collections/news/items/new", None).await;
+    app.app.reload().await.unwrap();
+    assert!(listings.try_join_next().is_none() || !listings.is_empty(), "some go on");
+    // Who does not wait any more is not computed for.
+    listings.abort_all();
+    while listings.join_next().await.is_some() {}
+    app.until_idle(std::time::Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
+async fn a_ranking_whose_memory_is_not_there_is_refused() {
+    let app = TestApp::with(|settings| settings.unsent_bytes = Some(1 << 20));
+    with_numbers(&app, 10_000).await;
+    let rank = |more: Value| {
+        let mut rank = json!({"collection": "news", "query": "quake", "method": "dynamax"});
+        rank.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        rank
+    };
+    let refused = call(&app, "POST", "/rank", Some(&rank(json!({})))).await;
+    let refused = refused.refusal(422, "too_much_work");
+    assert!(refused["detail"].as_str().unwrap().contains("unsent_bytes"), "{refused}");
+    for fewer in [json!({"shortlist": 100}), json!({"filter": {"n": 7}})] {
+        let found = done(&app, "POST", "/rank", Some(&rank(fewer))).await;
+        assert_eq!(found["items"], 100);
+    }
+    assert_eq!(app.app.unsent.in_use().0, 0, "it is given back");
+}
+
+#[test]
+fn a_ranking_by_feedback_keeps_of_each_item_its_tokens_alone() {
+    let model = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
+    let process = Process::serve(&model, &[]);
+    ask(process.address, "PUT", "/collections/news", "{}");
+    let words = ["earthquake", "city", "flood", "river", "xqzvw", "kitchen", "election"];
+    for first in (0..60_000).step_by(10_000) {
+        let text = |at: usize| {
+            let word = |place: usize| words[(at / 7_usize.pow(place as u32 % 5) + place) % 7];
+            (0..12).map(word).collect::<Vec<_>>().join(" ")
+        };
+        let item = |at: usize| format!(r#"{{"id":{at},"text":"{}"}}"#, text(at));
+        let items: Vec<String> = (first..first + 10_000).map(item).collect();
+        let body = format!(r#"{{"items":[{}]}}"#, items.join(","));
+        ask(process.address, "POST", "/collections/news/items", &body);
+    }
+    let before = memory(&process, "VmHWM:");
+    for more in [r#""method":"rm3""#, r#""fuse":[{"method":"rm3"},{"method":"bm25"}]"#] {
+        let body = format!(r#"{{"collection":"news","query":"earthquake in the city",{more}}}"#);
+        // In a slow build it may be late, which is no matter here.
+        let (status, answer) = send(process.address, "POST", "/rank", &body).unwrap();
+        assert!([200, 503].contains(&status), "{status}: {answer}");
+    }
+    let taken = memory(&process, "VmHWM:") - before;
+    assert!(taken <= 48 * MIB, "{} MiB for 60,000 items", taken / MIB);
+}
