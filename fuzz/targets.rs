@@ -5,6 +5,8 @@
 
 use std::sync::LazyLock;
 
+use cognate::collection::Attributes;
+use cognate::collection::Filter;
 use cognate::files::progress::Progress;
 use cognate::http::api::embed::EmbedRequest;
 use cognate::http::api::rank::RankRequest;
@@ -47,7 +49,7 @@ use cognate::text::Tokens;
 pub type Body = fn(&[u8]);
 
 /// Every target, under the name of its folder in `corpus`.
-pub const TARGETS: [(&str, Body); 16] = [
+pub const TARGETS: [(&str, Body); 17] = [
     ("tokenizer", tokenizer),
     ("import_w2v_text", import_w2v_text),
     ("import_w2v_bin", import_w2v_bin),
@@ -63,6 +65,7 @@ pub const TARGETS: [(&str, Body); 16] = [
     ("json_embed", json_embed),
     ("json_rank", json_rank),
     ("json_dialects", json_dialects),
+    ("collection_filter", collection_filter),
     ("auth_header", auth_header),
 ];
 
@@ -369,6 +372,35 @@ pub fn json_rank(bytes: &[u8]) {
 /// Bodies of every dialect of another server.
 pub fn json_dialects(bytes: &[u8]) {
     compatible::refusals(bytes).iter().for_each(refused);
+}
+
+/// Filters of collections: one that is read admits an item or does not, and within `not` the other way
+/// round.
+pub fn collection_filter(bytes: &[u8]) {
+    static ITEMS: LazyLock<[Attributes; 3]> = LazyLock::new(|| {
+        let written = [
+            "{}",
+            r#"{"lang": "en", "year": 2021, "open": true}"#,
+            r#"{"lang": "", "year": -0.5, "n": 18446744073709551615}"#,
+        ];
+        written.map(|item| serde_json::from_str(item).expect("attributes"))
+    });
+    let Ok(written) = str::from_utf8(bytes) else { return };
+    let filter = match Filter::read(written) {
+        Ok(filter) => filter,
+        Err(problem) => {
+            let plain = problem.pointer.is_empty() || problem.pointer.starts_with('/');
+            assert!(plain && problem.pointer.len() < 64 * 4 * 2 * 8, "{}", problem.pointer);
+            return;
+        }
+    };
+    assert!(filter.questions() <= 1024, "{} questions", filter.questions());
+    // The deepest and the largest have no room for another.
+    if let Ok(not) = Filter::read(&format!(r#"{{"not": {written}}}"#)) {
+        for item in &*ITEMS {
+            assert_ne!(filter.admits(item), not.admits(item), "{written}");
+        }
+    }
 }
 
 /// What a client sends as its key: only the one key there is lets it in.

@@ -98,6 +98,8 @@ pub struct App {
     pub(crate) turns: Turns,
     /// Threads that wait for their disk.
     pub(crate) writers: FileThreads,
+    /// Threads that look something up in them, which waits for no disk.
+    pub(crate) readers: FileThreads,
     /// Lines of requests.
     pub(crate) request_log: RequestLog,
     /// Where requests get their ids.
@@ -154,6 +156,7 @@ impl App {
             waiting,
             turns: Turns::default(),
             writers: FileThreads::default(),
+            readers: FileThreads::default(),
             early_ends: EarlyEnds::new(early_ends, Arc::clone(&budget)),
             request_log: RequestLog::new(settings.log_requests, budget),
             ids: Ids::new(),

@@ -27,6 +27,8 @@ const MOST_BYTES: usize = 64 << 10;
 const MOST_VALUES: usize = 256;
 /// Most conditions and values of a filter in all.
 const MOST_IN_ALL: usize = 1024;
+/// Longest name in a pointer: clients choose it.
+const NAME_CHARS: usize = 64;
 /// How deep filters may lie within filters.
 const DEEPEST: usize = 4;
 
@@ -100,9 +102,9 @@ impl Reading {
         read: impl FnOnce(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
         let above = self.at.len();
-        let step = step.to_string().replace('~', "~0").replace('/', "~1");
+        let short: String = step.to_string().chars().take(NAME_CHARS).collect();
         self.at.push('/');
-        self.at.push_str(&step);
+        self.at.push_str(&short.replace('~', "~0").replace('/', "~1"));
         let value = read(self)?;
         // Where that failed the place stays, to be told.
         self.at.truncate(above);

@@ -1,5 +1,5 @@
-//! Threads that may wait for files. Each kind of work has a share of them, so that a disk that hangs
-//! holds up what waits for it and nothing else.
+//! Threads that may wait: for files, or for a lock. Each kind of work has a share of them, so that a disk
+//! that hangs holds up what waits for it and nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use tokio::time::timeout;
 
 /// Threads of each kind of work.
 const THREADS: usize = 8;
-/// Kinds of work that may take all of theirs: writing to collections, and answers of streams that are
-/// read late.
-const KINDS: usize = 2;
+/// Kinds of work that may take all of theirs: writing to collections, looking something up in them, and
+/// answers of streams that are read late.
+const KINDS: usize = 3;
 /// Threads for what is done one at a time: keys and models read again, and chores.
 const OTHERS: usize = 8;
 

@@ -106,13 +106,17 @@ pub(super) async fn compute<T: Send + 'static>(
     done.unwrap_or_else(|| Err(pool::queue_full()))
 }
 
-/// Looks something up: here, where it is in memory, and never on a disk; else where a database may be
-/// waited for.
+/// Looks something up: in memory, behind those who change it, and never on a disk; or where a database
+/// may be waited for.
 pub(super) async fn look_up<T: Send + 'static>(
     app: &App,
     look: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    if app.collections.is_remote() { compute(app, |_| look()).await } else { look() }
+    if app.collections.is_remote() {
+        return compute(app, |_| look()).await;
+    }
+    let looked = app.readers.run(look).await;
+    looked.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
 }
 
 /// Does what waits for a disk or a database that is written to.
