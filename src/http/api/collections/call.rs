@@ -22,12 +22,14 @@ use crate::collection::CollectionError;
 use crate::collection::Write;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::middleware::authorize;
 use crate::http::observe::facts::Facts;
 use crate::http::request::body;
 use crate::http::work::admission::Permit;
+use crate::http::work::turns::Turn;
 
 /// Bytes of a body that count as an item before the items are counted.
 const BYTES_PER_ITEM: usize = 128;
@@ -35,20 +37,25 @@ const BYTES_PER_ITEM: usize = 128;
 /// What the path of a collection or an item says; a path that is not UTF-8 names nothing.
 pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
 
-/// The collection of a path.
-pub(super) fn collection(app: &App, name: Named<String>) -> Result<Arc<dyn Collection>, ApiError> {
+/// The collection of a path, if the caller reaches it.
+pub(super) fn collection(
+    app: &App,
+    caller: &Caller,
+    name: Named<String>,
+) -> Result<Arc<dyn Collection>, ApiError> {
     let Path(name) = name.map_err(|_| refusal::no_collection())?;
-    app.collections.get(&name).map_err(|_| refusal::no_collection())
+    app.collections.of(caller)?.get(&name).map_err(|_| refusal::no_collection())
 }
 
 /// The collection and the item's name of a path.
 pub(super) fn item(
     app: &App,
+    caller: &Caller,
     names: Named<(String, String)>,
 ) -> Result<(Arc<dyn Collection>, String), ApiError> {
     let Path((name, id)) = names.map_err(|_| refusal::no_item())?;
-    let collection = app.collections.get(&name).map_err(|_| refusal::no_collection())?;
-    Ok((collection, id))
+    let collection = app.collections.of(caller)?.get(&name);
+    Ok((collection.map_err(|_| refusal::no_collection())?, id))
 }
 
 /// The settings of a query string that may hold these names.
@@ -63,7 +70,8 @@ pub(super) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T,
 pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes), ApiError> {
     authorize::check_writes(&request)?;
     let facts = Facts::of(&request);
-    let mut permit = app.admission.admit_soon().await?;
+    let client = Caller::of(request.extensions())?.client;
+    let mut permit = app.admission.admit_soon(&client).await?;
     let items = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
     if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
         app.admission.top_up_soon(&mut permit, items(bytes)).await?;
@@ -83,16 +91,30 @@ pub(super) async fn aside<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
 }
 
+/// Waits for a caller's turn to write to a collection of this name.
+pub(super) async fn turn(app: &App, caller: &Caller, name: &str) -> Result<Turn, ApiError> {
+    let alone = match app.collections.of(caller)?.are_counted() {
+        true => caller.alone().await,
+        false => None,
+    };
+    Ok(app.turns.wait(name, alone).await)
+}
+
 /// Writes to a collection in its turn, and waits until that lasts, which others do at the same time.
 pub(super) async fn write(
-    app: &App,
-    collection: Arc<dyn Collection>,
-    wanted: Write,
+    app: &Arc<App>,
+    caller: Caller,
+    (collection, wanted): (Arc<dyn Collection>, Write),
     refused: fn(&CollectionError) -> ApiError,
 ) -> Result<Applied, ApiError> {
-    let turn = app.turns.wait(collection.name()).await;
+    let turn = turn(app, &caller, collection.name()).await?;
+    let app = Arc::clone(app);
     let work = move || {
-        let written = collection.write(wanted, collection::now());
+        let now = collection::now();
+        if let Write::Put(items) = &wanted {
+            app.collections.of(&caller)?.check_room(&*collection, items, now)?;
+        }
+        let written = collection.write(wanted, now);
         drop(turn);
         let (applied, pending) = written.map_err(|error| refused(&error))?;
         collection.settle(pending).map_err(|error| refused(&error))?;
@@ -101,13 +123,15 @@ pub(super) async fn write(
     aside(work).await
 }
 
-/// An answer, of about so many bytes.
+/// An answer to a caller, of about so many bytes.
 pub(super) fn answer(
     app: &App,
+    caller: &Caller,
     bytes: usize,
     answer: &impl Serialize,
 ) -> Result<Response, ApiError> {
-    let mut written = app.unsent.answer(bytes)?;
+    let unsent = app.unsent.of(&caller.client);
+    let mut written = unsent.answer(bytes)?;
     written.write_json(answer)?;
     let mut response = Response::new(Body::from(written.into_bytes()));
     let json = HeaderValue::from_static("application/json");

@@ -29,6 +29,7 @@ use crate::http::api::collections::call::Named;
 use crate::http::api::collections::refusal;
 use crate::http::api::pipeline;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::openapi::refusals::refusals;
@@ -142,10 +143,11 @@ refusals!(
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, name)?;
+    let collection = call::collection(&app, &caller, name)?;
     let lines = body::is_lines(request.headers());
     match lines {
         true => body::check_encoding(request.headers())?,
@@ -160,9 +162,10 @@ pub(crate) async fn put(
     });
     let (items, permit) = read.await?;
     let refused = |error: &CollectionError| refusal::of(error, "/items");
-    let applied = call::write(&app, collection, Write::Put(items), refused).await?;
+    let applied =
+        call::write(&app, caller.clone(), (collection, Write::Put(items)), refused).await?;
     drop(permit);
-    call::answer(&app, 0, &Changed::from(applied))
+    call::answer(&app, &caller, 0, &Changed::from(applied))
 }
 
 /// Which items are listed.
@@ -183,7 +186,7 @@ pub(crate) struct ItemsParameters {
 
 refusals!(
     ListRefusals: &[
-        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::ResponseTooLarge,
+        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::Forbidden, Code::ResponseTooLarge,
         Code::DatabaseUnavailable, Code::Overloaded,
     ]
 );
@@ -199,10 +202,11 @@ refusals!(
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, name)?;
+    let collection = call::collection(&app, &caller, name)?;
     let asked: ItemsParameters = call::settings(&uri, "filter, within, limit and offset")?;
     let limit = asked.limit.unwrap_or(LISTED);
     if limit > MOST_LISTED {
@@ -212,7 +216,7 @@ pub(crate) async fn list(
     let filter = filter(asked.filter.as_deref())?;
     let now = collection::now();
     let oldest = oldest(asked.within.as_deref(), now)?;
-    let permit = app.admission.admit_soon().await?;
+    let permit = app.admission.admit_soon(&caller.client).await?;
     let app_of = Arc::clone(&app);
     call::aside(move || {
         let _units = permit;
@@ -221,7 +225,7 @@ pub(crate) async fn list(
         let (items, total) = page.map_err(|error| refusal::of(&error, ""))?;
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-        call::answer(&app_of, bytes, &ItemList { items, total })
+        call::answer(&app_of, &caller, bytes, &ItemList { items, total })
     })
     .await
 }

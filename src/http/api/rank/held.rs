@@ -23,6 +23,7 @@ use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::items::ItemRanking;
 use crate::http::api::rank::plan::Told;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::observe::rank_parts::RankPart;
@@ -45,6 +46,7 @@ const RESULTS: usize = 10;
 /// A question to `/rank`.
 pub(crate) struct Ranked<'b> {
     request: RankRequest<'b>,
+    caller: Caller,
     /// What was found in the collection, once that was looked up.
     held: OnceLock<Held>,
 }
@@ -68,10 +70,11 @@ impl Held {
     /// What is asked of a collection.
     fn of(
         request: &RankRequest<'_>,
-        name: &str,
+        (caller, name): (&Caller, &str),
         (app, models, work): (&App, &Models, &JobContext),
     ) -> Result<Self, ApiError> {
-        let collection = app.collections.get(name).map_err(|error| refusal::of_named(&error))?;
+        let collection = app.collections.of(caller)?.get(name);
+        let collection = collection.map_err(|error| refusal::of_named(&error))?;
         let now = collection::now();
         let oldest = oldest(request.within.as_deref(), now)?;
         let filter = request.filter.as_ref().map(Filter::read).transpose();
@@ -239,10 +242,11 @@ fn of_items(mut error: ApiError) -> ApiError {
 
 impl Question for Ranked<'_> {
     type In<'b> = Ranked<'b>;
-    type Address = ();
+    type Address = Caller;
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<Ranked<'b>, ApiError> {
-        Ok(Ranked { request: json::read_object(body)?, held: OnceLock::new() })
+    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<Ranked<'b>, ApiError> {
+        let (request, caller) = (json::read_object(body)?, caller.clone());
+        Ok(Ranked { request, caller, held: OnceLock::new() })
     }
 
     fn may_wait(app: &App) -> bool {
@@ -271,7 +275,7 @@ impl Question for Ranked<'_> {
                 return Err(ApiError::beyond(code, "/exclude", what, most, length));
             }
         }
-        let held = Held::of(&self.request, name, (app, models, work))?;
+        let held = Held::of(&self.request, (&self.caller, name), (app, models, work))?;
         // A question is looked up once.
         let _ = self.held.set(held);
         Ok(())
