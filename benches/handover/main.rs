@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use cognate::engine::{Engine, Query};
 use cognate::http::Models;
+use cognate::http::auth::client::Client;
 use cognate::http::observe::metrics::Metrics;
 use cognate::http::request::cost::estimate;
 use cognate::http::request::query::Resolved;
@@ -51,7 +52,8 @@ fn main() {
         pairs.iter().map(|&(a, b)| (&*a.to_owned().leak(), &*b.to_owned().leak())).collect(),
     );
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let compute = Pool::new(threads, 64).expect("threads start");
+    let client = Client::default();
+    let compute = Pool::new(threads, 64, 100).expect("threads start");
     let metrics = Metrics::new(&[]).expect("the series are well named");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("it starts");
@@ -82,7 +84,7 @@ fn main() {
                 runtime.block_on(async {
                     let mut sum = 0;
                     for _ in 0..repeats {
-                        let done = compute.run(deadline(), &metrics, score).await;
+                        let done = compute.run(&client, deadline(), &metrics, score).await;
                         sum += done.expect("there is room").expect("scored");
                     }
                     sum

@@ -152,7 +152,8 @@ def compose():
     for name in ("cognate", "replica"):
         service = keyed["services"][name]
         yield f"{name}: keys where they are read", service["environment"] == {
-            "COGNATE_ALLOW_NO_AUTH": "false", "COGNATE_KEYS_FILE": f"/run/secrets/{service['secrets'][0]}"}
+            "COGNATE_ALLOW_NO_AUTH": "false", "COGNATE_KEYS_FILE": f"/run/secrets/{service['secrets'][0]}",
+            "COGNATE_CLIENT_SHARE": str(default_of("client_share"))}
     yield "the secret is given", set(keyed["secrets"]) == {"keys"}
     haproxy = (DEPLOY / "haproxy" / "haproxy.cfg").read_text(encoding="utf-8")
     checks = re.search(r"inter (\d+)s .* fall (\d+)", haproxy)

@@ -12,6 +12,7 @@ use crate::cli::print;
 use crate::cli::usage;
 use crate::http::auth::keys;
 use crate::http::auth::keys::Scope;
+use crate::http::auth::names::CollectionNames;
 
 /// How every key begins, so that one is known for what it is where it should not be.
 const PREFIX: &str = "cog_";
@@ -24,6 +25,10 @@ pub(super) struct KeygenArgs {
     /// and reload
     #[arg(long, default_value = "query")]
     scope: Scope,
+    /// The only collections that the key reaches: names, and beginnings of names with `*`, as in
+    /// `news,shop-*`; all collections without this
+    #[arg(long, value_name = "NAMES")]
+    collections: Option<CollectionNames>,
 }
 
 pub(super) fn run(args: KeygenArgs) -> Result<(), Failure> {
@@ -31,7 +36,10 @@ pub(super) fn run(args: KeygenArgs) -> Result<(), Failure> {
     getrandom::fill(&mut secret)
         .map_err(|error| anyhow::anyhow!("no random numbers can be had: {error}"))?;
     let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
-    let line = keys::line(&args.id, args.scope, &key).map_err(usage)?;
+    let mut line = keys::line(&args.id, args.scope, &key).map_err(usage)?;
+    if let Some(collections) = &args.collections {
+        line = format!("{line}:{collections}");
+    }
     // Beside the two lines, so that programs can take them as they are.
     let _ = writeln!(
         io::stderr(),

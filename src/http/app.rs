@@ -16,8 +16,8 @@ use tokio::task::spawn_blocking;
 
 use crate::collection;
 use crate::collection::CollectionError;
-use crate::collection::Home;
 use crate::http::auth::access::Access;
+use crate::http::auth::client::Peers;
 use crate::http::auth::keys::KeysError;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
@@ -29,11 +29,11 @@ use crate::http::observe::metrics::Snapshot;
 use crate::http::observe::request_id::Ids;
 use crate::http::observe::request_log::RequestLog;
 use crate::http::observe::trace::Tracer;
-use crate::http::registry::collections;
 use crate::http::registry::memory;
 use crate::http::registry::models::LoadedModel;
 use crate::http::registry::models::Models;
 use crate::http::registry::models::ModelsError;
+use crate::http::registry::reachable::Collections;
 use crate::http::registry::reload::ModelSummary;
 use crate::http::registry::reload::Reloaded;
 use crate::http::settings::Settings;
@@ -93,7 +93,9 @@ pub struct App {
     /// Connections that ended early.
     pub early_ends: EarlyEnds,
     /// Texts that are remembered.
-    pub(crate) collections: Box<dyn Home>,
+    pub(crate) collections: Collections,
+    /// Clients without a key.
+    pub(crate) peers: Peers,
     /// Turns to write to them.
     pub(crate) turns: Turns,
     /// Threads that wait for their disk.
@@ -129,21 +131,23 @@ impl App {
         let early_ends = |reason| metrics.early_end(reason);
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = settings.compute_threads.unwrap_or_else(cores);
-        let collections = collections::open(&settings)?;
+        let collections = Collections::open(&settings)?;
         let waiting = collections
             .is_remote()
-            .then(|| Pool::new(WAITING_THREADS, settings.compute_queue))
+            .then(|| Pool::new(WAITING_THREADS, settings.compute_queue, settings.client_share))
             .transpose()?;
         Ok(Arc::new(Self {
             admission: Admission::new(
                 settings.admission_units,
                 settings.compute_queue,
                 Duration::from_millis(settings.admission_wait_ms),
+                settings.client_share,
             ),
-            compute: Pool::new(threads, settings.compute_queue)?,
+            compute: Pool::new(threads, settings.compute_queue, settings.client_share)?,
             unsent: Unsent::new(
                 settings.unsent_bytes.unwrap_or_else(usual_unsent_bytes),
                 settings.response_bytes,
+                settings.client_share,
             ),
             spools: Arc::new(Spools::new(
                 settings.spool_folder.clone(),
@@ -151,8 +155,9 @@ impl App {
                 settings.spool_bytes,
                 settings.spool_file_bytes(),
             )),
-            streams: Places::new(settings.most_streams()),
+            streams: Places::new(settings.most_streams(), settings.client_share),
             collections,
+            peers: Peers::default(),
             waiting,
             turns: Turns::default(),
             writers: FileThreads::default(),
@@ -299,7 +304,7 @@ impl App {
     /// Takes out of the collections what is too old, and writes logs anew where most of them is of the
     /// past.
     pub fn look_after_collections(&self) {
-        let all = match self.collections.all() {
+        let all = match self.collections.home().all() {
             Ok(all) => all,
             Err(error) => {
                 tracing::error!(%error, "the collections could not be looked after");

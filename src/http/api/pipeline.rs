@@ -19,6 +19,8 @@ use crate::engine::Counts;
 pub use crate::http::api::plan::Plan;
 use crate::http::api::timing::timing;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
+use crate::http::auth::client::Client;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
@@ -28,7 +30,6 @@ use crate::http::request::body;
 use crate::http::request::cost::NANOS_PER_BYTE;
 use crate::http::request::query::Resolved;
 use crate::http::work::admission::Permit;
-use crate::http::work::pool;
 use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::pool::JobContext;
 use crate::http::work::pool::Pool;
@@ -198,7 +199,8 @@ pub(crate) async fn answer<Q: Question + 'static>(
     request: Request,
 ) -> Result<Response, ApiError> {
     let facts = Facts::of(&request);
-    let mut permit = app.admission.admit_soon().await?;
+    let client = Caller::of(request.extensions())?.client;
+    let mut permit = app.admission.admit_soon(&client).await?;
     Q::check_head(&request)?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
     // work that an overloaded server must not take on, and while it waits the client has it.
@@ -227,15 +229,15 @@ pub(crate) async fn answer<Q: Question + 'static>(
                 weigh_and_write(&question, &app, &models, (&mut permit, &facts), (work, started))
             }
         };
-        return on_pool(&app, &app.compute, (deadline(), None), job).await;
+        return on_pool(&app, (&app.compute, &client), (deadline(), None), job).await;
     }
     let started = Instant::now();
     let parsed = match is_long {
         false => Parsed::of::<Q>(body, &address)?,
         true => {
             let parse = move |_: &JobContext| Parsed::of::<Q>(body, &address);
-            let parsed = app.compute.run(deadline(), &app.metrics, parse).await;
-            parsed.unwrap_or_else(|| Err(pool::queue_full()))?
+            let parsed = app.compute.run(&client, deadline(), &app.metrics, parse).await;
+            parsed.unwrap_or_else(Err)?
         }
     };
     let dialect = parsed.question().dialect();
@@ -249,14 +251,14 @@ pub(crate) async fn answer<Q: Question + 'static>(
                 weigh_and_write(question, &app, &models, (&mut permit, &facts), (work, started))
             }
         };
-        return on_pool(&app, threads, (deadline(), Some(dialect)), job).await;
+        return on_pool(&app, (threads, &client), (deadline(), Some(dialect)), job).await;
     }
     let plan = parsed.question().plan(&app, &models).map_err(|error| error.spoken(dialect))?;
     plan.note(&facts);
     let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
     if admitted && plan.nanos <= INLINE_NANOS {
         let work = JobContext::inline(deadline());
-        let answered = write(parsed.question(), plan, &app, &work, started);
+        let answered = write(parsed.question(), plan, &app, &client, (&work, started));
         return Ok(respond(&app, answered.map_err(|error| error.spoken(dialect))?));
     }
     if !admitted {
@@ -266,23 +268,23 @@ pub(crate) async fn answer<Q: Question + 'static>(
     let job = {
         let app = Arc::clone(&app);
         move |work: &JobContext| {
-            let _units = permit;
-            let answered = write(parsed.question(), plan, &app, work, Instant::now());
+            let now = Instant::now();
+            let answered = write(parsed.question(), plan, &app, permit.client(), (work, now));
             answered.map_err(|error| error.spoken(dialect))
         }
     };
-    on_pool(&app, &app.compute, (deadline(), Some(dialect)), job).await
+    on_pool(&app, (&app.compute, &client), (deadline(), Some(dialect)), job).await
 }
 
 /// Has a question answered on a pool, whose refusals are in this dialect, if it is known.
 async fn on_pool(
     app: &App,
-    threads: &Pool,
+    (threads, client): (&Pool, &Client),
     (deadline, dialect): (Instant, Option<Dialect>),
     job: impl FnOnce(&JobContext) -> Result<Answered, ApiError> + Send + 'static,
 ) -> Result<Response, ApiError> {
-    let answered = threads.run(deadline, &app.metrics, job).await;
-    match answered.unwrap_or_else(|| Err(pool::queue_full())) {
+    let answered = threads.run(client, deadline, &app.metrics, job).await;
+    match answered.unwrap_or_else(Err) {
         Ok(answered) => Ok(respond(app, answered)),
         Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
@@ -300,7 +302,7 @@ fn weigh_and_write(
     let answered = looked_up.and_then(|()| question.plan(app, models)).and_then(|plan| {
         plan.note(facts);
         app.admission.settle(permit, plan.items);
-        write(question, plan, app, work, started)
+        write(question, plan, app, permit.client(), (work, started))
     });
     answered.map_err(|error| error.spoken(question.dialect()))
 }
@@ -310,10 +312,12 @@ fn write(
     question: &dyn Read,
     plan: Plan,
     app: &App,
-    work: &JobContext,
-    started: Instant,
+    client: &Client,
+    (work, started): (&JobContext, Instant),
 ) -> Result<Answered, ApiError> {
-    let mut answer = app.unsent.answer(plan.answer_bytes)?;
+    let unsent = app.unsent.of(client);
+    unsent.check(plan.answer_bytes, plan.items, "")?;
+    let mut answer = unsent.answer(plan.answer_bytes)?;
     let counts = question.answer(&plan, app, work, &mut answer)?;
     let (json, dialect) = (answer.into_bytes(), question.dialect());
     Ok(Answered { json, counts, plan, dialect, took: started.elapsed() })

@@ -1,16 +1,24 @@
-//! Who may ask, and how much: keys and their quotas, looked at before a byte of the body is read.
+//! Who may ask, how much, and of which collections: keys, looked at before a byte of the body is read.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
+use axum::http::Extensions;
 use axum::http::HeaderName;
 use axum::http::HeaderValue;
 use axum::http::header;
+use axum::http::request::Parts;
+use tokio::sync::Mutex;
+use tokio::sync::OwnedMutexGuard;
 
+use crate::http::auth::client::Client;
+use crate::http::auth::keys::Key;
 use crate::http::auth::keys::Keys;
 use crate::http::auth::keys::KeysError;
 use crate::http::auth::keys::Scope;
+use crate::http::auth::names::CollectionNames;
 use crate::http::auth::quota::Bucket;
 use crate::http::auth::quota::Quota;
 use crate::http::error::ApiError;
@@ -24,9 +32,38 @@ use crate::http::settings::Settings;
 pub(crate) struct Access {
     keys: Keys,
     quota: Quota,
-    /// The counters of each key, and those of requests without one.
-    uses: Vec<Arc<KeyUse>>,
+    /// What is known of each key beside that.
+    of_keys: Vec<OfKey>,
+    /// The counters of requests without one.
     nobody: Arc<KeyUse>,
+}
+
+/// What is known of a key.
+struct OfKey {
+    used: Arc<KeyUse>,
+    client: Client,
+    limited: Option<Arc<Limited>>,
+}
+
+/// The collections that a key is limited to.
+#[derive(Debug)]
+struct Limited {
+    names: CollectionNames,
+    /// Held while it writes, where what these collections may hold in all is bounded.
+    writing: Arc<Mutex<()>>,
+}
+
+impl OfKey {
+    /// What is known of a key. One that was let in before goes on holding what it held.
+    fn of(key: &Key, metrics: &Metrics, before: Option<&Self>) -> Self {
+        let limited_before = before.and_then(|before| before.limited.as_ref());
+        let limited = key.collections.clone().map(|names| {
+            let writing = limited_before.map(|before| Arc::clone(&before.writing));
+            Arc::new(Limited { names, writing: writing.unwrap_or_default() })
+        });
+        let client = before.map_or_else(Client::counted, |before| before.client.clone());
+        Self { used: metrics.key_use(&key.id), client, limited }
+    }
 }
 
 impl Access {
@@ -40,11 +77,15 @@ impl Access {
         let Some(path) = &settings.keys_file else { return Ok(None) };
         let keys = Keys::read(path)?;
         let mut quota = Quota::new(keys.all().len(), settings.rate_limit_per_key);
+        let mut places = vec![None; keys.all().len()];
         if let Some(before) = before {
-            quota = quota.going_on(&before.quota, &keys.places_in(&before.keys));
+            places = keys.places_in(&before.keys);
+            quota = quota.going_on(&before.quota, &places);
         }
-        let uses = keys.all().iter().map(|key| metrics.key_use(&key.id)).collect();
-        Ok(Some(Self { keys, quota, uses, nobody: metrics.nobody() }))
+        let known = |place: Option<usize>| before?.of_keys.get(place?);
+        let of_keys = keys.all().iter().zip(places);
+        let of_keys = of_keys.map(|(key, place)| OfKey::of(key, metrics, known(place))).collect();
+        Ok(Some(Self { keys, quota, of_keys, nobody: metrics.nobody() }))
     }
 
     /// How many keys are let in.
@@ -58,11 +99,9 @@ impl Access {
         authorization: Option<&HeaderValue>,
         facts: &Facts,
     ) -> Result<Caller, ApiError> {
-        let presented = authorization.map(HeaderValue::as_bytes);
-        let key = self.keys.check(presented);
-        let known = key.ok().and_then(|key| self.uses.get(key.index));
-        facts.is_from(known.unwrap_or(&self.nobody));
-        let key = key.map_err(|_| {
+        let key = self.key(authorization);
+        facts.is_from(key.map_or(&self.nobody, |(_, of_key)| &of_key.used));
+        let (key, of_key) = key.ok_or_else(|| {
             let challenge = HeaderValue::from_static("Bearer realm=\"cognate\"");
             // The answer does not say whether a key is missing or wrong.
             ApiError::new(Code::Unauthorized, "a valid key is needed: Authorization: Bearer KEY")
@@ -72,7 +111,28 @@ impl Access {
         if let Some(bucket) = bucket {
             bucket.take(NonZeroU32::MIN).map_err(|wait| used_up(bucket, wait))?;
         }
-        Ok(Caller { scope: key.scope, bucket: bucket.cloned() })
+        Ok(Caller {
+            scope: Some(key.scope),
+            bucket: bucket.cloned(),
+            client: self.counted(of_key),
+            limited: of_key.limited.clone(),
+            is_led_here: false,
+        })
+    }
+
+    /// Whose share a request counts to, without a look at what its key may still ask.
+    pub(crate) fn client(&self, authorization: Option<&HeaderValue>) -> Client {
+        self.key(authorization).map(|(_, of_key)| self.counted(of_key)).unwrap_or_default()
+    }
+
+    fn key(&self, authorization: Option<&HeaderValue>) -> Option<(&Key, &OfKey)> {
+        let key = self.keys.check(authorization.map(HeaderValue::as_bytes)).ok()?;
+        Some((key, self.of_keys.get(key.index)?))
+    }
+
+    /// Nobody else wants what the only key has no share of.
+    fn counted(&self, of_key: &OfKey) -> Client {
+        if self.of_keys.len() > 1 { of_key.client.clone() } else { Client::default() }
     }
 }
 
@@ -92,8 +152,61 @@ fn used_up(bucket: &Bucket, wait: Duration) -> ApiError {
 /// An authorised caller: a request extension.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// What its key may be used for.
-    pub scope: Scope,
+    scope: Option<Scope>,
     /// What its key may still ask, if there is a quota.
     pub bucket: Option<Arc<Bucket>>,
+    /// Whose share of what all share it takes from.
+    pub client: Client,
+    limited: Option<Arc<Limited>>,
+    is_led_here: bool,
+}
+
+impl Caller {
+    /// A caller where no keys are set. One that `is_led_here` may be a page that its reader did not
+    /// mean to call this service.
+    pub(crate) fn without_key(client: Client, is_led_here: bool) -> Self {
+        Self { scope: None, bucket: None, client, limited: None, is_led_here }
+    }
+
+    /// That of a request. A route without one stands before the guard of keys, which is a defect.
+    pub(crate) fn of(extensions: &Extensions) -> Result<Self, ApiError> {
+        let caller = extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| ApiError::internal("a request without a caller"))
+    }
+
+    /// What its key may be used for; nothing where no keys are set.
+    pub(crate) fn scope(&self) -> Option<Scope> {
+        self.scope
+    }
+
+    /// Whether it may be a page that its reader did not mean to call this service.
+    pub(crate) fn is_led_here(&self) -> bool {
+        self.is_led_here
+    }
+
+    /// Whether its key names the collections that it reaches.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limited.is_some()
+    }
+
+    /// Whether it reaches a collection of this name, should there be one.
+    pub(crate) fn reaches(&self, name: &str) -> bool {
+        self.limited.as_ref().is_none_or(|limited| limited.names.include(name))
+    }
+
+    /// Waits until nobody else writes with its key, if that names collections.
+    pub(crate) async fn alone(&self) -> Option<OwnedMutexGuard<()>> {
+        match &self.limited {
+            Some(limited) => Some(Arc::clone(&limited.writing).lock_owned().await),
+            None => None,
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Self::of(&parts.extensions)
+    }
 }

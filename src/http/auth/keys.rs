@@ -1,9 +1,10 @@
 //! API keys: a file of their digests, and who a request's `Authorization` belongs to. Which routes
 //! ask for which scope is not known here.
 //!
-//! The file has a key a line, `id:scope:blake3-hex`, `#` comments and blank lines. Only digests of
-//! keys are stored, and a presented key is hashed before it is compared, so that neither the file
-//! nor the time of an answer tells one.
+//! The file has a key a line, `id:scope:blake3-hex`, or `id:scope:blake3-hex:collections` for a key that
+//! is limited to some collections, `#` comments and blank lines. Only digests of keys are stored, and a
+//! presented key is hashed before it is compared, so that neither the file nor the time of an answer
+//! tells one.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -18,6 +19,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use subtle::ConstantTimeEq;
+
+use crate::http::auth::names::CollectionNames;
 
 /// Largest keys file.
 pub const FILE_BYTES: u64 = 1 << 20;
@@ -87,6 +90,8 @@ pub struct Key {
     pub id: String,
     /// What it may be used for.
     pub scope: Scope,
+    /// The collections that it is limited to; every one unless there are some.
+    pub collections: Option<CollectionNames>,
     digest: [u8; 32],
 }
 
@@ -194,17 +199,18 @@ impl Keys {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let (id, scope, digest) = fields(line).map_err(|problem| wrong(&problem))?;
-            if !ids.insert(id.to_owned()) {
+            let index = keys.len();
+            let key = key(index, line).map_err(|problem| wrong(&problem))?;
+            if !ids.insert(key.id.clone()) {
                 return Err(wrong("the id is taken by a line above"));
             }
-            if places.insert(digest, keys.len()).is_some() {
+            if places.insert(key.digest, index).is_some() {
                 return Err(wrong("the key is that of a line above"));
             }
-            if keys.len() == MOST_KEYS {
+            if index == MOST_KEYS {
                 return Err(wrong(&format!("there are more than {MOST_KEYS} keys")));
             }
-            keys.push(Key { index: keys.len(), id: id.to_owned(), scope, digest });
+            keys.push(key);
         }
         if keys.is_empty() {
             return Err(KeysError::Whole {
@@ -258,18 +264,19 @@ fn bare(header: &[u8]) -> &[u8] {
     }
 }
 
-/// A line's id, scope and digest.
-fn fields(line: &str) -> Result<(&str, Scope, [u8; 32]), String> {
+/// The key of a line, at this place among all.
+fn key(index: usize, line: &str) -> Result<Key, String> {
     let mut fields = line.split(':');
-    let (Some(id), Some(scope), Some(digest), None) =
-        (fields.next(), fields.next(), fields.next(), fields.next())
+    let (Some(id), Some(scope), Some(digest), names, None) =
+        (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
     else {
-        return Err("it is not id:scope:blake3-hex".to_owned());
+        return Err("it is not id:scope:blake3-hex, or that with :collections".to_owned());
     };
     check_id(id)?;
     let digest =
         blake3::Hash::from_hex(digest).map_err(|_| "the digest is not 64 hex digits".to_owned())?;
-    Ok((id, scope.parse()?, *digest.as_bytes()))
+    let (scope, collections) = (scope.parse()?, names.map(str::parse).transpose()?);
+    Ok(Key { index, id: id.to_owned(), scope, collections, digest: *digest.as_bytes() })
 }
 
 /// Whether an id can stand in a line.
@@ -281,7 +288,7 @@ fn check_id(id: &str) -> Result<(), String> {
     Err(format!("the id is not 1 to {ID_BYTES} of A-Z, a-z, 0-9, `.`, `_` and `-`"))
 }
 
-/// The line that lets a key in.
+/// The line that lets a key in, to every collection.
 pub fn line(id: &str, scope: Scope, key: &str) -> Result<String, String> {
     check_id(id)?;
     Ok(format!("{id}:{scope}:{}", blake3::hash(key.as_bytes()).to_hex()))

@@ -1,5 +1,7 @@
-//! API keys, their scopes and their quotas.
+//! API keys, their scopes, collections and quotas, and what each client holds.
 
 pub(crate) mod access;
+pub mod client;
 pub mod keys;
+pub mod names;
 pub mod quota;

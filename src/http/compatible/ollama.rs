@@ -17,6 +17,7 @@ use crate::http::api::embed::EmbedRequest;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::Input;
 use crate::http::compatible::input::Whole;
@@ -315,9 +316,10 @@ struct OllamaModelInfo {
 )]
 async fn ollama_show(
     State(app): State<Arc<App>>,
+    caller: Caller,
     request: Request,
 ) -> Result<Json<OllamaShow>, ApiError> {
-    let _permit = app.admission.admit_soon().await?;
+    let _permit = app.admission.admit_soon(&caller.client).await?;
     body::check_encoding(request.headers())?;
     let body = body::read(request, &app.settings, |bytes| match bytes > SHOW_BYTES {
         false => Ok(()),

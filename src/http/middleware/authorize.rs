@@ -19,9 +19,11 @@ use tower::Service;
 
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
+use crate::http::auth::client::Client;
 use crate::http::auth::keys::Scope;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::middleware::hosts;
 use crate::http::net::connection::Peer;
 use crate::http::net::head;
 use crate::http::observe::facts::Facts;
@@ -77,16 +79,35 @@ pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), Ap
             let caller = access.admit(request.headers().get(header::AUTHORIZATION), &facts)?;
             request.extensions_mut().insert(caller);
         }
-        None => facts.is_from(&app.metrics.nobody()),
+        None => {
+            facts.is_from(&app.metrics.nobody());
+            let is_led_here = hosts::is_led_here(request, &app.settings);
+            let caller = Caller::without_key(client_at(app, request), is_led_here);
+            request.extensions_mut().insert(caller);
+        }
     }
     Ok(())
+}
+
+/// Whose share a request counts to, should it be let in.
+pub(super) fn client<B>(app: &App, request: &Request<B>) -> Client {
+    match app.access().as_ref() {
+        Some(access) => access.client(request.headers().get(header::AUTHORIZATION)),
+        None => client_at(app, request),
+    }
+}
+
+/// Without keys clients are told apart by their addresses.
+fn client_at<B>(app: &App, request: &Request<B>) -> Client {
+    let peer = request.extensions().get::<Peer>();
+    peer.map(|Peer(address)| app.peers.client(address.ip())).unwrap_or_default()
 }
 
 /// Refuses a caller that may not write to collections: where keys are set, one without a key of the
 /// scope `collection`.
 pub(crate) fn check_writes(request: &Request) -> Result<(), ApiError> {
-    let caller = request.extensions().get::<Caller>();
-    if caller.is_none_or(|caller| caller.scope.includes(Scope::Collection)) {
+    let caller = Caller::of(request.extensions())?;
+    if caller.scope().is_none_or(|scope| scope.includes(Scope::Collection)) {
         return Ok(());
     }
     let detail = "writing to a collection needs a key of the scope `collection` or `admin`";
@@ -97,8 +118,8 @@ pub(crate) fn check_writes(request: &Request) -> Result<(), ApiError> {
 /// where no keys are set, one that is not a program of this machine.
 pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
     let extensions = request.extensions();
-    let allowed = match extensions.get::<Caller>() {
-        Some(caller) => caller.scope.includes(Scope::Admin),
+    let allowed = match Caller::of(extensions)?.scope() {
+        Some(scope) => scope.includes(Scope::Admin),
         None => {
             let near = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
             extensions.get::<Peer>().is_some_and(near) && head::is_local(request)

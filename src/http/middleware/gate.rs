@@ -15,6 +15,7 @@ use http_body_util::BodyExt;
 
 use crate::http::app::App;
 use crate::http::error::ApiError;
+use crate::http::middleware::authorize;
 use crate::http::middleware::authorize::authorise;
 use crate::http::middleware::request_context::RequestRecord;
 use crate::http::net::gate::Gate;
@@ -41,7 +42,11 @@ impl QuestionGate {
         let bytes = body::announced(headers, &app.settings).ok()??;
         // What pages of other origins may read is said by a layer that is not passed here.
         let crosses = !app.settings.cors_origins.is_empty() && headers.contains_key(header::ORIGIN);
-        if crosses { None } else { app.admission.refusal(app.settings.items_in(bytes)) }
+        if crosses {
+            return None;
+        }
+        let client = authorize::client(app, request);
+        app.admission.refusal(&client, app.settings.items_in(bytes))
     }
 }
 

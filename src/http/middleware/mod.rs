@@ -2,4 +2,5 @@
 
 pub(crate) mod authorize;
 pub(crate) mod gate;
+mod hosts;
 pub(crate) mod request_context;

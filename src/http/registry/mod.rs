@@ -1,8 +1,9 @@
-//! The models being served, and whether there is memory for another.
+//! The models being served, whether there is memory for another, and the collections.
 
 pub(crate) mod collections;
 pub(crate) mod memory;
 pub(crate) mod models;
+pub(crate) mod reachable;
 pub(crate) mod reload;
 
 pub use models::Models;

@@ -103,6 +103,17 @@ settings! {
     allow_no_auth: bool = false, Rule::switch();
     /// Maximum requests a second for each key; a line of a stream counts as a request.
     rate_limit_per_key: Option<u32> = None, Rule::count(1, 1_000_000).or("off");
+    /// Maximum collections of a key that is limited to some: all that its names reach are counted,
+    /// whoever made them.
+    collections_per_key: Option<usize> = None, Rule::count(1, 10_000).or("none");
+    /// Maximum items of all collections of such a key together.
+    collection_items_per_key: Option<usize> = None, Rule::count(1, 100_000_000).or("none");
+    /// Maximum bytes of all items of such a key, as `GET /collections` counts them.
+    collection_bytes_per_key: Option<usize> = None, Rule::bytes(1 << 10, 1 << 40).or("none");
+    /// More names of this service, beside addresses, names without a dot, and what ends in .localhost
+    /// or .internal. Without keys, collections are not shown to pages that came by any other name: who
+    /// owns it may have pointed it here (DNS rebinding).
+    allowed_hosts: Vec<String> = Vec::new(), Rule::list("NAME");
     /// Origins whose pages may call this service from a browser (CORS), each exactly as browsers
     /// send it.
     cors_origins: Vec<String> = Vec::new(), Rule::list("ORIGIN");
@@ -175,6 +186,10 @@ settings! {
     compute_queue: usize = 64, Rule::count(1, 65_536);
     /// Milliseconds that computing one response may take; beyond it the request gets 503.
     compute_deadline_ms: u64 = 2000, Rule::count(1, 60_000);
+    /// Percentage of these limits that one client may have: of admission_units, compute_queue,
+    /// max_streams and unsent_bytes. A client is a key, where there are several; without keys an
+    /// address that is not this machine's. 100 lets one have all.
+    client_share: usize = 50, Rule::count(1, 100);
     /// Maximum memory of all responses that wait to be read; requests beyond it get 503.
     /// `auto` is a quarter of the memory that the process may use, at most 256 MiB.
     unsent_bytes: Option<usize> = None, Rule::bytes(1 << 20, 64 << 30).or("auto");

@@ -10,6 +10,7 @@ mod example;
 mod file;
 mod layers;
 mod list;
+mod names;
 mod rule;
 mod value;
 

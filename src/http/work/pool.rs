@@ -20,6 +20,9 @@ use tokio::sync::oneshot;
 
 use crate::engine::Parts;
 use crate::engine::QueryError;
+use crate::http::auth::client::Client;
+use crate::http::auth::client::Resource;
+use crate::http::auth::client::share_of;
 use crate::http::error::ApiError;
 use crate::http::error::Bottleneck;
 use crate::http::error::Code;
@@ -168,10 +171,18 @@ impl<A> PartQueue<'_, A> {
     }
 }
 
-/// The refusal of a job that finds no place to wait for a thread.
-pub(crate) fn queue_full() -> ApiError {
-    let detail = "as many large requests wait as this server lets wait (setting `compute_queue`); \
-                  ask again, or another server";
+/// The refusal of a job that finds no place to wait for a thread, or none of its client's share.
+fn queue_full(of_share: bool) -> ApiError {
+    let detail = match of_share {
+        false => {
+            "as many large requests wait as this server lets wait (setting `compute_queue`); \
+             ask again, or another server"
+        }
+        true => {
+            "as many large requests of this client wait as one may have wait (settings \
+             `compute_queue` and `client_share`); ask again once some are answered"
+        }
+    };
     ApiError::overloaded(Bottleneck::Queue, detail)
 }
 
@@ -187,6 +198,8 @@ pub struct Pool {
     counts: Arc<JobCounts>,
     threads: usize,
     queue: usize,
+    /// Jobs of a client, running and waiting, at most.
+    share: usize,
 }
 
 /// How many jobs are where.
@@ -206,13 +219,19 @@ impl JobCounts {
 }
 
 impl Pool {
-    /// `threads` threads, and `queue` places for jobs that wait for one.
-    pub fn new(threads: usize, queue: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+    /// `threads` threads, and `queue` places for jobs that wait for one; a client has so many hundredths
+    /// of both.
+    pub fn new(
+        threads: usize,
+        queue: usize,
+        percent: usize,
+    ) -> Result<Self, rayon::ThreadPoolBuildError> {
+        let share = share_of(threads + queue, percent);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|number| format!("compute-{number}"))
             .build()?;
-        Ok(Self { pool, counts: Arc::default(), threads, queue })
+        Ok(Self { pool, counts: Arc::default(), threads, queue, share })
     }
 
     /// Threads that compute.
@@ -225,17 +244,25 @@ impl Pool {
         self.counts.counts()
     }
 
-    /// Computes on the pool. Nothing if there is no place left to wait. When the caller stops
-    /// waiting the job is cancelled: at once if it has not begun, else after its present part.
+    /// Computes on the pool for a client, or says why there is no place left to wait. When the caller
+    /// stops waiting the job is cancelled: at once if it has not begun, else after its present part.
     pub async fn run<T: Send + 'static>(
         &self,
+        client: &Client,
         deadline: Instant,
         metrics: &Metrics,
         job: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
-    ) -> Option<Result<T, ApiError>> {
+    ) -> Result<Result<T, ApiError>, ApiError> {
+        if !client.take(Resource::Jobs, 1, self.share) {
+            return Err(queue_full(true));
+        }
         let limit = self.queue + self.threads;
         let enter = |all: usize| (all < limit).then_some(all + 1);
-        self.counts.all.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).ok()?;
+        if self.counts.all.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).is_err() {
+            client.give_back(Resource::Jobs, 1);
+            return Err(queue_full(false));
+        }
+        let client = client.clone();
         let cancelled = Arc::new(AtomicBool::new(false));
         let (counts, panics) = (Arc::clone(&self.counts), metrics.panics.clone());
         let (answer, answered) = oneshot::channel();
@@ -253,13 +280,14 @@ impl Pool {
                 })
             });
             drop(running);
+            client.give_back(Resource::Jobs, 1);
             // Nobody may be waiting any more.
             let _ = answer.send(done);
         });
         let _cancel = CancelOnDrop(cancelled);
         // A job looks at its deadline between parts; the client need not wait for that.
         let grace = tokio::time::Instant::from_std(deadline + Duration::from_millis(50));
-        Some(match tokio::time::timeout_at(grace, answered).await {
+        Ok(match tokio::time::timeout_at(grace, answered).await {
             Ok(Ok(done)) => done,
             Ok(Err(_)) => Err(ApiError::internal("a job ended without an answer")),
             Err(_) => Err(late()),

@@ -1,7 +1,8 @@
 //! How many streams of lines there may be at once, and the order to end them all.
 //!
 //! A stream lasts as long as its client sends, so without a cap of their own streams could take
-//! every connection from those who ask one question.
+//! every connection from those who ask one question. Clients that are told apart have a share of the
+//! places each.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -9,6 +10,9 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::watch;
 
+use crate::http::auth::client::Client;
+use crate::http::auth::client::Resource;
+use crate::http::auth::client::share_of;
 use crate::http::error::ApiError;
 use crate::http::error::Bottleneck;
 
@@ -17,13 +21,16 @@ use crate::http::error::Bottleneck;
 pub struct Places {
     open: Arc<AtomicUsize>,
     most: usize,
+    /// Most of a client.
+    share: usize,
     ended: watch::Sender<bool>,
 }
 
 impl Places {
-    /// So many places.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { open: Arc::default(), most, ended: watch::Sender::new(false) }
+    /// So many places, of which a client has so many hundredths.
+    pub(crate) fn new(most: usize, percent: usize) -> Self {
+        let share = share_of(most, percent);
+        Self { open: Arc::default(), most, share, ended: watch::Sender::new(false) }
     }
 
     /// Streams that are open, and the most there may be.
@@ -36,15 +43,22 @@ impl Places {
         self.ended.send_replace(true);
     }
 
-    /// A place, if there is one left.
-    pub(crate) fn take(&self) -> Result<Place, ApiError> {
+    /// A place for a client's stream, if there is one left.
+    pub(crate) fn take(&self, client: &Client) -> Result<Place, ApiError> {
+        if !client.take(Resource::Streams, 1, self.share) {
+            let detail = "this client has as many streams open as one may (settings `max_streams` and \
+                          `client_share`); ask again once one has ended";
+            return Err(ApiError::overloaded(Bottleneck::Streams, detail));
+        }
         let enter = |open: usize| (open < self.most).then_some(open + 1);
         self.open.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).map_err(|_| {
+            client.give_back(Resource::Streams, 1);
             let detail = "as many streams are open as this server takes on (setting `max_streams`); \
                           ask again, or another server";
             ApiError::overloaded(Bottleneck::Streams, detail)
         })?;
-        Ok(Place { open: Arc::clone(&self.open), ended: self.ended.subscribe() })
+        let (open, client) = (Arc::clone(&self.open), client.clone());
+        Ok(Place { open, client, ended: self.ended.subscribe() })
     }
 }
 
@@ -52,6 +66,7 @@ impl Places {
 #[derive(Debug)]
 pub(crate) struct Place {
     open: Arc<AtomicUsize>,
+    client: Client,
     ended: watch::Receiver<bool>,
 }
 
@@ -73,5 +88,27 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.open.fetch_sub(1, Ordering::AcqRel);
+        self.client.give_back(Resource::Streams, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_leaves_half_of_the_places_to_others() {
+        let places = Places::new(4, 50);
+        let (greedy, other) = (Client::counted(), Client::counted());
+        let held = [places.take(&greedy).unwrap(), places.take(&greedy).unwrap()];
+        let refused = places.take(&greedy).unwrap_err();
+        assert_eq!(refused.bottleneck, Some(Bottleneck::Streams));
+        assert!(refused.detail.contains("`client_share`"), "{}", refused.detail);
+        let others = [places.take(&other).unwrap(), places.take(&Client::default()).unwrap()];
+        let refused = places.take(&other).unwrap_err();
+        assert!(!refused.detail.contains("`client_share`"), "{}", refused.detail);
+        drop((held, others));
+        assert_eq!(places.in_use(), (0, 4));
+        assert_eq!([&greedy, &other].map(|client| client.holds(Resource::Streams)), [0, 0]);
     }
 }

@@ -11,21 +11,26 @@ use std::sync::Weak;
 use tokio::sync::OwnedMutexGuard;
 
 /// Whose turn it is; it ends when this is dropped.
-pub(crate) type Turn = OwnedMutexGuard<()>;
+pub(crate) struct Turn {
+    _collection: OwnedMutexGuard<()>,
+    /// That of a client whose writes to all collections are one after the other.
+    _client: Option<OwnedMutexGuard<()>>,
+}
 
 /// The turns of all collections, by their names.
 #[derive(Default)]
 pub(crate) struct Turns(Mutex<HashMap<Box<str>, Weak<tokio::sync::Mutex<()>>>>);
 
 impl Turns {
-    /// Waits for the turn to write to a collection of this name.
-    pub(crate) async fn wait(&self, name: &str) -> Turn {
-        self.of(name).lock_owned().await
+    /// Waits for the turn to write to a collection of this name, for a client whose own turn it is, if
+    /// it has such turns. Nobody waits for a client's turn who has that of a collection.
+    pub(crate) async fn wait(&self, name: &str, client: Option<OwnedMutexGuard<()>>) -> Turn {
+        Turn { _collection: self.of(name).lock_owned().await, _client: client }
     }
 
     /// The same on a thread that may wait.
     pub(crate) fn wait_here(&self, name: &str) -> Turn {
-        self.of(name).blocking_lock_owned()
+        Turn { _collection: self.of(name).blocking_lock_owned(), _client: None }
     }
 
     fn of(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
@@ -48,19 +53,19 @@ mod tests {
     #[tokio::test]
     async fn one_after_the_other_and_each_collection_for_itself() {
         let turns = Turns::default();
-        let first = turns.wait("news").await;
-        let _other = turns.wait("books").await;
-        let mut second = Box::pin(turns.wait("news"));
+        let first = turns.wait("news", None).await;
+        let _other = turns.wait("books", None).await;
+        let mut second = Box::pin(turns.wait("news", None));
         let waits = tokio::time::timeout(std::time::Duration::from_millis(20), &mut second).await;
         assert!(waits.is_err());
         // Whoever stops to wait leaves the turn to the next.
-        let third = turns.wait("news");
+        let third = turns.wait("news", None);
         drop(second);
         drop(first);
         let third = third.await;
         drop(third);
         assert_eq!(turns.0.lock().unwrap().len(), 2);
-        let _more = turns.wait("more").await;
+        let _more = turns.wait("more", None).await;
         assert_eq!(turns.0.lock().unwrap().len(), 2, "nobody waits for news");
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! An answer is charged for before it is computed, by its estimated size, and the charge travels
 //! with its bytes until the kernel has taken the last of them. So clients that do not read hold the
-//! budget at most, whatever their number.
+//! budget at most, whatever their number; and one that is told apart from others holds its share.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -12,6 +13,9 @@ use std::sync::atomic::Ordering;
 use axum::body::Bytes;
 use serde::Serialize;
 
+use crate::http::auth::client::Client;
+use crate::http::auth::client::Resource;
+use crate::http::auth::client::share_of;
 use crate::http::error::ApiError;
 use crate::http::error::Bottleneck;
 use crate::http::error::Code;
@@ -24,19 +28,33 @@ const SMALL_ANSWER: usize = 256;
 /// Share of an answer's memory that may stay unused once it is written.
 const SLACK: usize = 8;
 
-/// The budget; a clone is the same budget.
+/// The budget, as one client or anyone has it; a clone is the same budget.
 #[derive(Debug, Clone)]
 pub struct Unsent {
     used: Arc<AtomicUsize>,
     limit: usize,
+    /// Most of a client.
+    share: usize,
+    client: Client,
     /// Largest single answer.
     largest: usize,
 }
 
 impl Unsent {
-    /// A budget of `limit` bytes for answers of at most `largest` bytes each.
-    pub(crate) fn new(limit: usize, largest: usize) -> Self {
-        Self { used: Arc::default(), limit, largest: largest.min(limit) }
+    /// A budget of `limit` bytes for answers of at most `largest` bytes each, of which a client has so
+    /// many hundredths.
+    pub(crate) fn new(limit: usize, largest: usize, percent: usize) -> Self {
+        let (used, client, largest) = (Arc::default(), Client::default(), largest.min(limit));
+        Self { used, limit, share: share_of(limit, percent), client, largest }
+    }
+
+    /// The budget as a client has it, which has no answer that is larger than its share.
+    pub(crate) fn of(&self, client: &Client) -> Cow<'_, Self> {
+        if !client.is_counted() {
+            return Cow::Borrowed(self);
+        }
+        let (used, client) = (Arc::clone(&self.used), client.clone());
+        Cow::Owned(Self { used, client, largest: self.largest.min(self.share), ..*self })
     }
 
     /// Bytes charged now, and all of the budget.
@@ -70,7 +88,7 @@ impl Unsent {
         let mut answer =
             Answer { bytes: Vec::new(), charge: self.free(), unsent: self, refusal: None };
         let room = estimate.clamp(SMALL_ANSWER, self.largest.max(SMALL_ANSWER));
-        answer.charge.resize(charged(room), self.limit)?;
+        answer.charge.resize(charged(room), self)?;
         answer.bytes.reserve_exact(room);
         Ok(answer)
     }
@@ -78,7 +96,7 @@ impl Unsent {
     /// Charges bytes that are computed already, or gives them back while there is no room.
     pub(crate) fn charge(&self, bytes: Vec<u8>) -> Result<Bytes, Vec<u8>> {
         let mut charge = self.free();
-        match charge.resize(charged(bytes.capacity()), self.limit) {
+        match charge.resize(charged(bytes.capacity()), self) {
             Ok(()) => Ok(charge.of(bytes)),
             Err(_) => Err(bytes),
         }
@@ -89,19 +107,28 @@ impl Unsent {
         Growing { charge: self.free(), unsent: self.clone() }
     }
 
-    /// Memory that work takes before there is an answer; nothing where others take what is left.
+    /// Most bytes that this client may have at once.
+    pub(crate) fn most(&self) -> usize {
+        if self.client.is_counted() { self.share.min(self.limit) } else { self.limit }
+    }
+
+    /// Memory that work takes before there is an answer, or the refusal while others take it.
     pub(crate) fn work(&self, bytes: usize) -> Result<Charge, ApiError> {
         let mut charge = self.free();
-        charge.resize(charged(bytes), self.limit)?;
+        charge.resize(charged(bytes), self)?;
         Ok(charge)
     }
 
     fn free(&self) -> Charge {
-        Charge { used: Arc::clone(&self.used), bytes: 0 }
+        Charge { used: Arc::clone(&self.used), client: self.client.clone(), bytes: 0 }
     }
 
     fn rule(&self) -> String {
-        format!("the limit is {} (settings `response_bytes` and `unsent_bytes`)", self.largest)
+        let settings = match self.client.is_counted() {
+            true => "`response_bytes`, `unsent_bytes` and `client_share`",
+            false => "`response_bytes` and `unsent_bytes`",
+        };
+        format!("the limit is {} (settings {settings})", self.largest)
     }
 }
 
@@ -114,24 +141,42 @@ fn charged(bytes: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Charge {
     used: Arc<AtomicUsize>,
+    client: Client,
     bytes: usize,
 }
 
 impl Charge {
-    fn resize(&mut self, bytes: usize, limit: usize) -> Result<(), ApiError> {
-        if bytes > self.bytes {
-            let more = bytes - self.bytes;
-            let take = |used: usize| used.checked_add(more).filter(|&used| used <= limit);
-            self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).map_err(|_| {
-                let detail = "answers that other clients have not read yet take all the memory for \
-                              answers (setting `unsent_bytes`); ask again, or another server";
-                ApiError::overloaded(Bottleneck::Unsent, detail)
-            })?;
-        } else {
-            self.used.fetch_sub(self.bytes - bytes, Ordering::AcqRel);
+    fn resize(&mut self, bytes: usize, unsent: &Unsent) -> Result<(), ApiError> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.take(more, unsent)?,
+            None => self.give_back(self.bytes - bytes),
         }
         self.bytes = bytes;
         Ok(())
+    }
+
+    fn take(&self, more: usize, unsent: &Unsent) -> Result<(), ApiError> {
+        if more == 0 {
+            return Ok(());
+        }
+        if !self.client.take(Resource::Unsent, more, unsent.share) {
+            let detail = "answers that this client has not read yet take all the memory that one may \
+                          have for answers (settings `unsent_bytes` and `client_share`); read them";
+            return Err(ApiError::overloaded(Bottleneck::Unsent, detail));
+        }
+        let take = |used: usize| used.checked_add(more).filter(|&used| used <= unsent.limit);
+        self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).map_err(|_| {
+            self.client.give_back(Resource::Unsent, more);
+            let detail = "answers that other clients have not read yet take all the memory for \
+                          answers (setting `unsent_bytes`); ask again, or another server";
+            ApiError::overloaded(Bottleneck::Unsent, detail)
+        })?;
+        Ok(())
+    }
+
+    fn give_back(&self, less: usize) {
+        self.used.fetch_sub(less, Ordering::AcqRel);
+        self.client.give_back(Resource::Unsent, less);
     }
 
     /// Bytes that carry this charge.
@@ -146,7 +191,7 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.used.fetch_sub(self.bytes, Ordering::AcqRel);
+            self.give_back(self.bytes);
         }
     }
 }
@@ -165,7 +210,7 @@ impl Growing {
             let detail = format!("the answer takes {bytes} bytes or more; {}", self.unsent.rule());
             return Err(ApiError::at(Code::ResponseTooLarge, "", detail));
         }
-        self.charge.resize(charged(bytes), self.unsent.limit)
+        self.charge.resize(charged(bytes), &self.unsent)
     }
 }
 
@@ -206,7 +251,7 @@ impl Answer<'_> {
         if charged(self.bytes.capacity()) > 0 && self.bytes.capacity() - length > length / SLACK {
             self.bytes.shrink_to_fit();
             // A smaller charge always fits.
-            let _ = self.charge.resize(charged(self.bytes.capacity()), self.unsent.limit);
+            let _ = self.charge.resize(charged(self.bytes.capacity()), self.unsent);
         }
         self.charge.of(self.bytes)
     }
@@ -219,7 +264,7 @@ impl Answer<'_> {
             return Err(ApiError::at(Code::ResponseTooLarge, "", detail));
         }
         let room = self.bytes.capacity().saturating_mul(2).clamp(length, largest);
-        self.charge.resize(charged(room), self.unsent.limit)?;
+        self.charge.resize(charged(room), self.unsent)?;
         self.bytes.reserve_exact(room - self.bytes.len());
         Ok(())
     }
@@ -260,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_charge_lasts_as_long_as_the_last_of_its_bytes() {
-        let unsent = Unsent::new(1 << 20, 1 << 20);
+        let unsent = Unsent::new(1 << 20, 1 << 20, 50);
         let mut answer = unsent.answer(100 << 10).unwrap();
         answer.write_json(&vec![0; 50 << 10]).unwrap();
         let bytes = answer.into_bytes();
@@ -274,7 +319,7 @@ mod tests {
 
     #[test]
     fn nothing_grows_past_the_budget() {
-        let unsent = Unsent::new(100 << 10, 1 << 20);
+        let unsent = Unsent::new(100 << 10, 1 << 20, 50);
         let held = unsent.answer(60 << 10).unwrap();
         assert_eq!(unsent.answer(60 << 10).unwrap_err().code, Code::Overloaded);
         let mut small = unsent.answer(0).unwrap();
@@ -293,7 +338,7 @@ mod tests {
 
     #[test]
     fn small_answers_are_free_and_large_ones_keep_no_slack() {
-        let unsent = Unsent::new(1 << 20, 1 << 20);
+        let unsent = Unsent::new(1 << 20, 1 << 20, 50);
         let mut answer = unsent.answer(512 << 10).unwrap();
         answer.write_json(&"short").unwrap();
         let bytes = answer.into_bytes();
@@ -303,5 +348,33 @@ mod tests {
         drop(charged);
         let too_much = unsent.charge(vec![0; 2 << 20]).unwrap_err();
         assert_eq!((too_much.len(), in_use(&unsent)), (2 << 20, 0));
+    }
+
+    #[test]
+    fn a_client_that_reads_nothing_leaves_half_to_others() {
+        let unsent = Unsent::new(100 << 10, 100 << 10, 50);
+        let (greedy, other) = (Client::counted(), Client::counted());
+        let (of_greedy, of_other) = (unsent.of(&greedy), unsent.of(&other));
+        let held = of_greedy.answer(30 << 10).unwrap();
+        let refused = of_greedy.answer(30 << 10).unwrap_err();
+        assert_eq!(
+            (refused.code, refused.bottleneck),
+            (Code::Overloaded, Some(Bottleneck::Unsent))
+        );
+        assert!(refused.detail.contains("`client_share`"), "{}", refused.detail);
+        assert!(of_greedy.answer(0).is_ok(), "small answers are free");
+        let others = of_other.answer(50 << 10).unwrap();
+        // No answer of a client is larger than its share, so that one alone does not take all.
+        let refused = of_other.check(60 << 10, 6, "/texts").unwrap_err();
+        assert_eq!(refused.code, Code::ResponseTooLarge);
+        assert!(refused.detail.contains("`client_share`"), "{}", refused.detail);
+        assert!(unsent.check(60 << 10, 6, "/texts").is_ok());
+        // What there is no room for at all is not held against the client.
+        let anyone = unsent.answer(20 << 10).unwrap();
+        assert!(of_greedy.answer(15 << 10).is_err());
+        drop((held, others, anyone));
+        assert!(of_greedy.answer(50 << 10).is_ok());
+        assert_eq!(in_use(&unsent), 0);
+        assert_eq!([&greedy, &other].map(|client| client.holds(Resource::Unsent)), [0, 0]);
     }
 }

@@ -9,6 +9,7 @@ mod matching;
 mod ranking;
 mod replica;
 mod shortlists;
+mod tenants;
 
 use axum::body::Body;
 use axum::http::Request;

@@ -11,6 +11,9 @@ use cognate::http::auth::keys::{Refused, Scope};
 use cognate::http::auth::quota::Quota;
 use governor::clock::FakeRelativeClock;
 
+/// Collections that a key is limited to.
+const NAMES: &str = "news,shop-*";
+
 fn line(id: &str, scope: Scope, key: &str) -> String {
     keys::line(id, scope, key).unwrap()
 }
@@ -82,7 +85,12 @@ fn a_wrong_line_is_named_and_not_quoted() {
     let digest = good.rsplit_once(':').unwrap().1;
     let table = [
         ("secret-key".to_owned(), "it is not id:scope:blake3-hex"),
-        (format!("web:query:{digest}:more"), "it is not id:scope:blake3-hex"),
+        (format!("web:query:{digest}:a:b"), "it is not id:scope:blake3-hex"),
+        (format!("web:query:{digest}:"), "the collections are not names"),
+        (format!("web:query:{digest}:Shop"), "the collections are not names"),
+        (format!("web:query:{digest}:a,,b"), "the collections are not names"),
+        (format!("web:query:{digest}:a*b"), "the collections are not names"),
+        (format!("web:query:{digest}:*"), "`*` alone is every collection"),
         (format!("web:{digest}"), "it is not id:scope:blake3-hex"),
         (format!(":query:{digest}"), "the id is not 1 to 64 of"),
         (format!("a b:query:{digest}"), "the id is not 1 to 64 of"),
@@ -201,6 +209,7 @@ fn a_drawn_key_is_let_in_by_its_line() {
         (&["web.1_a-B"][..], Scope::Query),
         (&["web.1_a-B", "--scope", "query"], Scope::Query),
         (&["web.1_a-B", "--scope", "admin"], Scope::Admin),
+        (&["web.1_a-B", "--scope", "collection", "--collections", NAMES], Scope::Collection),
     ] {
         let output = draw(arguments);
         assert!(output.status.success());
@@ -211,12 +220,21 @@ fn a_drawn_key_is_let_in_by_its_line() {
         let keys = parse(line).unwrap();
         let found = keys.check(Some(format!("Bearer {key}").as_bytes())).cloned().unwrap();
         assert_eq!((&*found.id, found.scope), ("web.1_a-B", scope));
+        let names = found.collections.map(|names| names.to_string());
+        assert_eq!(names.as_deref(), (scope == Scope::Collection).then_some(NAMES));
         drawn.push(key.to_owned());
     }
     drawn.sort();
     drawn.dedup();
-    assert_eq!(drawn.len(), 3);
-    for wrong in [&["a b"][..], &["web", "--scope", "root"], &[]] {
+    assert_eq!(drawn.len(), 4);
+    let wrong = [
+        &["a b"][..],
+        &["web", "--scope", "root"],
+        &["web", "--collections", "*"],
+        &["web", "--collections", "Shop"],
+        &[],
+    ];
+    for wrong in wrong {
         let output = draw(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         assert!(output.stdout.is_empty());

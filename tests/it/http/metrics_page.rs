@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::body::Bytes;
 use axum::http::Request;
+use cognate::http::auth::client::Client;
 use futures_util::stream;
 use serde_json::json;
 use tower::ServiceExt;
@@ -148,7 +149,7 @@ async fn a_full_queue_is_counted_once() {
                 let _ = finished.recv();
                 Ok(())
             };
-            app.compute.run(deadline, &app.metrics, wait).await
+            app.compute.run(&Client::default(), deadline, &app.metrics, wait).await
         })
     };
     while app.app.compute.counts().0 == 0 {

@@ -27,6 +27,7 @@ mod request_log;
 mod settings;
 mod settings_command;
 mod settings_example;
+mod shares;
 mod similarity;
 mod stream;
 mod trace;

@@ -66,6 +66,7 @@ fn sample(setting: &Setting) -> RawValue {
         (_, "otlp_endpoint") => one("http://127.0.0.1:4318"),
         (_, "log") => one("warn,cognate=debug"),
         (_, "model") => RawValue::Many(vec!["b=m/b=1.bin".to_owned(), "a=m/é.bin".to_owned()]),
+        (_, "allowed_hosts") => RawValue::Many(vec!["texts.example".to_owned()]),
         (_, "cors_origins") => RawValue::Many(vec!["https://a.example".to_owned()]),
         (_, "dialects") => RawValue::Many(vec!["tei".to_owned(), "openai".to_owned()]),
         (_, key) => panic!("{key} has no sample"),

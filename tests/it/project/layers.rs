@@ -67,14 +67,14 @@ const MAY_USE_IN_HTTP: [(&str, &[&str]); 18] = [
     ("observe", &["dialect", "error"]),
     ("settings", &["dialect", "observe"]),
     ("auth", &["error", "observe", "settings"]),
-    ("registry", &["error", "settings"]),
-    ("work", &["error", "observe"]),
+    ("registry", &["error", "settings", "auth"]),
+    ("work", &["error", "observe", "auth"]),
     ("request", &["error", "settings", "registry"]),
     ("net", &["error", "observe", "settings", "request"]),
     ("openapi", &["dialect", "error", "registry"]),
     ("app", &["dialect", "error", "observe", "settings", "auth", "registry", "work"]),
     ("routes", &["dialect", "openapi", "app"]),
-    ("middleware", &["error", "observe", "auth", "request", "net", "app"]),
+    ("middleware", &["error", "observe", "settings", "auth", "request", "net", "app"]),
     (
         "api",
         &[
@@ -93,7 +93,10 @@ const MAY_USE_IN_HTTP: [(&str, &[&str]); 18] = [
     ),
     (
         "compatible",
-        &["dialect", "error", "registry", "work", "request", "openapi", "app", "routes", "api"],
+        &[
+            "dialect", "error", "auth", "registry", "work", "request", "openapi", "app", "routes",
+            "api",
+        ],
     ),
     ("surface", &["dialect", "openapi", "app", "routes", "api", "compatible"]),
     (
@@ -185,6 +188,25 @@ fn modules_of_the_service_use_only_those_below_them() {
         }
     });
     assert!(seen > 300, "only {seen} imports were looked at");
+}
+
+/// A key may be limited to some collections, so what a request asks is never asked of all of them.
+#[test]
+fn requests_get_to_collections_as_their_callers_do() {
+    let mut seen = 0;
+    each_source(|name, source| {
+        if !name.starts_with("http/") {
+            return;
+        }
+        for (number, line) in source.lines().enumerate() {
+            let whole = line.contains("collections.home()") || line.contains("collections::open(");
+            // To look after them, and where they are kept apart.
+            let fine = ["http/app.rs", "http/registry/reachable.rs"].contains(&name);
+            assert!(fine || !whole, "{name}:{}: not as a caller has them", number + 1);
+            seen += usize::from(whole);
+        }
+    });
+    assert!(seen > 0);
 }
 
 /// Who wants the library without the service must not meet its crates.

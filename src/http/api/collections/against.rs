@@ -16,6 +16,7 @@ use crate::collection::SharedEngine;
 use crate::http::api::collections::call;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::request::query::Resolved;
 use crate::http::work::turns::Turn;
@@ -23,14 +24,16 @@ use crate::http::work::turns::Turn;
 /// A collection that texts are matched against.
 pub(crate) struct Against {
     collection: Arc<dyn Collection>,
+    /// Whose texts they are.
+    caller: Caller,
     /// What was written and is not known to last.
     pending: Mutex<Vec<Pending>>,
 }
 
 impl Against {
-    /// A collection.
-    pub(crate) fn of(collection: Arc<dyn Collection>) -> Self {
-        Self { collection, pending: Mutex::default() }
+    /// A collection that a caller reaches.
+    pub(crate) fn of(collection: Arc<dyn Collection>, caller: Caller) -> Self {
+        Self { collection, caller, pending: Mutex::default() }
     }
 
     /// The collection.
@@ -40,7 +43,7 @@ impl Against {
 
     /// Waits for the turn to match, as long as an answer may take.
     pub(crate) async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
-        call::turn(app, self.collection.name()).await.map(Some)
+        call::turn(app, &self.caller, self.collection.name()).await.map(Some)
     }
 
     /// Matches items and adds them.
@@ -52,7 +55,9 @@ impl Against {
         app: &App,
     ) -> Result<Vec<Matched>, ApiError> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
-        let matched = self.collection.follow(engine, how, items, collection::now());
+        let now = collection::now();
+        app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
+        let matched = self.collection.follow(engine, how, items, now);
         let (matched, pending) = matched.map_err(refusal::of_match)?;
         self.pending().push(pending);
         app.metrics.matched(matched.len());

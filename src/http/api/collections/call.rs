@@ -25,6 +25,7 @@ use crate::collection::CollectionError;
 use crate::collection::Write;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::middleware::authorize;
@@ -32,7 +33,6 @@ use crate::http::observe::facts::Facts;
 use crate::http::request::body;
 use crate::http::work::admission::Permit;
 use crate::http::work::file_threads::Unfinished;
-use crate::http::work::pool;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
@@ -44,20 +44,25 @@ const DISK_PATIENCE: Duration = Duration::from_secs(10);
 /// What the path of a collection or an item says; a path that is not UTF-8 names nothing.
 pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
 
-/// The collection of a path.
-pub(super) fn collection(app: &App, name: Named<String>) -> Result<Arc<dyn Collection>, ApiError> {
+/// The collection of a path, if the caller reaches it.
+pub(super) fn collection(
+    app: &App,
+    caller: &Caller,
+    name: Named<String>,
+) -> Result<Arc<dyn Collection>, ApiError> {
     let Path(name) = name.map_err(|_| refusal::no_collection())?;
-    app.collections.get(&name).map_err(|_| refusal::no_collection())
+    app.collections.of(caller)?.get(&name).map_err(|_| refusal::no_collection())
 }
 
 /// The collection and the item's name of a path.
 pub(super) fn item(
     app: &App,
+    caller: &Caller,
     names: Named<(String, String)>,
 ) -> Result<(Arc<dyn Collection>, String), ApiError> {
     let Path((name, id)) = names.map_err(|_| refusal::no_item())?;
-    let collection = app.collections.get(&name).map_err(|_| refusal::no_collection())?;
-    Ok((collection, id))
+    let collection = app.collections.of(caller)?.get(&name);
+    Ok((collection.map_err(|_| refusal::no_collection())?, id))
 }
 
 /// The settings of a query string that may hold these names.
@@ -72,7 +77,8 @@ pub(super) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T,
 pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes), ApiError> {
     authorize::check_writes(&request)?;
     let facts = Facts::of(&request);
-    let mut permit = app.admission.admit_soon().await?;
+    let client = Caller::of(request.extensions())?.client;
+    let mut permit = app.admission.admit_soon(&client).await?;
     let items = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
     if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
         app.admission.top_up_soon(&mut permit, items(bytes)).await?;
@@ -84,36 +90,25 @@ pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes),
     Ok((permit, body))
 }
 
-/// Waits for the turn to write to a collection, as long as an answer may take.
-pub(super) async fn turn(app: &App, name: &str) -> Result<Turn, ApiError> {
-    let patience = Duration::from_millis(app.settings.compute_deadline_ms);
-    timeout(patience, app.turns.wait(name)).await.map_err(|_| {
-        let detail = "others wrote to the collection for longer than the server lets an answer take \
-                      (setting `compute_deadline_ms`), so nothing was changed; ask again";
-        ApiError::new(Code::DeadlineExceeded, detail)
-    })
-}
-
 /// Does what takes long on a thread that computes, or that may wait for the database: until its
 /// deadline, or until nobody waits for the answer.
 pub(super) async fn compute<T: Send + 'static>(
-    app: &App,
+    (app, caller): (&App, &Caller),
     work: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
     let threads = app.pool(app.collections.is_remote());
-    let done = threads.run(deadline, &app.metrics, work).await;
-    done.unwrap_or_else(|| Err(pool::queue_full()))
+    threads.run(&caller.client, deadline, &app.metrics, work).await?
 }
 
 /// Looks something up: in memory, behind those who change it, and never on a disk; or where a database
 /// may be waited for.
 pub(super) async fn look_up<T: Send + 'static>(
-    app: &App,
+    (app, caller): (&App, &Caller),
     look: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     if app.collections.is_remote() {
-        return compute(app, |_| look()).await;
+        return compute((app, caller), |_| look()).await;
     }
     let looked = app.readers.run(look).await;
     looked.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
@@ -141,16 +136,36 @@ pub(super) async fn aside<T: Send + 'static>(
     })
 }
 
+/// Waits for a caller's turn to write to a collection of this name, as long as an answer may take.
+pub(super) async fn turn(app: &App, caller: &Caller, name: &str) -> Result<Turn, ApiError> {
+    let is_counted = app.collections.of(caller)?.are_counted();
+    let turn = async {
+        let alone = if is_counted { caller.alone().await } else { None };
+        app.turns.wait(name, alone).await
+    };
+    let patience = Duration::from_millis(app.settings.compute_deadline_ms);
+    timeout(patience, turn).await.map_err(|_| {
+        let detail = "others wrote to the collection for longer than the server lets an answer take \
+                      (setting `compute_deadline_ms`), so nothing was changed; ask again";
+        ApiError::new(Code::DeadlineExceeded, detail)
+    })
+}
+
 /// Writes to a collection in its turn, and waits until that lasts, which others do at the same time.
 pub(super) async fn write(
-    app: &App,
-    collection: Arc<dyn Collection>,
-    wanted: Write,
+    app: &Arc<App>,
+    caller: Caller,
+    (collection, wanted): (Arc<dyn Collection>, Write),
     refused: fn(&CollectionError) -> ApiError,
 ) -> Result<Applied, ApiError> {
-    let turn = turn(app, collection.name()).await?;
+    let turn = turn(app, &caller, collection.name()).await?;
+    let of_app = Arc::clone(app);
     let work = move || {
-        let written = collection.write(wanted, collection::now());
+        let now = collection::now();
+        if let Write::Put(items) = &wanted {
+            of_app.collections.of(&caller)?.check_room(&*collection, items, now)?;
+        }
+        let written = collection.write(wanted, now);
         drop(turn);
         let (applied, pending) = written.map_err(|error| refused(&error))?;
         collection.settle(pending).map_err(|error| refused(&error))?;
@@ -159,13 +174,15 @@ pub(super) async fn write(
     aside(app, work).await
 }
 
-/// An answer, of about so many bytes.
+/// An answer to a caller, of about so many bytes.
 pub(super) fn answer(
     app: &App,
+    caller: &Caller,
     bytes: usize,
     answer: &impl Serialize,
 ) -> Result<Response, ApiError> {
-    let mut written = app.unsent.answer(bytes)?;
+    let unsent = app.unsent.of(&caller.client);
+    let mut written = unsent.answer(bytes)?;
     written.write_json(answer)?;
     let mut response = Response::new(Body::from(written.into_bytes()));
     let json = HeaderValue::from_static("application/json");

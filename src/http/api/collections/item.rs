@@ -22,6 +22,7 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::middleware::authorize;
@@ -29,7 +30,7 @@ use crate::http::openapi::refusals::refusals;
 use crate::http::request::body;
 use crate::http::request::json;
 
-refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// An item of a collection.
 #[utoipa::path(
@@ -45,15 +46,16 @@ refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::Deadl
 )]
 pub(crate) async fn look(
     State(app): State<Arc<App>>,
+    caller: Caller,
     names: Named<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, names)?;
-    let app_of = Arc::clone(&app);
-    call::look_up(&app, move || {
+    let (collection, id) = call::item(&app, &caller, names)?;
+    let (app_of, by) = (Arc::clone(&app), caller.clone());
+    call::look_up((&app, &caller), move || {
         let found = collection.find(&[&id], collection::now());
         let found = found.map_err(|error| refusal::of(&error, ""))?;
         let item = found.into_iter().next().flatten().ok_or_else(refusal::no_item)?;
-        call::answer(&app_of, item.bytes(), &ItemEntry::from(item.as_ref()))
+        call::answer(&app_of, &by, item.bytes(), &ItemEntry::from(item.as_ref()))
     })
     .await
 }
@@ -102,10 +104,11 @@ refusals!(
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
+    caller: Caller,
     names: Named<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, names)?;
+    let (collection, id) = call::item(&app, &caller, names)?;
     body::check_json(request.headers())?;
     let (permit, body) = call::body(&app, request).await?;
     let OneItemRequest { text, time, attributes, data } = json::read_object(&body)?;
@@ -115,9 +118,10 @@ pub(crate) async fn put(
         CollectionError::Item { problem, .. } => refusal::of_item(problem, ""),
         _ => refusal::of(error, ""),
     };
-    let applied = call::write(&app, collection, Write::Put(vec![item]), refused).await?;
+    let applied =
+        call::write(&app, caller.clone(), (collection, Write::Put(vec![item])), refused).await?;
     drop(permit);
-    call::answer(&app, 0, &Changed::from(applied))
+    call::answer(&app, &caller, 0, &Changed::from(applied))
 }
 
 refusals!(
@@ -140,15 +144,17 @@ refusals!(
 )]
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
+    caller: Caller,
     names: Named<(String, String)>,
     request: Request,
 ) -> Result<Response, ApiError> {
     authorize::check_writes(&request)?;
-    let (collection, id) = call::item(&app, names)?;
+    let (collection, id) = call::item(&app, &caller, names)?;
     let wanted = Write::Remove(vec![id.into()]);
-    let applied = call::write(&app, collection, wanted, |error| refusal::of(error, "")).await?;
+    let refused = |error: &CollectionError| refusal::of(error, "");
+    let applied = call::write(&app, caller.clone(), (collection, wanted), refused).await?;
     if applied.removed == 0 {
         return Err(refusal::no_item());
     }
-    call::answer(&app, 0, &Changed::from(applied))
+    call::answer(&app, &caller, 0, &Changed::from(applied))
 }

@@ -31,6 +31,7 @@ use crate::http::api::collections::call::Named;
 use crate::http::api::collections::refusal;
 use crate::http::api::pipeline;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::openapi::refusals::refusals;
@@ -144,10 +145,11 @@ refusals!(
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, name)?;
+    let collection = call::collection(&app, &caller, name)?;
     let lines = body::is_lines(request.headers());
     match lines {
         true => body::check_encoding(request.headers())?,
@@ -155,16 +157,17 @@ pub(crate) async fn put(
     }
     let (mut permit, body) = call::body(&app, request).await?;
     let (app_of, now) = (Arc::clone(&app), collection::now());
-    let read = call::compute(&app, move |_| {
+    let read = call::compute((&app, &caller), move |_| {
         let items = items(&body, lines, now, &app_of)?;
         app_of.admission.settle(&mut permit, items.len());
         Ok((items, permit))
     });
     let (items, permit) = read.await?;
     let refused = |error: &CollectionError| refusal::of(error, "/items");
-    let applied = call::write(&app, collection, Write::Put(items), refused).await?;
+    let applied =
+        call::write(&app, caller.clone(), (collection, Write::Put(items)), refused).await?;
     drop(permit);
-    call::answer(&app, 0, &Changed::from(applied))
+    call::answer(&app, &caller, 0, &Changed::from(applied))
 }
 
 /// Which items are listed.
@@ -185,8 +188,8 @@ pub(crate) struct ItemsParameters {
 
 refusals!(
     ListRefusals: &[
-        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::ResponseTooLarge, Code::TooMuchWork,
-        Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::Forbidden, Code::ResponseTooLarge,
+        Code::TooMuchWork, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 
@@ -201,10 +204,11 @@ refusals!(
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, name)?;
+    let collection = call::collection(&app, &caller, name)?;
     let asked: ItemsParameters = call::settings(&uri, "filter, within, limit and offset")?;
     let limit = asked.limit.unwrap_or(LISTED);
     if limit > MOST_LISTED {
@@ -214,9 +218,9 @@ pub(crate) async fn list(
     let filter = filter(asked.filter.as_deref())?;
     let now = collection::now();
     let oldest = oldest(asked.within.as_deref(), now)?;
-    let permit = app.admission.admit_soon().await?;
-    let (app_of, offset) = (Arc::clone(&app), asked.offset.unwrap_or(0));
-    call::compute(&app, move |work| {
+    let permit = app.admission.admit_soon(&caller.client).await?;
+    let (app_of, by, offset) = (Arc::clone(&app), caller.clone(), asked.offset.unwrap_or(0));
+    call::compute((&app, &caller), move |work| {
         let _units = permit;
         let of = |error: &CollectionError| refusal::of(error, "");
         if !app_of.collections.is_remote() {
@@ -229,7 +233,7 @@ pub(crate) async fn list(
         let (items, total) = page.map_err(|error| refusal::of_choice(error, of, work))?;
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-        call::answer(&app_of, bytes, &ItemList { items, total })
+        call::answer(&app_of, &by, bytes, &ItemList { items, total })
     })
     .await
 }

@@ -12,13 +12,14 @@ use crate::http::api::collections::answers::CollectionList;
 use crate::http::api::collections::call;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::openapi::refusals::refusals;
 
-refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
-/// Every collection, by name.
+/// Every collection that the key reaches, by name.
 #[utoipa::path(
     get,
     path = "/collections",
@@ -26,14 +27,17 @@ refusals!(ListRefusals: &[Code::ResponseTooLarge, Code::DatabaseUnavailable, Cod
     operation_id = "collections",
     responses((status = 200, description = "Every collection", body = CollectionList), ListRefusals),
 )]
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
-    let app_of = Arc::clone(&app);
-    let all = call::look_up(&app, move || {
-        let (all, now) = (app_of.collections.all(), collection::now());
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, ApiError> {
+    let (app_of, by) = (Arc::clone(&app), caller.clone());
+    let all = call::look_up((&app, &caller), move || {
+        let (all, now) = (app_of.collections.of(&by)?.all(), collection::now());
         let told = all.and_then(|all| all.iter().map(|one| one.told(now)).collect());
         told.map_err(|error| refusal::of(&error, ""))
     });
     let all: Vec<Told> = all.await?;
     let collections = all.into_iter().map(CollectionEntry::from).collect();
-    call::answer(&app, 0, &CollectionList { collections })
+    call::answer(&app, &caller, 0, &CollectionList { collections })
 }

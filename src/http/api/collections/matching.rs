@@ -28,6 +28,7 @@ use crate::http::api::pipeline::Plan;
 use crate::http::api::pipeline::Question;
 use crate::http::api::stream;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::middleware::authorize;
@@ -336,21 +337,23 @@ refusals!(
 )]
 pub(crate) async fn matching(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     authorize::check_writes(&request)?;
-    let collection = call::collection(&app, name)?;
+    let collection = call::collection(&app, &caller, name)?;
     if body::is_lines(request.headers()) {
         if app.collections.is_remote() {
             // Not every line is to say that there is no such collection.
             let asked = Arc::clone(&collection);
             let look = move || asked.find(&[], collection::now()).map(drop);
-            call::look_up(&app, move || look().map_err(|error| refusal::of(&error, ""))).await?;
+            call::look_up((&app, &caller), move || look().map_err(|error| refusal::of(&error, "")))
+                .await?;
         }
-        return stream::matching::answer(app, collection, request).await;
+        return stream::matching::answer(app, Against::of(collection, caller), request).await;
     }
-    let against = Arc::new(Against::of(collection));
+    let against = Arc::new(Against::of(collection, caller));
     let of_app = Arc::clone(&app);
     let answer = pipeline::answer::<Matching<'_>>(of_app, Arc::clone(&against), request).await?;
     // What was decided is written, and nobody is told before it lasts.

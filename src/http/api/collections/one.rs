@@ -15,6 +15,7 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::middleware::authorize;
@@ -68,27 +69,29 @@ refusals!(
 )]
 pub(crate) async fn set(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let axum::extract::Path(name) = name.map_err(|_| refusal::no_collection())?;
+    app.collections.of(&caller)?.check_name(&name)?;
     body::check_json(request.headers())?;
     let (permit, body) = call::body(&app, request).await?;
     let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
-    let (app_of, now) = (Arc::clone(&app), collection::now());
-    let turn = call::turn(&app, &name).await?;
+    let (app_of, by, now) = (Arc::clone(&app), caller.clone(), collection::now());
+    let turn = call::turn(&app, &caller, &name).await?;
     let told = call::aside(&app, move || {
         let _held = (permit, turn);
-        let (collection, _) = app_of
-            .collections
-            .set(&name, settings, now)
-            .map_err(|error| refusal::of(&error, "/items"))?;
+        let collections = app_of.collections.of(&by)?;
+        collections.check_another(&name)?;
+        let (collection, _) =
+            collections.set(&name, settings, now).map_err(|error| refusal::of(&error, "/items"))?;
         collection.told(now).map_err(|error| refusal::of(&error, ""))
     });
-    call::answer(&app, 0, &CollectionEntry::from(told.await?))
+    call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
 
-refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// A collection: its settings, and how large it is.
 #[utoipa::path(
@@ -101,13 +104,14 @@ refusals!(LookRefusals: &[Code::NotFound, Code::DatabaseUnavailable, Code::Deadl
 )]
 pub(crate) async fn look(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, name)?;
-    let told = call::look_up(&app, move || {
+    let collection = call::collection(&app, &caller, name)?;
+    let told = call::look_up((&app, &caller), move || {
         collection.told(collection::now()).map_err(|error| refusal::of(&error, ""))
     });
-    call::answer(&app, 0, &CollectionEntry::from(told.await?))
+    call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
 
 refusals!(
@@ -127,20 +131,21 @@ refusals!(
 )]
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
+    caller: Caller,
     name: Named<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     authorize::check_writes(&request)?;
-    let collection = call::collection(&app, name)?;
-    let app_of = Arc::clone(&app);
-    let turn = call::turn(&app, collection.name()).await?;
+    let collection = call::collection(&app, &caller, name)?;
+    let (app_of, by) = (Arc::clone(&app), caller.clone());
+    let turn = call::turn(&app, &caller, collection.name()).await?;
     let told = call::aside(&app, move || {
         let _turn = turn;
         let told = collection.told(collection::now());
         let told = told.map_err(|error| refusal::of(&error, ""))?;
-        let deleted = app_of.collections.delete(collection.name());
+        let deleted = app_of.collections.of(&by)?.delete(collection.name());
         deleted.map_err(|error| refusal::of(&error, "/items"))?;
         Ok(told)
     });
-    call::answer(&app, 0, &CollectionEntry::from(told.await?))
+    call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }

@@ -26,6 +26,7 @@ use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::items::ItemRanking;
 use crate::http::api::rank::plan::Told;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::observe::rank_parts::RankPart;
@@ -42,6 +43,7 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 use crate::http::work::unsent::Charge;
+use crate::http::work::unsent::Unsent;
 
 /// Results of a collection unless a request says otherwise.
 const RESULTS: usize = 10;
@@ -57,6 +59,7 @@ const TOKEN_BYTES: usize = 4;
 /// A question to `/rank`.
 pub(crate) struct Ranked<'b> {
     request: RankRequest<'b>,
+    caller: Caller,
     /// What was found in the collection, once that was looked up.
     held: OnceLock<Held>,
 }
@@ -82,10 +85,11 @@ impl Held {
     /// What is asked of a collection.
     fn of(
         request: &RankRequest<'_>,
-        name: &str,
+        (caller, name): (&Caller, &str),
         (app, models, work): (&App, &Models, &JobContext),
     ) -> Result<Self, ApiError> {
-        let collection = app.collections.get(name).map_err(|error| refusal::of_named(&error))?;
+        let collection = app.collections.of(caller)?.get(name);
+        let collection = collection.map_err(|error| refusal::of_named(&error))?;
         let now = collection::now();
         let oldest = oldest(request.within.as_deref(), now)?;
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
@@ -129,7 +133,7 @@ impl Held {
         let Chosen { items, meant } =
             chosen.map_err(|error| refusal::of_choice(error, refusal::of_named, work))?;
         drop(choice);
-        let memory = memory(&asked, &resolved, &items, app)?;
+        let memory = memory(&asked, &resolved, &items, &app.unsent.of(&caller.client))?;
         drop((asked, which));
         Ok(Self { items, meant, shortlist, _memory: Some(memory), ..held })
     }
@@ -146,7 +150,7 @@ fn memory(
     asked: &RankRequest<'_>,
     resolved: &Resolved,
     items: &[(u64, Arc<Item>)],
-    app: &App,
+    unsent: &Unsent,
 ) -> Result<Charge, ApiError> {
     let engine = &resolved.model.engine;
     let mut each = ITEM_BYTES;
@@ -170,9 +174,9 @@ fn memory(
         each + tokens + if item.data.is_some() { CALLERS_BYTES } else { 0 }
     };
     let bytes: usize = items.iter().map(of_item).sum();
-    let limit = app.unsent.in_use().1;
+    let limit = unsent.most();
     if bytes <= limit {
-        return app.unsent.work(bytes);
+        return unsent.work(bytes);
     }
     let detail = format!(
         "to rank {} items takes about {bytes} bytes of memory; the limit is {limit} (setting \
@@ -289,10 +293,11 @@ fn of_items(mut error: ApiError) -> ApiError {
 
 impl Question for Ranked<'_> {
     type In<'b> = Ranked<'b>;
-    type Address = ();
+    type Address = Caller;
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<Ranked<'b>, ApiError> {
-        Ok(Ranked { request: json::read_object(body)?, held: OnceLock::new() })
+    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<Ranked<'b>, ApiError> {
+        let (request, caller) = (json::read_object(body)?, caller.clone());
+        Ok(Ranked { request, caller, held: OnceLock::new() })
     }
 
     fn may_wait(app: &App) -> bool {
@@ -321,7 +326,7 @@ impl Question for Ranked<'_> {
                 return Err(ApiError::beyond(code, "/exclude", what, most, length));
             }
         }
-        let held = Held::of(&self.request, name, (app, models, work))?;
+        let held = Held::of(&self.request, (&self.caller, name), (app, models, work))?;
         // A question is looked up once.
         let _ = self.held.set(held);
         Ok(())

@@ -36,6 +36,7 @@ use axum::response::Response;
 use crate::http::api::pipeline;
 use crate::http::api::stream;
 use crate::http::app::App;
+use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::openapi::refusals::LIST;
@@ -52,6 +53,7 @@ refusals!(
         Code::NotCalibrated,
         Code::UnknownCollection,
         Code::UnknownItem,
+        Code::Forbidden,
         Code::DatabaseUnavailable,
     ]
 );
@@ -92,5 +94,6 @@ pub async fn rank(State(app): State<Arc<App>>, request: Request) -> Result<Respo
     if body::is_lines(request.headers()) {
         return stream::rank::answer(app, request).await;
     }
-    pipeline::answer::<Ranked<'_>>(app, (), request).await
+    let caller = Caller::of(request.extensions())?;
+    pipeline::answer::<Ranked<'_>>(app, caller, request).await
 }

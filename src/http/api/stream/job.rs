@@ -15,7 +15,6 @@ use crate::http::api::stream::line::id_of;
 use crate::http::api::stream::lines::Line;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
-use crate::http::work::pool;
 use crate::http::work::pool::JobContext;
 
 /// How long to wait before asking again for room to compute.
@@ -53,7 +52,7 @@ impl<Q: Question> Stream<Q> {
         let deadline = Instant::now() + patience;
         let mut end = lines.len();
         let refused = loop {
-            let refused = match app.admission.admit() {
+            let refused = match app.admission.admit_for(&self.caller.client) {
                 Ok(mut permit) => match app.admission.top_up(&mut permit, end - first) {
                     Ok(()) => {
                         let turn = match self.question.turn(app).await {
@@ -70,8 +69,14 @@ impl<Q: Question> Stream<Q> {
                         };
                         let deadline = Instant::now() + patience;
                         let threads = app.pool(self.question.waits(app));
-                        match threads.run(deadline.into_std(), &app.metrics, job).await {
-                            Some(Ok(answered)) => match self.question.settle().await {
+                        let run = threads.run(
+                            &self.caller.client,
+                            deadline.into_std(),
+                            &app.metrics,
+                            job,
+                        );
+                        match run.await {
+                            Ok(Ok(answered)) => match self.question.settle().await {
                                 Ok(()) => return answered,
                                 Err(error) => {
                                     end = first + answered.lines;
@@ -79,14 +84,14 @@ impl<Q: Question> Stream<Q> {
                                 }
                             },
                             // One line among them took too long: it alone must fail.
-                            Some(Err(error))
+                            Ok(Err(error))
                                 if error.code == Code::DeadlineExceeded && end - first > 1 =>
                             {
                                 end = first + 1;
                                 continue;
                             }
-                            Some(Err(error)) => break error,
-                            None => pool::queue_full(),
+                            Ok(Err(error)) => break error,
+                            Err(refused) => refused,
                         }
                     }
                     Err(error) => error,
@@ -109,7 +114,7 @@ impl<Q: Question> Stream<Q> {
     /// Computes on the pool what is left once all lines were read.
     pub(super) async fn finish_on_pool(self: &Arc<Self>) -> Result<(), ApiError> {
         let app = &self.app;
-        let permit = app.admission.admit()?;
+        let permit = app.admission.admit_for(&self.caller.client)?;
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
         let stream = Arc::clone(self);
         let job = move |work: &JobContext| {
@@ -118,8 +123,8 @@ impl<Q: Question> Stream<Q> {
             finished
         };
         let deadline = (Instant::now() + patience).into_std();
-        let finished = app.compute.run(deadline, &app.metrics, job).await;
-        finished.unwrap_or_else(|| Err(pool::queue_full()))
+        let finished = app.compute.run(&self.caller.client, deadline, &app.metrics, job).await;
+        finished.unwrap_or_else(Err)
     }
 
     /// The answers to the first of the lines, at least one.

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::collection;
-use crate::collection::Collection;
 use crate::collection::How;
 use crate::collection::Item;
 use crate::collection::Matched;
@@ -92,7 +91,7 @@ struct Items {
 /// Answers a stream of items.
 pub(crate) async fn answer(
     app: Arc<App>,
-    collection: Arc<dyn Collection>,
+    against: Against,
     request: Request,
 ) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
@@ -126,7 +125,7 @@ pub(crate) async fn answer(
     let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;
     let place = opening.place()?;
     let app = Arc::clone(&opening.app);
-    let items = Items { app, against: Against::of(collection), resolved, how };
+    let items = Items { app, against, resolved, how };
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
 }
 

@@ -152,8 +152,7 @@ fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T, ApiError> 
 struct Opening {
     app: Arc<App>,
     permit: Permit,
-    /// What the caller's key may still ask, if there is a quota.
-    bucket: Option<Arc<Bucket>>,
+    caller: Caller,
     delivery: Arc<Delivery>,
     facts: Arc<Facts>,
 }
@@ -161,26 +160,25 @@ struct Opening {
 impl Opening {
     /// Admits a stream by its head.
     fn of(app: Arc<App>, request: &Request) -> Result<Self, ApiError> {
-        let permit = app.admission.admit()?;
+        let caller = Caller::of(request.extensions())?;
+        let permit = app.admission.admit_for(&caller.client)?;
         body::check_encoding(request.headers())?;
-        let caller = request.extensions().get::<Caller>();
-        let bucket = caller.and_then(|caller| caller.bucket.clone());
         let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
-        Ok(Self { app, permit, bucket, delivery, facts: Facts::of(request) })
+        Ok(Self { app, permit, caller, delivery, facts: Facts::of(request) })
     }
 
     /// A place among streams, if there is one left.
     fn place(&self) -> Result<Place, ApiError> {
-        self.app.streams.take()
+        self.app.streams.take(&self.caller.client)
     }
 
     /// Answers a question whose lines are those that arrived and those of the body.
     fn answer<Q: Question>(self, question: Q, place: Place, body: Body, lines: Lines) -> Response {
-        let Self { app, permit, bucket, delivery, facts } = self;
+        let Self { app, permit, caller, delivery, facts } = self;
         let resolved = question.resolved();
         facts.asks(&resolved.model.name, resolved.listed_method(), None);
         let patience = Duration::from_secs(app.settings.write_timeout_s);
-        let (writer, reader) = app.spools.open(&app.unsent, patience);
+        let (writer, reader) = app.spools.open(&app.unsent.of(&caller.client), patience);
         let (naming, named) = Naming::new();
         let mut response = Response::new(Body::from_stream(reader.into_stream()));
         let headers = response.headers_mut();
@@ -189,7 +187,7 @@ impl Opening {
         response.extensions_mut().insert(naming);
         let mut record = Record::new(Arc::clone(&app), named);
         record.lines = lines.seen();
-        let stream = Arc::new(Stream { app, question, bucket });
+        let stream = Arc::new(Stream { app, question, caller });
         let mut talk = Talk { stream, writer, place, record };
         let mut body = body;
         tokio::spawn(async move {
@@ -206,7 +204,7 @@ impl Opening {
 struct Stream<Q> {
     app: Arc<App>,
     question: Q,
-    bucket: Option<Arc<Bucket>>,
+    caller: Caller,
 }
 
 /// A stream under way.
@@ -257,7 +255,7 @@ impl<Q: Question> Talk<Q> {
 
     /// Answers the lines that are complete; whether there were any.
     async fn answer_all(&mut self, lines: &mut Lines) -> Result<bool, End> {
-        let bucket = self.stream.bucket.clone();
+        let bucket = self.stream.caller.bucket.clone();
         let most = bucket.as_ref().map_or(CHUNK, |bucket| {
             CHUNK.min(usize::try_from(bucket.per_second().get()).unwrap_or(CHUNK))
         });

@@ -6,7 +6,11 @@ use std::task::Context;
 use std::task::Poll;
 use std::task::Waker;
 
+use tokio::time::Instant;
+
 use super::*;
+use crate::http::auth::client::Resource;
+use crate::http::error::Bottleneck;
 use crate::http::error::Code;
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -17,8 +21,14 @@ type Waits<'a> = Pin<Box<dyn Future<Output = Result<Permit, ApiError>> + 'a>>;
 
 /// A request of so many items that takes what it needs as soon as it can.
 fn ask(admission: &Admission, items: usize) -> Waits<'_> {
+    ask_as(admission, &Client::default(), items)
+}
+
+/// The same of a client.
+fn ask_as<'a>(admission: &'a Admission, client: &Client, items: usize) -> Waits<'a> {
+    let client = client.clone();
     Box::pin(async move {
-        let mut permit = admission.admit_soon().await?;
+        let mut permit = admission.admit_soon(&client).await?;
         admission.top_up_soon(&mut permit, items).await?;
         Ok(permit)
     })
@@ -43,7 +53,7 @@ fn refused(waits: &mut Waits<'_>) -> String {
 
 #[test]
 fn items_are_charged_for_and_given_back() {
-    let admission = Admission::new(10, 4, PATIENCE);
+    let admission = Admission::new(10, 4, PATIENCE, 50);
     let mut one = admission.admit().unwrap();
     admission.top_up(&mut one, 7).unwrap();
     assert_eq!(admission.in_use(), 7);
@@ -61,7 +71,7 @@ fn items_are_charged_for_and_given_back() {
 
 #[tokio::test]
 async fn large_requests_are_admitted_in_their_order_as_units_become_free() {
-    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let admission = Admission::new(UNITS, 8, PATIENCE, 50);
     let first = admitted(&mut ask(&admission, 600));
     let (mut second, mut third) = (ask(&admission, 700), ask(&admission, 300));
     assert!(poll(&mut second).is_none() && poll(&mut third).is_none());
@@ -76,7 +86,7 @@ async fn large_requests_are_admitted_in_their_order_as_units_become_free() {
 
 #[tokio::test]
 async fn two_that_need_all_units_are_served_one_after_the_other() {
-    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let admission = Admission::new(UNITS, 8, PATIENCE, 50);
     let (mut one, mut other) = (admission.admit().unwrap(), admission.admit().unwrap());
     let mut first = Box::pin(admission.top_up_soon(&mut one, UNITS));
     let mut second = Box::pin(admission.top_up_soon(&mut other, UNITS));
@@ -95,7 +105,7 @@ async fn two_that_need_all_units_are_served_one_after_the_other() {
 
 #[tokio::test]
 async fn small_requests_pass_large_ones_that_wait_and_have_units_of_their_own() {
-    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let admission = Admission::new(UNITS, 8, PATIENCE, 50);
     let large = admitted(&mut ask(&admission, UNITS));
     assert_eq!(admission.in_use(), UNITS - 16, "some are kept");
     let mut waits = ask(&admission, UNITS);
@@ -117,7 +127,7 @@ async fn small_requests_pass_large_ones_that_wait_and_have_units_of_their_own() 
 
 #[tokio::test]
 async fn what_is_computed_is_weighed_although_nothing_is_free() {
-    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let admission = Admission::new(UNITS, 8, PATIENCE, 50);
     let _large = admitted(&mut ask(&admission, UNITS));
     let mut running = admission.admit().unwrap();
     admission.settle(&mut running, 500);
@@ -131,7 +141,7 @@ async fn what_is_computed_is_weighed_although_nothing_is_free() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_at_once_and_who_leaves_it_makes_room() {
-    let admission = Admission::new(UNITS, 2, PATIENCE);
+    let admission = Admission::new(UNITS, 2, PATIENCE, 50);
     let held = admitted(&mut ask(&admission, UNITS));
     let (mut first, mut second) = (ask(&admission, 700), ask(&admission, 200));
     assert!(poll(&mut first).is_none() && poll(&mut second).is_none());
@@ -149,7 +159,7 @@ async fn a_full_queue_refuses_at_once_and_who_leaves_it_makes_room() {
 
 #[tokio::test(start_paused = true)]
 async fn who_waited_too_long_is_refused_and_those_behind_need_not_wait_as_long() {
-    let admission = Admission::new(UNITS, 8, PATIENCE);
+    let admission = Admission::new(UNITS, 8, PATIENCE, 50);
     let held = admitted(&mut ask(&admission, UNITS));
     let begun = Instant::now();
     let (late, mut behind) = (ask(&admission, UNITS), ask(&admission, 8));
@@ -179,7 +189,7 @@ async fn who_waited_too_long_is_refused_and_those_behind_need_not_wait_as_long()
 
 #[tokio::test(start_paused = true)]
 async fn as_many_wait_as_can_be_served_in_time_at_the_pace_that_was_seen() {
-    let admission = Admission::new(UNITS, 64, PATIENCE);
+    let admission = Admission::new(UNITS, 64, PATIENCE, 50);
     // One after the other takes all units for a tenth of the patience.
     for _ in 0..8 {
         let held = admitted(&mut ask(&admission, UNITS));
@@ -197,8 +207,59 @@ async fn as_many_wait_as_can_be_served_in_time_at_the_pace_that_was_seen() {
 }
 
 #[tokio::test]
+async fn a_client_leaves_half_of_the_units_and_of_the_places_to_wait_to_others() {
+    let admission = Admission::new(UNITS, 8, PATIENCE, 50);
+    let (greedy, other) = (Client::counted(), Client::counted());
+    let first = admitted(&mut ask_as(&admission, &greedy, 300));
+    let mut waiting: Vec<_> = (0..4).map(|_| ask_as(&admission, &greedy, 300)).collect();
+    assert!(waiting.iter_mut().all(|waits| poll(waits).is_none()), "half is not 600");
+    assert_eq!((admission.in_use(), admission.waiting()), (300, 4));
+    let detail = refused(&mut ask_as(&admission, &greedy, 300));
+    assert!(detail.contains("`compute_queue`") && detail.contains("`client_share`"), "{detail}");
+    let error = admission.refusal(&greedy, 300).expect("the gate agrees");
+    assert_eq!(error.detail, detail);
+    // Others pass those that wait for their own share alone, and have their half.
+    assert!(admission.refusal(&other, 512).is_none());
+    let others = admitted(&mut ask_as(&admission, &other, 512));
+    assert_eq!(admission.in_use(), 812);
+    let beyond = admission.admit_for(&other).unwrap_err();
+    assert!(beyond.detail.contains("`client_share`"), "{}", beyond.detail);
+    // Without a share nobody is kept from what is free.
+    let anyone = admitted(&mut ask(&admission, 100));
+    assert!(admission.admit_for(&greedy).is_ok(), "what its share still has is given at once");
+    // What a client gives back goes to the next of its own.
+    drop(first);
+    let mut next = admitted(&mut waiting.remove(0));
+    assert!(waiting.iter_mut().all(|waits| poll(waits).is_none()));
+    admission.settle(&mut next, UNITS);
+    assert_eq!(admission.in_use(), 512 + 100 + 512, "more than the share is charged as the share");
+    drop((next, others, anyone));
+    let second = admitted(&mut waiting.remove(0));
+    drop((second, waiting));
+    assert_eq!((admission.in_use(), admission.waiting()), (0, 0));
+    assert_eq!([greedy.holds(Resource::Units), other.holds(Resource::Units)], [0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_in_vain_for_its_own_share_is_told_so() {
+    let admission = Admission::new(UNITS, 8, PATIENCE, 50);
+    let client = Client::counted();
+    let held = admitted(&mut ask_as(&admission, &client, UNITS));
+    assert_eq!(admission.in_use(), UNITS / 2);
+    let late = ask_as(&admission, &client, 10).await.unwrap_err();
+    assert!(late.detail.contains("`client_share`"), "{}", late.detail);
+    assert!(late.detail.contains("`admission_wait_ms`"), "{}", late.detail);
+    drop(held);
+    let all = Admission::new(UNITS, 8, PATIENCE, 100);
+    let one = admitted(&mut ask_as(&all, &client, UNITS));
+    assert_eq!(all.in_use(), UNITS - 16, "a share of all is no share");
+    drop(one);
+    assert_eq!(client.holds(Resource::Units), 0);
+}
+
+#[tokio::test]
 async fn without_patience_nobody_waits() {
-    let admission = Admission::new(UNITS, 8, Duration::ZERO);
+    let admission = Admission::new(UNITS, 8, Duration::ZERO, 50);
     let _held = admitted(&mut ask(&admission, UNITS));
     let detail = refused(&mut ask(&admission, UNITS));
     assert!(detail.contains("`admission_units`") && !detail.contains("_wait_"), "{detail}");

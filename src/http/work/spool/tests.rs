@@ -1,6 +1,7 @@
 //! A spool's two ends at work: order, bounds, and readers that come late or never.
 
 use super::*;
+use crate::http::auth::client::Client;
 use crate::http::work::streams::Places;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -10,7 +11,7 @@ fn spools(each: u64, all: u64) -> Arc<Spools> {
 }
 
 fn unsent() -> Unsent {
-    Unsent::new(1 << 20, 1 << 20)
+    Unsent::new(1 << 20, 1 << 20, 50)
 }
 
 /// Pieces of an answer, each unlike the others.
@@ -30,7 +31,7 @@ async fn rest(reader: &mut Reader) -> Vec<u8> {
 async fn what_is_read_late_comes_in_the_order_in_which_it_was_written() {
     let (spools, unsent) = (spools(4 << 20, 8 << 20), unsent());
     let (mut writer, mut reader) = spools.open(&unsent, PATIENCE);
-    let mut place = Places::new(1).take().unwrap();
+    let mut place = Places::new(1, 50).take(&Client::default()).unwrap();
     let (mut expected, mut read) = (Vec::new(), Vec::new());
     for number in 0..600 {
         let piece = piece(number, 1 + number * 37 % 9000);
@@ -57,7 +58,7 @@ async fn what_is_read_late_comes_in_the_order_in_which_it_was_written() {
 async fn a_reader_that_lags_behind_never_fills_the_spool() {
     let spools = spools(1 << 20, 1 << 20);
     let (mut writer, mut reader) = spools.open(&unsent(), PATIENCE);
-    let mut place = Places::new(1).take().unwrap();
+    let mut place = Places::new(1, 50).take(&Client::default()).unwrap();
     let (mut written, mut read) = (0, 0);
     for number in 0..1000 {
         writer.push(piece(number, 16 << 10), &mut place).await.unwrap();
@@ -74,7 +75,7 @@ async fn a_spool_that_nobody_reads_is_full_at_its_limit() {
     let spools = spools(1 << 20, 3 << 20);
     let unsent = unsent();
     let fill = async |writer: &mut Writer| {
-        let mut place = Places::new(1).take().unwrap();
+        let mut place = Places::new(1, 50).take(&Client::default()).unwrap();
         loop {
             if let Err(stopped) = writer.push(vec![7; 10_000], &mut place).await {
                 return stopped;
@@ -104,7 +105,7 @@ async fn without_a_folder_answers_wait_in_memory_alone() {
     let folder = tempfile::tempdir().unwrap().path().join("gone");
     let spools = Arc::new(Spools::new(Some(folder), 1 << 20, 1 << 20, 1 << 20));
     let (mut writer, mut reader) = spools.open(&unsent(), PATIENCE);
-    let mut place = Places::new(1).take().unwrap();
+    let mut place = Places::new(1, 50).take(&Client::default()).unwrap();
     let pushed = tokio::join!(
         async {
             for number in 0..100 {
@@ -131,7 +132,7 @@ async fn without_a_folder_answers_wait_in_memory_alone() {
 async fn a_client_that_reads_is_not_blamed_for_memory_that_others_take() {
     let (spools, unsent) = (Arc::new(Spools::new(None, 0, 1 << 20, 1 << 20)), unsent());
     let (mut writer, mut reader) = spools.open(&unsent, PATIENCE);
-    let mut place = Places::new(1).take().unwrap();
+    let mut place = Places::new(1, 50).take(&Client::default()).unwrap();
     let held = unsent.charge(vec![0; 1 << 20]).unwrap();
     let given_back = async {
         tokio::time::sleep(PATIENCE * 3).await;
@@ -146,7 +147,7 @@ async fn a_client_that_reads_is_not_blamed_for_memory_that_others_take() {
 async fn who_neither_reads_nor_sends_is_stuck() {
     let spools = spools(64 << 20, 64 << 20);
     let (mut writer, mut reader) = spools.open(&unsent(), PATIENCE);
-    let mut place = Places::new(1).take().unwrap();
+    let mut place = Places::new(1, 50).take(&Client::default()).unwrap();
     for _ in 0..10 {
         writer.push(vec![1; 40_000], &mut place).await.unwrap();
     }
@@ -166,7 +167,7 @@ async fn who_neither_reads_nor_sends_is_stuck() {
 async fn an_answer_that_is_given_up_is_not_whole() {
     let spools = spools(1 << 20, 1 << 20);
     let (mut writer, reader) = spools.open(&unsent(), PATIENCE);
-    let mut place = Places::new(1).take().unwrap();
+    let mut place = Places::new(1, 50).take(&Client::default()).unwrap();
     drop(reader);
     assert_eq!(writer.push(vec![1], &mut place).await, Err(Stopped::Gone));
     writer.closed().await;

@@ -40,6 +40,7 @@ use crate::http::api::stream::rank::best::Held;
 use crate::http::api::stream::rank::candidate_line::CandidateLine;
 use crate::http::api::stream::rank::first_line::FirstQuestion;
 use crate::http::app::App;
+use crate::http::auth::client::Client;
 use crate::http::error::ApiError;
 use crate::http::error::Code;
 use crate::http::request::body;
@@ -68,7 +69,8 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
     let (mut body, mut lines) = (request.into_body(), Lines::default());
     let patience = Duration::from_secs(opening.app.settings.body_timeout_s);
     let first = first_line(&mut body, &mut lines, Instant::now() + patience).await?;
-    let question = Candidates::of(&opening.app, first).await.map_err(of_first_line)?;
+    let client = &opening.caller.client;
+    let question = Candidates::of(&opening.app, client, first).await.map_err(of_first_line)?;
     Ok(opening.answer(question, place, body, lines))
 }
 
@@ -112,7 +114,7 @@ fn of_first_line(error: ApiError) -> ApiError {
 
 impl Candidates {
     /// The question of the first line, unless it cannot be asked.
-    async fn of(app: &App, first: Line) -> Result<Self, ApiError> {
+    async fn of(app: &App, client: &Client, first: Line) -> Result<Self, ApiError> {
         // One that is too long is refused as every line.
         let bytes = first.bytes.map_or_else(|| parse(None), Ok)?;
         let first = Arc::new(FirstQuestion::read(app, bytes)?);
@@ -128,9 +130,9 @@ impl Candidates {
             engine.rank_session(&asked.query, &asked.options, |_| ())?;
             Ok(Passed::default())
         };
-        let checked = app.compute.run(deadline, &app.metrics, check).await;
-        let passed = checked.unwrap_or_else(|| Err(pool::queue_full()))?;
-        let best = Mutex::new(Best::new(first.options, app.unsent.growing()));
+        let checked = app.compute.run(client, deadline, &app.metrics, check).await;
+        let passed = checked.unwrap_or_else(Err)?;
+        let best = Mutex::new(Best::new(first.options, app.unsent.of(client).growing()));
         Ok(Self { first, passed, best })
     }
 

@@ -1,0 +1,172 @@
+//! Whether a request without a key was meant for this service. A browser sends what a page asks it to,
+//! and whoever owns a name may point it at any address (DNS rebinding): then `Host` is that name.
+//! Programs choose their own `Host`, so this guards the readers of pages, not the network.
+
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+
+use axum::http::HeaderValue;
+use axum::http::Request;
+use axum::http::header;
+
+use crate::http::settings::Settings;
+
+/// What names end in that nobody owns in the public system of names.
+const OWNED_BY_NOBODY: [&str; 2] = [".localhost", ".internal"];
+
+/// Whether a request may come from a page that its reader did not mean to call this service: it calls
+/// by a name that others may own, or says that it is from a page of elsewhere.
+pub(super) fn is_led_here<B>(request: &Request<B>, settings: &Settings) -> bool {
+    let headers = request.headers();
+    // An absolute target names the host instead (RFC 9112, section 3.2.2).
+    let target = request.uri().authority().map(|authority| authority.as_str());
+    let host = match target {
+        Some(target) => Some(target),
+        None => match headers.get(header::HOST).map(HeaderValue::to_str) {
+            Some(Ok(host)) => Some(host),
+            Some(Err(_)) => return true,
+            None => None,
+        },
+    };
+    let is_ours = host.is_none_or(|host| is_ours(without_port(host), settings));
+    let is_of_ours = match headers.get(header::ORIGIN).map(HeaderValue::to_str) {
+        Some(Ok(origin)) => is_origin_of_ours(origin, host, settings),
+        Some(Err(_)) => false,
+        None => true,
+    };
+    !(is_ours && is_of_ours)
+}
+
+/// A host without the port behind it.
+fn without_port(host: &str) -> &str {
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let port = host.rsplit_once(':').filter(|(_, port)| is_port(port));
+    port.map_or(host, |(host, _)| host)
+}
+
+/// Whether this is an address, or a name that only who runs this service can have pointed here.
+fn is_ours(host: &str, settings: &Settings) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        return address.parse::<Ipv6Addr>().is_ok();
+    }
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let ends_in = |end: &&str| {
+        let (bytes, end) = (host.as_bytes(), end.as_bytes());
+        bytes
+            .len()
+            .checked_sub(end.len())
+            .and_then(|at| bytes.get(at..))
+            .is_some_and(|last| last.eq_ignore_ascii_case(end))
+    };
+    !host.contains('.')
+        || host.parse::<Ipv4Addr>().is_ok()
+        || OWNED_BY_NOBODY.iter().any(|end| ends_in(&end))
+        || is_allowed(host, settings)
+}
+
+fn is_allowed(host: &str, settings: &Settings) -> bool {
+    settings.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
+}
+
+/// Whether this is the origin of a page of this service, or of one that may call it.
+fn is_origin_of_ours(origin: &str, host: Option<&str>, settings: &Settings) -> bool {
+    if settings.cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin) {
+        return true;
+    }
+    // A proxy that speaks TLS may stand between.
+    let page = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    page.is_some_and(|page| {
+        // Behind a proxy that calls by another name the page still has its own.
+        host.is_some_and(|host| page.eq_ignore_ascii_case(host))
+            || is_allowed(without_port(page), settings)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn led(fields: &[(&'static str, &str)]) -> bool {
+        let mut request = Request::new(());
+        for (name, value) in fields {
+            request.headers_mut().append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        let settings = Settings {
+            allowed_hosts: vec!["texts.example.org".to_owned()],
+            cors_origins: vec!["https://app.example".to_owned()],
+            ..Settings::default()
+        };
+        is_led_here(&request, &settings)
+    }
+
+    #[test]
+    fn addresses_and_names_that_nobody_else_owns_are_ours() {
+        let ours = [
+            "",
+            "127.0.0.1",
+            "127.0.0.1:8080",
+            "192.0.2.7:80",
+            "[::1]",
+            "[2001:db8::1]:8080",
+            "localhost",
+            "LocalHost:8080",
+            "localhost.",
+            "cognate",
+            "cognate:8080",
+            "app.localhost:3000",
+            "cognate.corp.INTERNAL",
+            "texts.example.org",
+            "Texts.Example.Org.:8443",
+        ];
+        for host in ours {
+            assert!(!led(&[("host", host)]), "{host}");
+        }
+        assert!(!led(&[]), "HTTP/1.0 knows no `Host`");
+        let others = [
+            "evil.example",
+            "evil.example:8080",
+            "evil.example.",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "texts.example.org.evil.example",
+            "eviltexts.example.org",
+            "internal.evil",
+            "[::1].evil.example",
+            "[evil.example]",
+        ];
+        for host in others {
+            assert!(led(&[("host", host)]), "{host}");
+        }
+        let mut absolute = Request::new(());
+        *absolute.uri_mut() = "http://evil.example/collections".parse().unwrap();
+        absolute.headers_mut().append("host", HeaderValue::from_static("127.0.0.1"));
+        assert!(is_led_here(&absolute, &Settings::default()), "the target names another host");
+    }
+
+    #[test]
+    fn pages_are_those_of_this_service_or_allowed() {
+        let host = ("host", "127.0.0.1:8080");
+        let ours = [
+            "http://127.0.0.1:8080",
+            "https://127.0.0.1:8080",
+            "https://app.example",
+            "https://texts.example.org",
+        ];
+        for origin in ours {
+            assert!(!led(&[host, ("origin", origin)]), "{origin}");
+        }
+        let others = [
+            "null",
+            "https://evil.example",
+            "http://127.0.0.1:9090",
+            "http://127.0.0.1",
+            "http://app.example",
+            "https://texts.example.org.evil.example",
+            "",
+        ];
+        for origin in others {
+            assert!(led(&[host, ("origin", origin)]), "{origin}");
+        }
+        assert!(led(&[("host", "evil.example"), ("origin", "http://evil.example")]));
+    }
+}
