@@ -68,8 +68,8 @@ pub enum CollectionError {
     /// A file that is written to, or the lock of its folder, is not where it was any more. What was to be
     /// written was not.
     #[error(
-        "{} is not the file that was opened: it was deleted, moved or replaced meanwhile. Nothing is \
-         written until the process starts again",
+        "{} is not as this process left it: it was deleted, moved, replaced or cut off meanwhile. Nothing \
+         is written until the process starts again",
         path.display()
     )]
     Away {

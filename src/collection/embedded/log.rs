@@ -124,10 +124,14 @@ impl Lasting {
         Ok(())
     }
 
-    /// Ends the log if its path leads to another file, or to none.
+    /// Ends the log if its path leads to another file or to none, or the file lost its end.
     fn look(&self) -> Result<(), CollectionError> {
         // Where that cannot be told now it is asked again. One that has ended may have been replaced here.
-        if self.ended.get().is_none() && matches!(self.file.is_at(&self.path), Ok(false)) {
+        let written = self.written.load(Ordering::Acquire);
+        let is_away = || matches!(self.file.is_at(&self.path), Ok(false));
+        if self.ended.get().is_none()
+            && (is_away() || self.file.length().is_ok_and(|length| length < written))
+        {
             self.end(Ended::Away(self.path.clone()));
         }
         match self.ended.get() {
@@ -227,7 +231,7 @@ impl Log {
         self.last.end(Ended::Away(path));
     }
 
-    /// Ends it if its path leads to another file, or to none.
+    /// Ends it if it is not as it was left.
     pub(super) fn look(&self) -> Result<(), CollectionError> {
         self.last.look()
     }
@@ -307,6 +311,10 @@ impl Log {
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
+        // Behind the end of a file that was cut off nobody would find it again.
+        if self.file.length().is_ok_and(|length| length != self.length) {
+            self.end_away(self.path.clone());
+        }
         if self.has_ended() {
             return Err(self.ended());
         }
@@ -332,7 +340,10 @@ impl Log {
     /// Takes off what was written and is not known to last, as far as that can be done.
     pub(super) fn take_back(&mut self) {
         self.length = self.length.min(self.last.synced());
-        let _ = self.file.set_length(self.length);
+        // One that was cut off is not to grow.
+        if self.file.length().is_ok_and(|length| length > self.length) {
+            let _ = self.file.set_length(self.length);
+        }
     }
 }
 
@@ -369,30 +380,4 @@ fn write_all<'i>(
             return Ok((length, frames));
         }
     }
-}
-
-/// Copies what is cut off a log beside it, and cuts it off.
-pub(super) fn cut(
-    storage: &dyn Storage,
-    path: &Path,
-    file: &dyn Stored,
-    (length, rest): (u64, u64),
-) -> io::Result<PathBuf> {
-    let kept = path.with_extension(format!("cut-{length}"));
-    let copy = storage.create(&kept)?;
-    let (mut piece, mut done) = (vec![0; PIECE], 0);
-    while done < rest {
-        let most = usize::try_from(rest - done).unwrap_or(PIECE).min(PIECE);
-        let read = file.read_at(piece.get_mut(..most).unwrap_or_default(), length + done)?;
-        if read == 0 {
-            break;
-        }
-        copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
-        done += read as u64;
-    }
-    copy.sync()?;
-    storage.sync_folder(directory_of(path))?;
-    file.set_length(length)?;
-    file.sync()?;
-    Ok(kept)
 }

@@ -18,11 +18,13 @@ use crate::collection::embedded::length::Length;
 use crate::collection::embedded::log::Change;
 use crate::collection::embedded::log::FORMAT;
 use crate::collection::embedded::log::Log;
-use crate::collection::embedded::log::cut;
 use crate::collection::embedded::storage::ReadFrom;
 use crate::collection::embedded::storage::Storage;
 use crate::collection::embedded::storage::Stored;
+use crate::model::target::directory_of;
 
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
@@ -82,6 +84,32 @@ pub(super) fn open(
     let kept = cut(storage, path, &*file, (offset, bytes)).map_err(write)?;
     let cut = Cut { path: path.to_owned(), bytes, kept };
     Ok((log(file), Some(cut)))
+}
+
+/// Copies what is cut off a log beside it, and cuts it off.
+fn cut(
+    storage: &dyn Storage,
+    path: &Path,
+    file: &dyn Stored,
+    (length, rest): (u64, u64),
+) -> io::Result<PathBuf> {
+    let kept = path.with_extension(format!("cut-{length}"));
+    let copy = storage.create(&kept)?;
+    let (mut piece, mut done) = (vec![0; PIECE], 0);
+    while done < rest {
+        let most = usize::try_from(rest - done).unwrap_or(PIECE).min(PIECE);
+        let read = file.read_at(piece.get_mut(..most).unwrap_or_default(), length + done)?;
+        if read == 0 {
+            break;
+        }
+        copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
+        done += read as u64;
+    }
+    copy.sync()?;
+    storage.sync_folder(directory_of(path))?;
+    file.set_length(length)?;
+    file.sync()?;
+    Ok(kept)
 }
 
 /// The error of a log that cannot be opened, although its folder is there.

@@ -90,7 +90,7 @@ fn a_folder_that_is_deleted_under_the_server_is_noticed() {
     refuses_changes(&process, 3);
     let (status, _) = send(process.address, "PUT", "/collections/other", "{}").unwrap();
     assert_eq!(status, 507);
-    assert!(process.log().contains("deleted, moved or replaced"), "{}", process.log());
+    assert!(process.log().contains("deleted, moved, replaced or cut off"), "{}", process.log());
     stop(process);
     assert!(!data.exists(), "no folder is made in its place");
 }

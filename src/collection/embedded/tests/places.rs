@@ -67,6 +67,23 @@ fn nothing_is_acknowledged_into_a_log_that_was_replaced_or_deleted() {
 }
 
 #[test]
+fn nothing_is_acknowledged_behind_the_end_of_a_log_that_was_cut_off() {
+    for by_chores in [true, false] {
+        let (folder, home, news) = holding(3);
+        let file = fs::OpenOptions::new().write(true).open(log_of(&folder)).unwrap();
+        file.set_len(100).unwrap();
+        match by_chores {
+            true => assert!(is_away(news.tidy(0))),
+            false => assert!(is_away(put(&news, 7))),
+        }
+        assert!(is_away(put(&news, 8)));
+        assert_eq!((news.told(0).items, home.unwritable()), (3, 1));
+        drop((news, home));
+        assert_eq!(fs::metadata(log_of(&folder)).unwrap().len(), 100, "nothing is written there");
+    }
+}
+
+#[test]
 fn the_chores_find_it_before_anybody_writes() {
     let (folder, home, news) = holding(3);
     news.tidy(0).unwrap();

@@ -70,7 +70,7 @@ pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
             with_cause(error, Code::NotWritten, detail)
         }
         CollectionError::Away { .. } => {
-            let detail = "the collection's files were deleted, moved or replaced under the server, so \
+            let detail = "the collection's files were deleted, moved, replaced or cut under the server, so \
                           nothing was changed, and nothing is written until it starts again; the \
                           server's log says more under this request id";
             with_cause(error, Code::NotWritten, detail)
