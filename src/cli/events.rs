@@ -121,10 +121,11 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     stop_at_signals(&interrupted)?;
+    let named = |error| refused(naming(error, &args.output));
     let mut out = Output::open(&args.output, options.state.is_some()).map_err(refused)?;
     match events::run(&model.engine, &options, &mut out, &interrupted) {
         Ok(outcome) => {
-            out.finish().map_err(refused)?;
+            out.finish().map_err(named)?;
             // Standard output may hold the records.
             eprintln!("{outcome}");
             Ok(())
@@ -132,13 +133,25 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         Err(EventsError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
             out.give_up();
-            Err(refused(error))
+            Err(named(error))
         }
     }
 }
 
+/// Says where lines could not be written.
+fn naming(error: EventsError, output: &Path) -> EventsError {
+    match error {
+        EventsError::Output(source) => {
+            let standard = output.as_os_str() == "-";
+            let path = if standard { Path::new("standard output") } else { output };
+            EventsError::Write { path: path.to_owned(), source }
+        }
+        other => other,
+    }
+}
+
 /// What was read is still decided and written after the first signal; the second ends the process.
-fn stop_at_signals(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
+pub(super) fn stop_at_signals(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(interrupted))?;
         signal_hook::flag::register(signal, Arc::clone(interrupted))?;

@@ -65,6 +65,29 @@ pub enum CollectionError {
         /// The file.
         path: PathBuf,
     },
+    /// A file that is written to, or the lock of its folder, is not where it was any more. What was to be
+    /// written was not.
+    #[error(
+        "{} is not as this process left it: it was deleted, moved, replaced or cut off meanwhile. Nothing \
+         is written until the process starts again",
+        path.display()
+    )]
+    Away {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// A collection's folder has no log.
+    #[error(
+        "{}: {problem}. Bring back a copy of this file, or move its folder away to start without this \
+         collection",
+        path.display()
+    )]
+    NoLog {
+        /// Where it should be.
+        path: PathBuf,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// A file or folder could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {

@@ -51,6 +51,17 @@ pub trait Home: Debug + Send + Sync {
 
     /// How much there is, as last known, without waiting.
     fn totals(&self, now: i64) -> Totals;
+
+    /// Looks whether what it keeps is where it was. To be called every few seconds; what is wrong is told
+    /// once.
+    fn look_after(&self) -> Result<(), CollectionError> {
+        Ok(())
+    }
+
+    /// How many collections take no changes any more until the process starts again, without waiting.
+    fn unwritable(&self) -> usize {
+        0
+    }
 }
 
 /// One collection.

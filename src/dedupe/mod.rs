@@ -114,6 +114,11 @@ impl Search {
             stop: Arc::default(),
         }
     }
+
+    /// The error of what could not be written to the folder, or read back.
+    fn room(&self, source: io::Error) -> DedupeError {
+        DedupeError::Room { folder: self.folder.clone(), source }
+    }
 }
 
 /// Why duplicates could not be told.
@@ -145,8 +150,13 @@ pub enum DedupeError {
         source: io::Error,
     },
     /// There is no room for what does not fit into the memory.
-    #[error("cannot sort on disk: {0}; another folder can be named with --temp")]
-    Room(io::Error),
+    #[error("cannot sort on disk in {}: {source}; another folder can be named with --temp", folder.display())]
+    Room {
+        /// Where it was to be written.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Texts are numbered in 32 bits.
     #[error("there are more than 4,294,967,295 records")]
     TooMany,

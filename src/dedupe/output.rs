@@ -37,12 +37,14 @@ pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
 pub(super) struct Pairs {
     out: Option<(PathBuf, Growing)>,
     explain: bool,
+    /// Why a match could not be written.
+    failure: Option<DedupeError>,
 }
 
 impl Pairs {
     pub(super) fn create(options: &Options) -> Result<Self, DedupeError> {
         let (explain, across) = (options.search.explain, options.against.is_some());
-        let mut pairs = Self { out: None, explain };
+        let mut pairs = Self { out: None, explain, failure: None };
         if let Some(path) = &options.pairs {
             let mut out = Growing::create(path).map_err(failed(path))?;
             let names = if across { "known\trecord\tscore" } else { "first\tsecond\tscore" };
@@ -53,8 +55,22 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Writes a match; `known` is the number of the first text of the file itself.
+    /// Writes a match; `known` is the number of the first text of the file itself. What fails is kept for
+    /// [`check`](Self::check).
     pub(super) fn push(&mut self, found: &Match, known: u32) -> io::Result<()> {
+        self.write(found, known).map_err(|source| {
+            let kind = source.kind();
+            self.failure = self.out.as_ref().map(|(path, _)| failed(path)(source));
+            kind.into()
+        })
+    }
+
+    /// Whether all matches could be written.
+    pub(super) fn check(&mut self) -> Result<(), DedupeError> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn write(&mut self, found: &Match, known: u32) -> io::Result<()> {
         let Some((_, out)) = &mut self.out else { return Ok(()) };
         let (one, other) = (u64::from(found.earlier) + 1, u64::from(found.later - known) + 1);
         write!(out, "{one}\t{other}\t{}", found.score)?;
@@ -108,7 +124,8 @@ pub(super) fn write(
         records.follow(&progress);
         let Some(record) = records.read()? else { break };
         let first = firsts.get(id as usize).copied().unwrap_or(id);
-        let duplicate = clusters.duplicate(id, first).map_err(DedupeError::Room)?;
+        let duplicate = clusters.duplicate(id, first);
+        let duplicate = duplicate.map_err(|error| options.search.room(error))?;
         if options.drop {
             if duplicate.is_none() {
                 text.push_str(record.raw());

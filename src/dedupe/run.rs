@@ -25,7 +25,10 @@ pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
         texts.sources.push(Source::file(path, options.records, column, &search.folder)?);
     }
     let mut pairs = output::Pairs::create(options)?;
-    let found = search::search(judge, search, &texts, |found, known| pairs.push(found, known))?;
+    let found = search::search(judge, search, &texts, |found, known| pairs.push(found, known));
+    // Where that ended the search it says which file it was.
+    pairs.check()?;
+    let found = found?;
     pairs.finish()?;
     if let Some(source) = texts.sources.last() {
         output::write(options, source, &found)?;

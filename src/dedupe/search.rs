@@ -55,7 +55,7 @@ pub(super) fn search<'e>(
     drop(counts);
     let matches = run.compare(blocks)?;
     let mut check = Check::new(search.check, firsts.len() as u32, is_first);
-    let mut ordered = matches.finish().map_err(DedupeError::Room)?;
+    let mut ordered = matches.finish().map_err(|error| search.room(error))?;
     run.report.runs += ordered.runs();
     let explained_in = search.explain.then_some(search.folder.as_path());
     let known = run.judge.known;
@@ -63,7 +63,7 @@ pub(super) fn search<'e>(
         check.see(found);
         look(found, known.unwrap_or_default())
     });
-    let clusters = clusters.map_err(DedupeError::Room)?;
+    let clusters = clusters.map_err(|error| search.room(error))?;
     if search.check > 0 {
         run.report.recall = Some(check.finish(run.texts, &run.judge, is_first)?);
     }
@@ -112,17 +112,19 @@ impl Run<'_, '_> {
                     let (high, low) = ((digest >> 64) as u64, digest as u64);
                     digests
                         .push((high, id.into()), &low.to_le_bytes())
-                        .map_err(DedupeError::Room)?;
+                        .map_err(|error| self.search.room(error))?;
                 }
                 Ok(())
             },
         )?;
         let mut firsts: Vec<u32> = (0..count).collect();
-        let mut sorted = digests.finish().map_err(DedupeError::Room)?;
+        let mut sorted = digests.finish().map_err(|error| self.search.room(error))?;
         self.report.runs += sorted.runs;
         let mut group: (u64, Vec<(Vec<u8>, u32)>) = (0, Vec::new());
         let mut low = Vec::new();
-        while let Some((high, id)) = sorted.next(&mut low).map_err(DedupeError::Room)? {
+        while let Some((high, id)) =
+            sorted.next(&mut low).map_err(|error| self.search.room(error))?
+        {
             if group.0 != high {
                 group = (high, Vec::new());
             }
@@ -181,12 +183,14 @@ impl Run<'_, '_> {
                 own.iter().for_each(|key| bytes.extend_from_slice(&key.to_le_bytes()));
                 bytes.extend_from_slice(text.text.as_bytes());
                 for &key in &own {
-                    blocks.push((key, text.id.into()), &bytes).map_err(DedupeError::Room)?;
+                    blocks
+                        .push((key, text.id.into()), &bytes)
+                        .map_err(|error| self.search.room(error))?;
                 }
             }
             Ok(())
         })?;
-        let sorted = blocks.finish().map_err(DedupeError::Room)?;
+        let sorted = blocks.finish().map_err(|error| self.search.room(error))?;
         self.report.runs += sorted.runs;
         Ok(sorted)
     }
@@ -195,7 +199,8 @@ impl Run<'_, '_> {
     fn compare(&mut self, mut sorted: Sorted) -> Result<Matches, DedupeError> {
         let mut matches = Matches::new(self.sorter(4));
         let mut ahead = Blocks::default();
-        let mut batch = next_blocks(&mut sorted, &mut ahead).map_err(DedupeError::Room)?;
+        let mut batch =
+            next_blocks(&mut sorted, &mut ahead).map_err(|error| self.search.room(error))?;
         while !batch.is_empty() {
             let judged = |(key, members): &Block| {
                 self.go_on()?;
@@ -211,9 +216,9 @@ impl Run<'_, '_> {
                 self.report.scored += scored;
                 self.report.matches += found.len() as u64;
                 let mut push = |found: &Match| matches.push(found);
-                found.iter().try_for_each(&mut push).map_err(DedupeError::Room)?;
+                found.iter().try_for_each(&mut push).map_err(|error| self.search.room(error))?;
             }
-            batch = next.map_err(DedupeError::Room)?;
+            batch = next.map_err(|error| self.search.room(error))?;
         }
         self.report.method = self.search.query.method.name();
         (self.report.threshold, self.report.floor) = (self.judge.threshold, self.judge.floor);

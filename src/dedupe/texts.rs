@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 
 use crate::dedupe::DedupeError;
+use crate::files::ReadError;
 use crate::files::input::Input;
 use crate::files::progress::Progress;
 use crate::files::records::Column;
@@ -71,7 +72,8 @@ impl<'t> Source<'t> {
             io::copy(&mut io::stdin().lock(), &mut file)?;
             Ok::<_, io::Error>(file)
         });
-        let kept = kept.transpose().map_err(DedupeError::Room)?;
+        let room = |source| DedupeError::Room { folder: folder.to_owned(), source };
+        let kept = kept.transpose().map_err(room)?;
         Ok(Self::File { path: path.to_owned(), options, column: column.map(str::to_owned), kept })
     }
 
@@ -81,8 +83,9 @@ impl<'t> Source<'t> {
         let records = match kept {
             None => Records::open(path, *options)?,
             Some(file) => {
-                let mut file = file.try_clone().map_err(DedupeError::Room)?;
-                file.rewind().map_err(DedupeError::Room)?;
+                let failed = |source| ReadError::Io { path: path.clone(), source };
+                let mut file = file.try_clone().map_err(failed)?;
+                file.rewind().map_err(failed)?;
                 let input = Input::from_stream("standard input", Box::new(file))?;
                 Records::of(input, *options)?
             }

@@ -19,7 +19,7 @@ pub enum EventsError {
     Options(String),
     /// Lines could not be written.
     #[error("cannot write: {0}")]
-    Output(std::io::Error),
+    Output(#[source] std::io::Error),
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {

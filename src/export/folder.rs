@@ -1,5 +1,4 @@
-//! A folder that is there whole or not at all: its files are written beside its place and moved there
-//! together. Knows nothing of what is in them.
+//! The folder that is exported, and its files. Knows nothing of what is in them.
 
 use std::fs;
 use std::fs::File;
@@ -12,11 +11,12 @@ use std::path::PathBuf;
 use crate::export::ExportError;
 use crate::model::disk::TEMPORARY_PREFIX;
 use crate::model::target::directory_of;
+use crate::model::whole_folder::WholeFolder;
 
 /// A folder being written. Dropped before [`Folder::finish`], it leaves nothing behind.
 pub(super) struct Folder {
     target: PathBuf,
-    partial: PathBuf,
+    whole: WholeFolder,
     bytes: u64,
 }
 
@@ -38,14 +38,12 @@ impl Folder {
             }
             Err(error) => return Err(ExportError::io(target)(error)),
         }
-        let Some(name) = target.file_name() else {
+        if target.file_name().is_none() {
             return refuse("a folder with a name");
-        };
-        let unfinished =
-            format!("{TEMPORARY_PREFIX}{}-{}", name.to_string_lossy(), std::process::id());
-        let partial = directory_of(target).join(unfinished);
-        fs::create_dir(&partial).map_err(ExportError::io(&partial))?;
-        Ok(Self { target: target.to_owned(), partial, bytes: 0 })
+        }
+        let whole = WholeFolder::begin(target, TEMPORARY_PREFIX, 0o777);
+        let whole = whole.map_err(ExportError::io(target))?;
+        Ok(Self { target: target.to_owned(), whole, bytes: 0 })
     }
 
     /// Writes one file, given by its path within the folder.
@@ -54,7 +52,7 @@ impl Folder {
         name: &str,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), ExportError> {
-        let path = self.partial.join(name);
+        let path = self.whole.path().join(name);
         let write = || {
             fs::create_dir_all(directory_of(&path))?;
             let mut out = BufWriter::new(File::create_new(&path)?);
@@ -84,18 +82,7 @@ impl Folder {
 
     /// Moves the folder to its place.
     pub(super) fn finish(self) -> Result<PathBuf, ExportError> {
-        let sync = |path: &Path| File::open(path)?.sync_all();
-        let failed = ExportError::io(&self.target);
-        sync(&self.partial).map_err(&failed)?;
-        fs::rename(&self.partial, &self.target).map_err(&failed)?;
-        sync(directory_of(&self.target)).map_err(&failed)?;
-        Ok(self.target.clone())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Gone already where it was finished; what cannot be removed does no harm beyond its space.
-        let _ = fs::remove_dir_all(&self.partial);
+        self.whole.finish().map_err(ExportError::io(&self.target))?;
+        Ok(self.target)
     }
 }

@@ -298,12 +298,25 @@ impl App {
         if self.draining.load(Ordering::Acquire) {
             return Err(ApiError::new(Code::Draining, "the server is about to stop"));
         }
-        self.models().choose(None)?.check_sound()
+        self.models().choose(None)?.check_sound()?;
+        match self.collections.home().unwritable() {
+            0 => Ok(()),
+            unwritable => {
+                let detail = format!(
+                    "collections that take no changes until the server starts again: {unwritable}; its \
+                     log says why"
+                );
+                Err(ApiError::new(Code::NotReady, detail))
+            }
+        }
     }
 
-    /// Takes out of the collections what is too old, and writes logs anew where most of them is of the
-    /// past.
+    /// Takes out of the collections what is too old, writes logs anew where most of them is of the past,
+    /// and looks whether they are where they were.
     pub fn look_after_collections(&self) {
+        if let Err(error) = self.collections.home().look_after() {
+            tracing::error!(%error, "the folder of the collections is not this server's any more");
+        }
         let all = match self.collections.home().all() {
             Ok(all) => all,
             Err(error) => {
@@ -340,6 +353,7 @@ impl App {
             streams: self.streams.in_use(),
             spool: self.spools.in_use(),
             collections: self.collections.totals(collection::now()),
+            unwritable: self.collections.home().unwritable(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),
         }

@@ -115,7 +115,7 @@ impl Disk for LocalDisk {
 
     fn create(&self, directory: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
         loop {
-            let path = temporary_name(directory)?;
+            let path = drawn_name(directory, TEMPORARY_PREFIX)?;
             let mut options = fs::OpenOptions::new();
             let file = options.read(true).write(true).create_new(true).mode(mode).open(&path)?;
             // Before it was locked, another run may have taken it for a leftover.
@@ -175,11 +175,11 @@ impl DiskFile for File {
     }
 }
 
-/// A name in `directory` that nobody else comes upon, on this machine or another.
-fn temporary_name(directory: &Path) -> io::Result<PathBuf> {
+/// A name in `directory` that begins so and that nobody else comes upon, on this machine or another.
+pub(crate) fn drawn_name(directory: &Path, prefix: &str) -> io::Result<PathBuf> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
-    Ok(directory.join(format!("{TEMPORARY_PREFIX}{:016x}", u64::from_ne_bytes(random))))
+    Ok(directory.join(format!("{prefix}{:016x}", u64::from_ne_bytes(random))))
 }
 
 /// A file without a name, gone however the process ends, on the file system of `directory`.

@@ -40,6 +40,8 @@ pub mod update;
 pub mod vectors;
 pub mod vocabulary;
 #[cfg(unix)]
+pub mod whole_folder;
+#[cfg(unix)]
 pub mod writer;
 
 pub use bytes::Storage;

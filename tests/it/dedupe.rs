@@ -24,6 +24,7 @@ use cognate::files::records::Options as Records;
 use cognate::random::Random;
 
 use crate::support::command::cognate;
+use crate::support::command::command;
 use crate::support::command::stderr;
 use crate::support::command::stdout;
 
@@ -127,6 +128,29 @@ fn what_makes_no_sense_is_refused() {
     let fine = written(folder, &["taken.tsv", "--prefix", "d_"]);
     assert!(fine.starts_with("text\tcluster\td_cluster\td_score\n"), "{fine}");
     assert_eq!(std::fs::read_to_string(folder.join("rows.tsv")).unwrap(), ROWS);
+}
+
+/// A file that may not grow is a full disk to whoever writes it.
+#[test]
+fn a_full_disk_is_said_with_its_place_and_its_own_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("many.tsv"), ROWS.repeat(400)).unwrap();
+    std::fs::create_dir(folder.join("room")).unwrap();
+    let program = env!("CARGO_BIN_EXE_cognate");
+    for (arguments, named) in [
+        ("- --temp room < many.tsv", "cannot sort on disk in room: File too large"),
+        ("many.tsv -o out.tsv", "cannot write out.tsv: File too large"),
+        ("many.tsv > /dev/full", "cannot write standard output: No space left"),
+    ] {
+        let script = format!("ulimit -f 1; exec '{program}' dedupe --text text {arguments}");
+        let output = command(Path::new("bash"), folder, &[("COGNATE_MODEL", MODEL)])
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(74), "{arguments}: {}", stderr(&output));
+        assert!(stderr(&output).contains(named), "{}", stderr(&output));
+    }
 }
 
 /// Texts that come in families, as those of a stream do: a word exchanged, left out or moved.

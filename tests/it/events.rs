@@ -232,3 +232,30 @@ fn settings_are_measured_on_a_labelled_stream() {
     let page = read(folder, "page.html");
     assert!(page.contains("Timeline") && page.contains("quake (4)"), "{page}");
 }
+
+/// A file that may not grow is a full disk to whoever writes it.
+#[test]
+fn a_full_disk_is_said_with_the_file_and_its_own_exit_code() {
+    let folder = folder();
+    let folder = folder.path();
+    let many = objects().repeat(40);
+    std::fs::write(folder.join("many.ndjson"), many).unwrap();
+    let program = env!("CARGO_BIN_EXE_cognate");
+    for (arguments, named) in [
+        ("-o out.ndjson", "cannot write out.ndjson: File too large"),
+        ("-o grown.ndjson --state state", "cannot write grown.ndjson: File too large"),
+        ("> /dev/full", "cannot write standard output: No space left"),
+    ] {
+        let script = format!("ulimit -f 1; exec '{program}' events many.ndjson {arguments}");
+        let output = command(Path::new("bash"), folder, &[("COGNATE_MODEL", MODEL)])
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(74), "{arguments}: {}", stderr(&output));
+        assert!(stderr(&output).contains(named), "{}", stderr(&output));
+        assert!(!folder.join("out.ndjson").exists());
+    }
+    let names = std::fs::read_dir(folder).unwrap().map(|one| one.unwrap().file_name());
+    let left = names.filter(|name| name.to_string_lossy().starts_with(".cognate-tmp-"));
+    assert_eq!(left.count(), 0);
+}

@@ -18,6 +18,7 @@ use std::io::ErrorKind;
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use clap::Subcommand;
@@ -28,6 +29,7 @@ use crate::cli::collection::home::FolderArgs;
 use crate::cli::collection::home::HomeArgs;
 use crate::cli::collection::home::named;
 use crate::cli::count;
+use crate::cli::events::stop_at_signals;
 use crate::cli::show;
 use crate::cli::usage;
 use crate::collection;
@@ -329,7 +331,10 @@ impl fmt::Display for Copied {
 }
 
 fn backup(args: &BackupArgs) -> Result<(), Failure> {
-    let BackedUp { collections, items, bytes } = back_up(&args.folder.data, &args.to)?;
+    let stop = Arc::default();
+    stop_at_signals(&stop)?;
+    let done = back_up(&args.folder.data, &args.to, &stop)?;
+    let BackedUp { collections, items, bytes } = done;
     show(&Copied { collections, items, bytes }, args.json)
 }
 

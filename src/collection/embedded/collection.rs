@@ -64,6 +64,14 @@ impl Home for EmbeddedHome {
         let items = all.iter().map(|one| one.told(now).items).sum();
         Totals { collections: all.len(), items, bytes: self.bytes(), behind: None }
     }
+
+    fn look_after(&self) -> Result<(), CollectionError> {
+        self.look_after()
+    }
+
+    fn unwritable(&self) -> usize {
+        self.unwritable()
+    }
 }
 
 impl Collection for EmbeddedCollection {

@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use crate::collection::CollectionError;
 use crate::collection::Item;
@@ -15,12 +17,13 @@ use crate::collection::embedded::log;
 use crate::collection::embedded::log::Change;
 use crate::collection::embedded::log::Log;
 use crate::collection::embedded::replay;
-use crate::collection::embedded::storage::Lock;
 use crate::collection::embedded::storage::Storage;
+use crate::collection::embedded::storage::Stored;
+use crate::model::disk::drawn_name;
 use crate::model::target::directory_of;
 
 /// The file that one process at a time holds.
-const LOCK: &str = ".lock";
+pub(super) const LOCK: &str = ".lock";
 /// The log of a collection, in its folder.
 pub(super) const LOG: &str = "items.log";
 /// How the names of folders begin that are not whole yet, or not any more.
@@ -31,8 +34,10 @@ pub(super) const UNWHOLE: &str = ".cognate-part-";
 pub(super) struct Folder {
     storage: Arc<dyn Storage>,
     path: PathBuf,
-    /// Held as long as the process lives.
-    _lock: Lock,
+    /// Open as long as the process lives, which has the folder to itself by it.
+    lock: Arc<dyn Stored>,
+    /// Whether the lock was found not to be where it was opened any more.
+    is_lost: AtomicBool,
 }
 
 impl Folder {
@@ -40,26 +45,60 @@ impl Folder {
     pub(super) fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
         let failed = |source| CollectionError::Write { path: path.to_owned(), source };
         storage.make_folder(path).map_err(failed)?;
-        let lock = storage.lock(&path.join(LOCK)).map_err(failed)?;
-        let lock = lock.ok_or_else(|| CollectionError::InUse { path: path.to_owned() })?;
-        Ok(Self { storage, path: path.to_owned(), _lock: lock })
+        let lock = storage.lock(&path.join(LOCK)).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => CollectionError::InUse { path: path.to_owned() },
+            _ => failed(error),
+        })?;
+        Ok(Self { storage, path: path.to_owned(), lock, is_lost: AtomicBool::new(false) })
     }
 
-    /// The names of the collections. What a crash left of others is removed.
+    /// Where the lock is.
+    pub(super) fn lock_path(&self) -> PathBuf {
+        self.path.join(LOCK)
+    }
+
+    /// Whether the lock was found not to be there any more.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// Refuses changes once the lock is not where it was: the folder is another one, or another process
+    /// may have it.
+    pub(super) fn check(&self) -> Result<(), CollectionError> {
+        let path = self.lock_path();
+        if matches!(self.lock.is_at(&path), Ok(false)) {
+            self.is_lost.store(true, Ordering::Release);
+        }
+        if self.is_lost() { Err(CollectionError::Away { path }) } else { Ok(()) }
+    }
+
+    /// The names of the collections: of folders that may have such a name.
     pub(super) fn names(&self) -> Result<Vec<String>, CollectionError> {
-        let failed = |source| CollectionError::Read { path: self.path.clone(), source };
-        let mut names = self.storage.names(&self.path).map_err(failed)?;
-        names.retain(|name| {
-            let folder = self.path.join(name);
-            if name.starts_with(UNWHOLE) {
-                // Neither the name nor the items of one that was not whole were told to anybody.
-                let _ = self.storage.remove_folder(&folder);
-                return false;
+        let mut names = Vec::new();
+        for name in self.all_names()?.into_iter().filter(|name| check_name(name).is_ok()) {
+            let path = self.path.join(&name);
+            match self.storage.is_folder(&path) {
+                Ok(true) => names.push(name),
+                Ok(false) => {}
+                Err(source) => return Err(CollectionError::Read { path, source }),
             }
-            check_name(name).is_ok() && self.storage.has_file(&folder.join(LOG))
-        });
+        }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Removes what a crash left of collections that were being made or deleted: neither their names nor
+    /// their items were told to anybody.
+    pub(super) fn sweep(&self) -> Result<(), CollectionError> {
+        for name in self.all_names()?.iter().filter(|name| name.starts_with(UNWHOLE)) {
+            let _ = self.storage.remove_folder(&self.path.join(name));
+        }
+        Ok(())
+    }
+
+    fn all_names(&self) -> Result<Vec<String>, CollectionError> {
+        let failed = |source| CollectionError::Read { path: self.path.clone(), source };
+        self.storage.names(&self.path).map_err(failed)
     }
 
     /// Opens the log of a collection and tells each of its changes.
@@ -69,9 +108,10 @@ impl Folder {
         tell: impl FnMut(Change),
     ) -> Result<(Log, Option<Cut>), CollectionError> {
         let path = self.path.join(name).join(LOG);
-        // What a crash left of a log that was being written anew.
+        let opened = replay::open(&*self.storage, &path, tell)?;
+        // What a crash left of a log that was being written anew. Only who has the log may remove it.
         let _ = self.storage.remove_file(&path.with_extension(log::UNWHOLE));
-        replay::open(&*self.storage, &path, tell)
+        Ok(opened)
     }
 
     /// A log as its collection keeps it.
@@ -92,7 +132,9 @@ impl Folder {
             Ok(log)
         });
         let log = made.inspect_err(|_| drop(storage.remove_folder(&part)))?;
-        storage.sync_folder(&self.path).map_err(failed).inspect_err(|_| {
+        // Another process may have taken the folder meanwhile, without a look at what is made here.
+        let kept = storage.sync_folder(&self.path).map_err(failed).and_then(|()| self.check());
+        kept.inspect_err(|_| {
             // Under this name another one can be made then.
             let _ = storage.rename(&path, &part).and_then(|()| storage.remove_folder(&part));
         })?;
@@ -118,11 +160,7 @@ impl Folder {
 
     /// A name for what is not whole.
     fn part(&self) -> Result<PathBuf, CollectionError> {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|error| CollectionError::Write {
-            path: self.path.clone(),
-            source: io::Error::other(error),
-        })?;
-        Ok(self.path.join(format!("{UNWHOLE}{:016x}", u64::from_ne_bytes(random))))
+        let failed = |source| CollectionError::Write { path: self.path.clone(), source };
+        drawn_name(&self.path, UNWHOLE).map_err(failed)
     }
 }

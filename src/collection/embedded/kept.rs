@@ -2,6 +2,7 @@
 //! last: what cannot be made to last is taken back.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::collection::CollectionError;
@@ -74,36 +75,61 @@ impl Kept {
         self.states.push_back(State { end: self.log.length(), table, settings });
     }
 
-    /// Brings what is held back to what is certain to last, where the log that failed is this one: if
-    /// another took its place, that one has all of it.
-    pub(super) fn take_back(&mut self, failed: &Arc<Lasting>, held: &mut Held) -> bool {
+    /// Ends the log if it is not where it was opened any more.
+    pub(super) fn look(&self) -> Result<(), CollectionError> {
+        self.log.look()
+    }
+
+    /// Takes nothing more: this file is not where it was opened.
+    pub(super) fn end_away(&self, path: PathBuf) {
+        self.log.end_away(path);
+    }
+
+    /// Writes beside the log how much of it lasts.
+    pub(super) fn record(&mut self) -> Result<(), CollectionError> {
+        self.log.record(&*self.storage)
+    }
+
+    /// What to go back to where the log that failed is this one: what is certain to last. If another took
+    /// its place, that one has all of it.
+    pub(super) fn certain(&mut self, failed: &Arc<Lasting>) -> Option<(Arc<Table>, Settings)> {
         if !Arc::ptr_eq(self.log.lasting(), failed) {
-            return false;
+            return None;
         }
         let certain = failed.synced();
         while self.states.get(1).is_some_and(|next| next.end <= certain) {
             self.states.pop_front();
         }
         self.states.truncate(1);
-        if let Some(State { table, settings, .. }) = self.states.front() {
-            held.restore(Arc::clone(table), *settings);
-        }
+        self.states.front().map(|State { table, settings, .. }| (Arc::clone(table), *settings))
+    }
+
+    /// Takes off the log what is not certain to last.
+    pub(super) fn take_back(&mut self) {
         self.log.take_back();
-        true
     }
 
     /// Writes the log anew with what is held.
-    pub(super) fn rewrite(&mut self, held: &Held) -> Result<(), CollectionError> {
+    pub(super) fn rewrite(
+        &mut self,
+        table: Arc<Table>,
+        settings: Settings,
+    ) -> Result<(), CollectionError> {
         self.check()?;
-        let items = held.table.iter().map(|(_, item)| item.as_ref());
-        let fresh = Log::create(&*self.storage, self.log.path(), held.settings, items);
+        // What is in its place now is not to be replaced.
+        self.log.look()?;
+        self.log.forget_record(&*self.storage)?;
+        let items = table.iter().map(|(_, item)| item.as_ref());
+        let fresh = Log::create(&*self.storage, self.log.path(), settings, items);
         self.log = fresh.inspect_err(|error| {
             if matches!(error, CollectionError::Unsynced { .. }) {
                 self.log.end();
             }
         })?;
         self.states.clear();
-        self.note(held);
+        self.states.push_back(State { end: self.log.length(), table, settings });
+        // What cannot be written now is with the next chores.
+        let _ = self.log.record(&*self.storage);
         Ok(())
     }
 }

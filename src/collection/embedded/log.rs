@@ -14,8 +14,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +26,7 @@ use crate::collection::CollectionError;
 use crate::collection::Item;
 use crate::collection::Settings;
 use crate::collection::embedded::frame::add_frame;
+use crate::collection::embedded::length::Length;
 use crate::collection::embedded::storage::Storage;
 use crate::collection::embedded::storage::Stored;
 use crate::model::target::directory_of;
@@ -68,6 +69,8 @@ pub(super) struct Log {
     frames: u64,
     /// Whether the last frame is a seal.
     sealed: bool,
+    /// Bytes that the file beside it says were synced, if it says anything.
+    recorded: Option<u64>,
     last: Arc<Lasting>,
 }
 
@@ -82,8 +85,17 @@ pub(super) struct Lasting {
     synced: AtomicU64,
     /// One syncs at a time.
     syncing: Mutex<()>,
-    /// Whether it is not known what is on the disk beyond that.
-    failed: AtomicBool,
+    /// Why it takes nothing more.
+    ended: OnceLock<Ended>,
+}
+
+/// Why a log takes nothing more.
+#[derive(Debug)]
+enum Ended {
+    /// It is not known what is on the disk beyond what was synced.
+    Unsynced,
+    /// This file is not where it was opened any more.
+    Away(PathBuf),
 }
 
 impl Lasting {
@@ -96,18 +108,41 @@ impl Lasting {
         if self.synced() >= bytes {
             return Ok(());
         }
-        if self.has_failed() {
-            return Err(self.unsynced());
+        if self.has_ended() {
+            return Err(self.error());
         }
         // What others wrote meanwhile is synced with it, so they find it done.
         let written = self.written.load(Ordering::Acquire);
         if self.file.sync().is_err() {
             // After a failure a second attempt may succeed without the first one's bytes.
-            self.failed.store(true, Ordering::Release);
-            return Err(self.unsynced());
+            self.end(Ended::Unsynced);
+            return Err(self.error());
         }
+        // Nobody finds again what is in a file that has no name any more, or whose name another has.
+        self.look()?;
         self.synced.store(written, Ordering::Release);
         Ok(())
+    }
+
+    /// Ends the log if its path leads to another file or to none, or the file lost its end.
+    fn look(&self) -> Result<(), CollectionError> {
+        // Where that cannot be told now it is asked again. One that has ended may have been replaced here.
+        let written = self.written.load(Ordering::Acquire);
+        let is_away = || matches!(self.file.is_at(&self.path), Ok(false));
+        if self.ended.get().is_none()
+            && (is_away() || self.file.length().is_ok_and(|length| length < written))
+        {
+            self.end(Ended::Away(self.path.clone()));
+        }
+        match self.ended.get() {
+            Some(Ended::Away(_)) => Err(self.error()),
+            Some(Ended::Unsynced) | None => Ok(()),
+        }
+    }
+
+    /// Takes nothing more, for the first reason that is given.
+    fn end(&self, reason: Ended) {
+        let _ = self.ended.set(reason);
     }
 
     /// Bytes that were synced.
@@ -115,12 +150,16 @@ impl Lasting {
         self.synced.load(Ordering::Acquire)
     }
 
-    fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Acquire)
+    fn has_ended(&self) -> bool {
+        self.ended.get().is_some()
     }
 
-    fn unsynced(&self) -> CollectionError {
-        CollectionError::Unsynced { path: self.path.clone() }
+    /// The error of a log that takes nothing more.
+    fn error(&self) -> CollectionError {
+        match self.ended.get() {
+            Some(Ended::Away(path)) => CollectionError::Away { path: path.clone() },
+            Some(Ended::Unsynced) | None => CollectionError::Unsynced { path: self.path.clone() },
+        }
     }
 }
 
@@ -133,9 +172,14 @@ impl Log {
             written: AtomicU64::new(length),
             synced: AtomicU64::new(length),
             syncing: Mutex::default(),
-            failed: AtomicBool::new(false),
+            ended: OnceLock::new(),
         };
-        Self { file, path, length, frames, sealed: false, last: Arc::new(last) }
+        Self { file, path, length, frames, sealed: false, recorded: None, last: Arc::new(last) }
+    }
+
+    /// The same, of which a file beside it says how many bytes were synced.
+    pub(super) fn with_record(self, recorded: Option<u64>) -> Self {
+        Self { recorded, ..self }
     }
 
     /// Writes a log of these settings and items that takes the place of another, if there is one. What
@@ -179,17 +223,48 @@ impl Log {
 
     /// Takes nothing more: another took its place, or may have.
     pub(super) fn end(&self) {
-        self.last.failed.store(true, Ordering::Release);
+        self.last.end(Ended::Unsynced);
+    }
+
+    /// Takes nothing more: this file is not where it was opened.
+    pub(super) fn end_away(&self, path: PathBuf) {
+        self.last.end(Ended::Away(path));
+    }
+
+    /// Ends it if it is not as it was left.
+    pub(super) fn look(&self) -> Result<(), CollectionError> {
+        self.last.look()
     }
 
     /// Whether it takes nothing more.
     pub(super) fn has_ended(&self) -> bool {
-        self.last.has_failed()
+        self.last.has_ended()
     }
 
     /// The error of a log that takes nothing more.
     pub(super) fn ended(&self) -> CollectionError {
-        self.last.unsynced()
+        self.last.error()
+    }
+
+    /// Writes beside it how many bytes of it were synced, where that is not known there yet.
+    pub(super) fn record(&mut self, storage: &dyn Storage) -> Result<(), CollectionError> {
+        let synced = self.last.synced();
+        if self.recorded == Some(synced) || self.has_ended() {
+            return Ok(());
+        }
+        // Beside another log it would be wrong.
+        self.look()?;
+        let written = Length::of(&*self.file, synced)
+            .and_then(|length| length.write(storage, &self.path))
+            .map_err(|error| self.unwritten(error));
+        self.recorded = written.is_ok().then_some(synced);
+        written
+    }
+
+    /// Removes what is known beside it, before another log takes its place.
+    pub(super) fn forget_record(&mut self, storage: &dyn Storage) -> Result<(), CollectionError> {
+        self.recorded = None;
+        Length::forget(storage, &self.path).map_err(|error| self.unwritten(error))
     }
 
     /// How long it is.
@@ -236,6 +311,10 @@ impl Log {
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
+        // Behind the end of a file that was cut off nobody would find it again.
+        if self.file.length().is_ok_and(|length| length != self.length) {
+            self.end_away(self.path.clone());
+        }
         if self.has_ended() {
             return Err(self.ended());
         }
@@ -261,7 +340,10 @@ impl Log {
     /// Takes off what was written and is not known to last, as far as that can be done.
     pub(super) fn take_back(&mut self) {
         self.length = self.length.min(self.last.synced());
-        let _ = self.file.set_length(self.length);
+        // One that was cut off is not to grow.
+        if self.file.length().is_ok_and(|length| length > self.length) {
+            let _ = self.file.set_length(self.length);
+        }
     }
 }
 
@@ -298,30 +380,4 @@ fn write_all<'i>(
             return Ok((length, frames));
         }
     }
-}
-
-/// Copies what is cut off a log beside it, and cuts it off.
-pub(super) fn cut(
-    storage: &dyn Storage,
-    path: &Path,
-    file: &dyn Stored,
-    (length, rest): (u64, u64),
-) -> io::Result<PathBuf> {
-    let kept = path.with_extension(format!("cut-{length}"));
-    let copy = storage.create(&kept)?;
-    let (mut piece, mut done) = (vec![0; PIECE], 0);
-    while done < rest {
-        let most = usize::try_from(rest - done).unwrap_or(PIECE).min(PIECE);
-        let read = file.read_at(piece.get_mut(..most).unwrap_or_default(), length + done)?;
-        if read == 0 {
-            break;
-        }
-        copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
-        done += read as u64;
-    }
-    copy.sync()?;
-    storage.sync_folder(directory_of(path))?;
-    file.set_length(length)?;
-    file.sync()?;
-    Ok(kept)
 }

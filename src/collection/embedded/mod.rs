@@ -13,6 +13,7 @@ mod folder;
 mod frame;
 mod held;
 mod kept;
+mod length;
 mod log;
 mod narrow;
 mod registry;

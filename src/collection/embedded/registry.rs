@@ -66,6 +66,8 @@ impl EmbeddedHome {
             let collection = EmbeddedCollection::new(&name, limits, budget, held, kept);
             all.insert(name.into(), Arc::new(collection));
         }
+        // Who has all logs has the folder to itself.
+        folder.sweep()?;
         collections.all = RwLock::new(all);
         collections.folder = Some(folder);
         Ok((collections, cuts))
@@ -115,6 +117,7 @@ impl EmbeddedHome {
         if self.each().len() >= self.limits.collections {
             return Err(CollectionError::TooMany { limit: self.limits.collections });
         }
+        self.check_folder()?;
         let folder = self.folder.as_ref();
         let kept = folder.map(|folder| folder.create(name, settings).map(|log| folder.keep(log)));
         let (held, budget) = (Held::keeping(settings), Arc::clone(&self.budget));
@@ -129,13 +132,39 @@ impl EmbeddedHome {
     pub fn remove(&self, name: &str) -> Result<(), CollectionError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let collection = self.named(name)?;
+        // What is in its place by now is not to be deleted.
+        self.check_folder()?;
+        let mut turn = collection.turn();
+        turn.look()?;
         let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
         // From here on it is gone, whatever becomes of its files: nothing more may be told as written.
-        collection.turn().end();
+        turn.end();
+        drop(turn);
         self.all.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         match (&self.folder, part) {
             (Some(folder), Some(part)) => folder.remove(&part),
             _ => Ok(()),
         }
+    }
+
+    /// Looks whether the folder still is this process's. To be called every few seconds; where it is not
+    /// that is told once.
+    pub fn look_after(&self) -> Result<(), CollectionError> {
+        let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
+        self.check_folder().or_else(|error| if is_known { Ok(()) } else { Err(error) })
+    }
+
+    /// How many collections take no changes any more; at least one where none can be made.
+    pub fn unwritable(&self) -> usize {
+        let ended = self.each().iter().filter(|one| one.is_ended()).count();
+        ended.max(usize::from(self.folder.as_ref().is_some_and(Folder::is_lost)))
+    }
+
+    /// Refuses changes where the folder is not this process's any more, and ends all logs there.
+    fn check_folder(&self) -> Result<(), CollectionError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        folder.check().inspect_err(|_| {
+            self.each().iter().for_each(|one| one.turn().end_away(&folder.lock_path()));
+        })
     }
 }

@@ -13,14 +13,18 @@ use crate::collection::embedded::frame::HEAD;
 use crate::collection::embedded::frame::Head;
 use crate::collection::embedded::frame::MARK;
 use crate::collection::embedded::frame::OLD_MARK;
+use crate::collection::embedded::length;
+use crate::collection::embedded::length::Length;
 use crate::collection::embedded::log::Change;
 use crate::collection::embedded::log::FORMAT;
 use crate::collection::embedded::log::Log;
-use crate::collection::embedded::log::cut;
 use crate::collection::embedded::storage::ReadFrom;
 use crate::collection::embedded::storage::Storage;
 use crate::collection::embedded::storage::Stored;
+use crate::model::target::directory_of;
 
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
@@ -59,22 +63,69 @@ pub(super) fn open(
     tell: impl FnMut(Change),
 ) -> Result<(Log, Option<Cut>), CollectionError> {
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-    let file = storage.open(path).map_err(failed)?;
+    let file = storage.open(path).map_err(|error| unopened(path, error))?;
     let end = file.length().map_err(failed)?;
     let Place { offset, frames } = read(path, &*file, end, tell)?;
     // A process that was killed may have written it without a sync.
     file.sync().map_err(failed)?;
-    if offset == end {
-        return Ok((Log::at(path.to_owned(), file, offset, frames), None));
-    }
     if let Some(proof) = proof(&*file, offset, end, frames).map_err(failed)? {
         return Err(proven_damage(path, offset, proof));
+    }
+    let known = Length::known(storage, path, &*file)?;
+    if let Some(known) = known.filter(|known| offset < *known) {
+        return Err(damaged(path, offset, &length::problem(offset, end, known)));
+    }
+    let log = |file| Log::at(path.to_owned(), file, offset, frames).with_record(known);
+    if offset == end {
+        return Ok((log(file), None));
     }
     let bytes = end - offset;
     let write = |source| CollectionError::Write { path: path.to_owned(), source };
     let kept = cut(storage, path, &*file, (offset, bytes)).map_err(write)?;
     let cut = Cut { path: path.to_owned(), bytes, kept };
-    Ok((Log::at(path.to_owned(), file, offset, frames), Some(cut)))
+    Ok((log(file), Some(cut)))
+}
+
+/// Copies what is cut off a log beside it, and cuts it off.
+fn cut(
+    storage: &dyn Storage,
+    path: &Path,
+    file: &dyn Stored,
+    (length, rest): (u64, u64),
+) -> io::Result<PathBuf> {
+    let kept = path.with_extension(format!("cut-{length}"));
+    let copy = storage.create(&kept)?;
+    let (mut piece, mut done) = (vec![0; PIECE], 0);
+    while done < rest {
+        let most = usize::try_from(rest - done).unwrap_or(PIECE).min(PIECE);
+        let read = file.read_at(piece.get_mut(..most).unwrap_or_default(), length + done)?;
+        if read == 0 {
+            break;
+        }
+        copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
+        done += read as u64;
+    }
+    copy.sync()?;
+    storage.sync_folder(directory_of(path))?;
+    file.set_length(length)?;
+    file.sync()?;
+    Ok(kept)
+}
+
+/// The error of a log that cannot be opened, although its folder is there.
+pub(super) fn unopened(path: &Path, error: io::Error) -> CollectionError {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::WouldBlock => CollectionError::InUse { path },
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => {
+            let problem = match error.kind() {
+                io::ErrorKind::NotFound => "it is missing",
+                _ => "it is not a regular file",
+            };
+            CollectionError::NoLog { path, problem }
+        }
+        _ => CollectionError::Read { path, source: error },
+    }
 }
 
 /// Tells the changes of all frames up to one that is not whole; where that is.

@@ -28,8 +28,8 @@ use crate::collection::embedded::folder::LOG;
 use crate::collection::embedded::replicated::ReplicatedCollection;
 use crate::collection::embedded::storage::LocalStorage;
 use crate::collection::embedded::storage::Storage;
+use crate::collection::embedded::storage::is_nothing;
 use crate::collection::embedded::tail::Stamp;
-use crate::collection::embedded::tail::is_nothing;
 
 /// How often the folder is looked at.
 const EVERY: Duration = Duration::from_millis(100);

@@ -10,26 +10,30 @@ use std::fs::TryLockError;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::fs::FileExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
 use crate::model::target::directory_of;
 
-/// A file system.
+/// A file system. Every file that is opened is locked for this process as long as it is open; where another
+/// has it the error is `WouldBlock`.
 pub(super) trait Storage: Debug + Send + Sync {
     /// Makes a folder that is its owner's alone, and those above it, where they are not there, and makes
     /// them last.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// The lock of one process on a file, as long as it is not dropped; nothing where another has it.
-    fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
+    /// Opens a file that is there to be locked, and is made if it is not there.
+    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
     /// The names of what is in a folder.
     fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
 
-    /// Whether there is such a file.
-    fn has_file(&self, path: &Path) -> bool;
+    /// Whether there is such a folder.
+    fn is_folder(&self, path: &Path) -> io::Result<bool>;
 
     /// Makes an empty file, of one that is there too, to be read and written.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
@@ -66,17 +70,52 @@ pub(super) trait Stored: Debug + Send + Sync {
 
     /// Makes its bytes last.
     fn sync(&self) -> io::Result<()>;
+
+    /// Whether this path leads to it.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
 }
 
-/// The lock of one process.
-#[derive(Debug)]
-pub(super) struct Lock(#[expect(dead_code, reason = "held, and asked nothing")] Option<File>);
+/// Whether an error says that there is no such file: no folder, or another kind of file in its place.
+pub(super) fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
 
-impl Lock {
-    /// The lock of a file system that has one process.
-    #[cfg(test)]
-    pub(super) fn of_nobody() -> Self {
-        Self(None)
+/// Opens a regular file. A pipe, which would be waited for, and a device are refused at once.
+pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    let opened = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => other(),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
+}
+
+/// Opens a file for this process alone.
+fn open_alone(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = open_regular(options.read(true).write(true), path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(io::Error::from(io::ErrorKind::WouldBlock)),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Opens a file for this process alone, and makes it where it is not there.
+fn open_or_make(path: &Path) -> io::Result<File> {
+    open_alone(OpenOptions::new().create(true).truncate(false).mode(0o600), path)
+}
+
+/// Refuses a link to nothing, in whose place the system would make no folder and say no more than that
+/// there is a file.
+fn check_link(path: &Path) -> io::Result<()> {
+    match fs::read_link(path) {
+        Ok(to) if !path.exists() => {
+            let (path, to) = (path.display(), to.display());
+            let problem = format!("{path} is a link to {to}, which is not there");
+            Err(io::Error::new(io::ErrorKind::NotFound, problem))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -89,20 +128,14 @@ impl Storage for LocalStorage {
         let missing =
             path.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
         let missing: Vec<&Path> = missing.collect();
+        missing.iter().try_for_each(|path| check_link(path))?;
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         // Without that the power may take the folders, and all that was synced within them.
         missing.into_iter().try_for_each(|made| self.sync_folder(directory_of(made)))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Lock(Some(file)))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        Ok(Arc::new(open_or_make(path)?))
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
@@ -111,18 +144,21 @@ impl Storage for LocalStorage {
         fs::read_dir(folder)?.map(name).collect()
     }
 
-    fn has_file(&self, path: &Path) -> bool {
-        path.is_file()
+    fn is_folder(&self, path: &Path) -> io::Result<bool> {
+        match fs::metadata(path) {
+            Err(error) if is_nothing(&error) => Ok(false),
+            found => found.map(|found| found.is_dir()),
+        }
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(true).mode(0o600);
-        Ok(Arc::new(options.open(path)?))
+        let file = open_or_make(path)?;
+        file.set_len(0)?;
+        Ok(Arc::new(file))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
-        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
+        Ok(Arc::new(open_alone(&mut OpenOptions::new(), path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -166,6 +202,15 @@ impl Stored for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let own = self.metadata()?;
+        match fs::metadata(path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (own.dev(), own.ino())),
+            Err(error) if is_nothing(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

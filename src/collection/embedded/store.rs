@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use std::sync::RwLock;
 use std::sync::RwLockReadGuard;
 use std::sync::RwLockWriteGuard;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -51,6 +52,8 @@ pub struct EmbeddedCollection {
     /// Bytes of the log; nothing where there is none. Beside the writer, so that nobody who looks waits
     /// for one.
     log_bytes: Option<AtomicU64>,
+    /// Whether the log takes nothing more.
+    is_ended: AtomicBool,
 }
 
 /// Items as they were at one moment.
@@ -97,6 +100,7 @@ impl EmbeddedCollection {
         let log_bytes = kept.as_ref().map(|kept| AtomicU64::new(kept.length()));
         Self {
             log_bytes,
+            is_ended: AtomicBool::new(false),
             name: name.into(),
             limits,
             budget,
@@ -211,7 +215,10 @@ impl EmbeddedCollection {
     pub fn settle(&self, pending: Pending) -> Result<(), CollectionError> {
         let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
         if let Err(error) = lasting.wait(bytes) {
-            return if self.turn().take_back(&lasting) { Err(error) } else { Ok(()) };
+            let mut turn = self.turn();
+            // Who deletes a collection moves its log away. What was written before was written.
+            let is_deleted = turn.is_gone() && matches!(error, CollectionError::Away { .. });
+            return if !is_deleted && turn.take_back(&lasting) { Err(error) } else { Ok(()) };
         }
         // A replica shows what the log says was synced. Where others write, the last of them says it.
         if let Ok(writer) = self.writer.try_lock() {
@@ -220,8 +227,8 @@ impl EmbeddedCollection {
         Ok(())
     }
 
-    /// Takes out what is too old, and writes the log anew where most of it is of the past. To be called
-    /// every few seconds.
+    /// Takes out what is too old, and writes the log anew where most of it is of the past. Looks whether
+    /// the log is where it was, and notes beside it how long it is. To be called every few seconds.
     pub fn tidy(&self, now: i64) -> Result<(), CollectionError> {
         let (_, pending) = {
             let mut turn = self.turn();
@@ -233,8 +240,10 @@ impl EmbeddedCollection {
         self.settle(pending)?;
         let mut turn = self.turn();
         let Some(length) = turn.log_bytes() else { return Ok(()) };
+        turn.look()?;
         let live = 2 * self.held().bytes as u64;
-        if length > LEAST_LOG.max(live) { turn.rewrite() } else { turn.seal() }
+        if length > LEAST_LOG.max(live) { turn.rewrite() } else { turn.seal() }?;
+        turn.record()
     }
 
     /// Writes the log anew with what is there.
@@ -286,10 +295,16 @@ impl EmbeddedCollection {
         self.budget.take(bytes)
     }
 
-    pub(super) fn note_length(&self, length: u64) {
+    /// Whether the log takes nothing more.
+    pub(super) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note(&self, length: u64, is_ended: bool) {
         if let Some(bytes) = &self.log_bytes {
             bytes.store(length, Ordering::Relaxed);
         }
+        self.is_ended.store(is_ended, Ordering::Relaxed);
     }
 
     pub(super) fn held(&self) -> RwLockReadGuard<'_, Held> {
@@ -303,6 +318,8 @@ impl EmbeddedCollection {
 
 impl Drop for EmbeddedCollection {
     fn drop(&mut self) {
+        // With an orderly end. A process that is killed has it from its last chores.
+        let _ = self.turn().record();
         self.budget.give_back(self.held().bytes);
     }
 }

@@ -7,6 +7,7 @@
 use std::fs;
 use std::fs::File;
 use std::fs::Metadata;
+use std::fs::OpenOptions;
 use std::io;
 use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
@@ -22,6 +23,8 @@ use crate::collection::embedded::replay;
 use crate::collection::embedded::replay::Place;
 use crate::collection::embedded::storage::ReadFrom;
 use crate::collection::embedded::storage::Stored;
+use crate::collection::embedded::storage::is_nothing;
+use crate::collection::embedded::storage::open_regular;
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
@@ -70,11 +73,6 @@ impl Stamp {
     }
 }
 
-/// Whether there is no such file: no folder, or another kind of file in its place.
-pub(super) fn is_nothing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
 impl From<&Metadata> for Stamp {
     fn from(metadata: &Metadata) -> Self {
         Self {
@@ -88,7 +86,7 @@ impl From<&Metadata> for Stamp {
 impl Tail {
     /// Opens a log, of which nothing was read.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_regular(OpenOptions::new().read(true), path)?;
         Ok(Self { path: path.to_owned(), file, at: Place::default(), last: None })
     }
 

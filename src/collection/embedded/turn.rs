@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::MutexGuard;
 
@@ -57,6 +58,11 @@ impl Turn<'_> {
         !self.writer.gone && !self.writer.kept.as_ref().is_some_and(Kept::has_ended)
     }
 
+    /// Whether it was deleted.
+    pub(super) fn is_gone(&self) -> bool {
+        self.writer.gone
+    }
+
     /// Nothing is written any more.
     pub(super) fn end(&mut self) {
         self.writer.gone = true;
@@ -94,6 +100,7 @@ impl Turn<'_> {
         let written = self.writer.kept.as_mut().map(|kept| kept.append(&changes)).transpose();
         if let Err(error) = written {
             collection.budget().give_back(more);
+            self.note();
             return Err(error);
         }
         let mut held = collection.held_mut();
@@ -107,48 +114,77 @@ impl Turn<'_> {
         self.writer.revision += u64::from(sets || applied.replaced + applied.removed > 0);
         self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
         drop(held);
-        self.note_length();
+        self.note();
         Ok((applied, self.pending()))
     }
 
     /// Takes back what a log could not be made to keep; whether it was this collection's.
     pub(super) fn take_back(&mut self, failed: &Arc<Lasting>) -> bool {
         let Some(kept) = &mut self.writer.kept else { return false };
+        let Some((table, settings)) = kept.certain(failed) else { return false };
         let mut held = self.collection.held_mut();
         let before = held.bytes;
-        if !kept.take_back(failed, &mut held) {
-            return false;
-        }
+        held.restore(table, settings);
         let budget = self.collection.budget();
         budget.give_back(before.saturating_sub(held.bytes));
         budget.take_anyhow(held.bytes.saturating_sub(before));
         drop(held);
+        // The disk may take as long as it likes: nobody who reads waits for it.
+        kept.take_back();
         self.writer.revision += 1;
-        self.note_length();
+        self.note();
         true
     }
 
     /// Writes the log anew with what is there.
     pub(super) fn rewrite(&mut self) -> Result<(), CollectionError> {
         let Some(kept) = &mut self.writer.kept else { return Ok(()) };
-        let rewritten = kept.rewrite(&self.collection.held());
-        self.note_length();
+        let held = self.collection.held();
+        let (table, settings) = (Arc::clone(&held.table), held.settings);
+        drop(held);
+        let rewritten = kept.rewrite(table, settings);
+        self.note();
         rewritten
     }
 
     /// Says in the log that all of it lasts, if that is so.
     pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
         let sealed = self.writer.kept.as_mut().map(Kept::seal);
-        self.note_length();
+        self.note();
         sealed.unwrap_or(Ok(()))
+    }
+
+    /// Ends the log if it is not where it was opened any more.
+    pub(super) fn look(&self) -> Result<(), CollectionError> {
+        let looked = self.writer.kept.as_ref().map(Kept::look);
+        self.note();
+        looked.unwrap_or(Ok(()))
+    }
+
+    /// Takes nothing more, since this file is not where it was opened any more.
+    pub(super) fn end_away(&self, path: &Path) {
+        self.writer.kept.iter().for_each(|kept| kept.end_away(path.to_owned()));
+        self.note();
+    }
+
+    /// Writes beside the log how much of it lasts.
+    pub(super) fn record(&mut self) -> Result<(), CollectionError> {
+        if self.writer.gone {
+            return Ok(());
+        }
+        let recorded = self.writer.kept.as_mut().map(Kept::record);
+        self.note();
+        recorded.unwrap_or(Ok(()))
     }
 
     fn pending(&self) -> Pending {
         Pending(self.writer.kept.as_ref().map(Kept::written))
     }
 
-    fn note_length(&self) {
-        self.writer.kept.iter().for_each(|kept| self.collection.note_length(kept.length()));
+    /// Notes what is told of the log to those who do not wait for a turn.
+    fn note(&self) {
+        let kept = self.writer.kept.iter();
+        kept.for_each(|kept| self.collection.note(kept.length(), kept.has_ended()));
     }
 }
 

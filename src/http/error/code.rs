@@ -116,7 +116,7 @@ codes! {
     Overloaded = 503 "overloaded" "Overloaded",
     /// The key's quota is used up.
     RateLimited = 429 "rate_limited" "Rate limited",
-    /// The models are not loaded yet, or a model file was damaged in place.
+    /// The models are not loaded yet, a model file was damaged in place, or collections take no changes.
     NotReady = 503 "not_ready" "Not ready",
     /// The server is about to stop.
     Draining = 503 "draining" "Draining",

@@ -62,6 +62,10 @@ pub(super) fn describe(recorder: &PrometheusRecorder) {
             "Memory of all collections: items, and windows that are matched against.",
         ),
         (
+            "cognate_collections_unwritable",
+            "Collections that take no changes until the server starts again.",
+        ),
+        (
             "cognate_replica_unread_bytes",
             "Bytes of collections' logs that this replica has not taken over.",
         ),

@@ -114,6 +114,8 @@ pub struct Snapshot {
     pub spool: (u64, u64),
     /// Collections, their items, and the bytes of memory that they take.
     pub collections: Totals,
+    /// Collections that take no changes any more.
+    pub unwritable: usize,
     /// Whether requests are welcome.
     pub ready: bool,
     /// Each model's name, bytes, words, and whether its file is intact.
@@ -315,6 +317,7 @@ impl Metrics {
         set("cognate_collections", snapshot.collections.collections as f64);
         set("cognate_collection_items", snapshot.collections.items as f64);
         set("cognate_collection_bytes", snapshot.collections.bytes as f64);
+        set("cognate_collections_unwritable", snapshot.unwritable as f64);
         if let Some(behind) = snapshot.collections.behind {
             set("cognate_replica_unread_bytes", behind.bytes as f64);
             set("cognate_replica_unreadable_logs", behind.unreadable as f64);

@@ -177,6 +177,8 @@ fn a_second_process_and_a_damaged_log_are_refused() {
     let model = folder.path().join("model.safetensors");
     std::fs::copy(first.model(), &model).unwrap();
     drop(first);
+    // As where it was killed before its chores.
+    let _ = std::fs::remove_file(data.join("news/items.length"));
     let log = data.join("news/items.log");
     let mut bytes = std::fs::read(&log).unwrap();
     let middle = bytes.len() / 2;

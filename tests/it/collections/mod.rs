@@ -1,6 +1,7 @@
 //! Collections: over HTTP in this process, and by the built binary that is killed under load.
 
 mod command;
+mod disk;
 mod exhaustion;
 mod hanging;
 mod items;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use cognate::model::Model;
 use cognate::model::format::Dtype;
@@ -11,6 +12,7 @@ use safetensors::SafeTensors;
 
 use crate::support;
 use crate::support::command::cognate;
+use crate::support::command::command;
 use crate::support::command::stderr;
 use crate::support::command::stdout;
 
@@ -179,4 +181,55 @@ fn a_folder_with_files_a_file_and_a_missing_model_are_refused_and_nothing_is_lef
     assert_eq!(fs::read_to_string(path.join("full/mine")).unwrap(), "kept");
     exported(path, &["--to", "model2vec", "-o", "empty"]);
     assert!(path.join("empty/model.safetensors").exists());
+}
+
+#[test]
+fn what_a_killed_export_left_is_removed_by_the_next() {
+    let folder = with_model();
+    let path = folder.path();
+    // As an export leaves it that ended in the middle of a file.
+    fs::create_dir_all(path.join(".cognate-tmp-0123456789abcdef/0_StaticEmbedding")).unwrap();
+    fs::write(path.join(".cognate-tmp-0123456789abcdef/model.safetensors"), "half").unwrap();
+    exported(path, &["--to", "sentence-transformers", "-o", "out"]);
+    let mut names: Vec<_> =
+        fs::read_dir(path).unwrap().map(|one| one.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["m.safetensors", "out"]);
+    assert!(path.join("out/0_StaticEmbedding/model.safetensors").exists());
+}
+
+/// Whenever it is killed, its name stands for the whole folder or for nothing.
+#[test]
+fn a_killed_export_leaves_the_whole_folder_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("m.safetensors"), support::tiny(Dtype::F32)).unwrap();
+    let arguments = ["export", "m.safetensors", "--to", "model2vec", "-o", "out"];
+    exported(path, &arguments[2..]);
+    let files = |name: &str| {
+        let names = fs::read_dir(path.join(name)).unwrap();
+        let mut names: Vec<_> = names.map(|one| one.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let whole = files("out");
+    let (mut chance, mut none) = (support::Chance(11), 0);
+    for _ in 0..support::rounds(30, 400) {
+        fs::remove_dir_all(path.join("out")).unwrap();
+        let program = Path::new(env!("CARGO_BIN_EXE_cognate"));
+        let mut export = command(program, path, &[]);
+        let mut child = export.args(arguments).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(chance.below(12_000) as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        match path.join("out").exists() {
+            true => assert_eq!(files("out"), whole),
+            false => {
+                none += 1;
+                exported(path, &arguments[2..]);
+            }
+        }
+        assert_eq!(fs::read_dir(path).unwrap().count(), 2, "leftovers are gone");
+    }
+    assert!(none > 0, "none was killed in time");
 }

@@ -10,6 +10,7 @@ use super::item;
 use super::log_of;
 use super::open;
 use super::with_batches;
+use super::with_killed_batches;
 use crate::collection::Applied;
 use crate::collection::Behind;
 use crate::collection::Cancellation;
@@ -129,7 +130,7 @@ fn what_was_not_synced_is_not_shown() {
 
 #[test]
 fn a_torn_end_is_left_to_the_process_that_writes() {
-    let folder = with_batches(3);
+    let folder = with_killed_batches(3);
     let replica = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
     let log = log_of(&folder);
     OpenOptions::new().append(true).open(&log).unwrap().write_all(b"cgc2 half a frame").unwrap();
@@ -227,7 +228,8 @@ fn a_replica_takes_no_changes() {
         Err(MatchError::Collection(error)) => refused(error),
         other => panic!("{other:?}"),
     }
-    // Two of them, and one that writes, have a folder at a time.
+    // Two of them, and one that writes, have a folder at a time. Who writes asks for a log in each folder.
+    fs::remove_dir(folder.path().join("empty")).unwrap();
     let _second = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
     let _writer = open(folder.path());
 }

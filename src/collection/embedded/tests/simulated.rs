@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 
-use crate::collection::embedded::storage::Lock;
 use crate::collection::embedded::storage::Storage;
 use crate::collection::embedded::storage::Stored;
 
@@ -97,10 +96,6 @@ impl Write {
     }
 }
 
-fn failure() -> io::Error {
-    io::Error::from(io::ErrorKind::StorageFull)
-}
-
 fn missing() -> io::Error {
     io::Error::from(io::ErrorKind::NotFound)
 }
@@ -108,7 +103,8 @@ fn missing() -> io::Error {
 impl State {
     fn step(&mut self) -> io::Result<()> {
         self.steps += 1;
-        if self.fails.contains(&self.steps) { Err(failure()) } else { Ok(()) }
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        if self.fails.contains(&self.steps) { Err(full()) } else { Ok(()) }
     }
 
     fn names(&mut self, node: usize) -> io::Result<(&mut Names, &mut Vec<Naming>)> {
@@ -218,10 +214,8 @@ impl Simulated {
     pub(super) fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let mut state = self.state();
         let node = state.node(path).ok()?;
-        match &state.nodes[node] {
-            Node::File { now, .. } => Some(now.clone()),
-            Node::Folder { .. } => None,
-        }
+        let Node::File { now, .. } = &state.nodes[node] else { return None };
+        Some(now.clone())
     }
 
     /// Gives a file other bytes, which last.
@@ -244,9 +238,11 @@ impl Storage for Simulated {
         self.sync_folder(path.parent().unwrap())
     }
 
-    fn lock(&self, _: &Path) -> io::Result<Option<Lock>> {
-        self.state().step()?;
-        Ok(Some(Lock::of_nobody()))
+    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        match self.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(path),
+            opened => opened,
+        }
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
@@ -256,8 +252,11 @@ impl Storage for Simulated {
         Ok(state.names(folder)?.0.keys().cloned().collect())
     }
 
-    fn has_file(&self, path: &Path) -> bool {
-        self.bytes(path).is_some()
+    fn is_folder(&self, path: &Path) -> io::Result<bool> {
+        let mut state = self.state();
+        state.step()?;
+        let node = state.node(path)?;
+        Ok(state.names(node).is_ok())
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
@@ -390,5 +389,11 @@ impl Stored for Open {
                 write.apply(lasting);
             }
         })
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let mut state = self.disk.state();
+        state.step()?;
+        Ok(state.node(path).is_ok_and(|node| node == self.node))
     }
 }

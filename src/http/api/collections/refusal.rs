@@ -79,6 +79,12 @@ pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
                           The server's log says more under this request id";
             with_cause(error, Code::NotWritten, detail)
         }
+        CollectionError::Away { .. } => {
+            let detail = "the collection's files were deleted, moved, replaced or cut under the server, so \
+                          nothing was changed, and nothing is written until it starts again; the \
+                          server's log says more under this request id";
+            with_cause(error, Code::NotWritten, detail)
+        }
         CollectionError::ReadOnly => {
             let detail = "this server is a replica, which takes no changes; send them to the server \
                           that keeps the collections";
@@ -119,6 +125,7 @@ pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
         CollectionError::Read { .. }
         | CollectionError::InUse { .. }
         | CollectionError::Damaged { .. }
+        | CollectionError::NoLog { .. }
         | CollectionError::NotSetUp { .. }
         | CollectionError::Database { .. } => ApiError::internal(&error.to_string()),
     }

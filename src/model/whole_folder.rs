@@ -1,0 +1,146 @@
+//! A folder that is there whole or not at all: what is in it is written beside its place, under a
+//! temporary name, and gets its name when all of it lasts.
+//!
+//! What a killed run leaves is removed by the next one that makes a folder there. It is told from what a
+//! run is writing by a lock on the folder itself, which the kernel gives up with the process; where folders
+//! cannot be locked, as on some network file systems, leftovers stay. It knows nothing of what is written.
+
+use std::fs;
+use std::fs::DirBuilder;
+use std::fs::File;
+use std::fs::TryLockError;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use rustix::fs::Mode;
+use rustix::fs::OFlags;
+
+use crate::model::disk::drawn_name;
+use crate::model::target::directory_of;
+
+/// A folder being made. Dropped before it is [finished](Self::finish), it leaves nothing.
+#[derive(Debug)]
+pub struct WholeFolder {
+    target: PathBuf,
+    partial: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl WholeFolder {
+    /// A folder to become `target`, of which nothing may be there but an empty folder. Until then its name
+    /// begins with `prefix`, as those of leftovers do, which are removed; `mode` is cut down by what the
+    /// process lets others do (umask).
+    pub fn begin(target: &Path, prefix: &str, mode: u32) -> io::Result<Self> {
+        let beside = directory_of(target);
+        sweep(beside, prefix)?;
+        loop {
+            let partial = drawn_name(beside, prefix)?;
+            DirBuilder::new().mode(mode).create(&partial)?;
+            let lock = open(&partial)?;
+            // Before it was locked, another run may have taken it for a leftover.
+            let is_taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+            if !is_taken && fs::symlink_metadata(&partial).is_ok() {
+                return Ok(Self { target: target.to_owned(), partial, _lock: lock });
+            }
+        }
+    }
+
+    /// Where its files are written.
+    pub fn path(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Makes all names in it last, and gives it its own. Its files were synced by who wrote them.
+    pub fn finish(self) -> io::Result<()> {
+        sync_folders(&self.partial)?;
+        fs::rename(&self.partial, &self.target)?;
+        File::open(directory_of(&self.target))?.sync_all()
+    }
+}
+
+impl Drop for WholeFolder {
+    fn drop(&mut self) {
+        // Gone already where it was finished; what cannot be removed is by the next run.
+        let _ = fs::remove_dir_all(&self.partial);
+    }
+}
+
+/// Removes the folders whose names begin so and which no process holds.
+fn sweep(beside: &Path, prefix: &str) -> io::Result<()> {
+    for entry in fs::read_dir(beside)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
+            continue;
+        }
+        if let Ok(leftover) = open(&entry.path())
+            && leftover.try_lock().is_ok()
+        {
+            // One that cannot be removed does no harm beyond its space.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Opens a folder; a link to one, or another kind of file, is refused.
+fn open(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(folder, flags, Mode::empty())?))
+}
+
+/// Makes the names in a folder, and in those within it, last.
+fn sync_folders(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path())?;
+        }
+    }
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PREFIX: &str = ".cognate-test-";
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            names.map(|name| name.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn leftovers_go_and_what_is_being_made_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let leftover = folder.path().join(".cognate-test-of-a-killed-run");
+        fs::create_dir_all(leftover.join("within")).unwrap();
+        fs::write(leftover.join("within/file"), "half").unwrap();
+        fs::write(folder.path().join(".cognate-test-file"), "no folder").unwrap();
+        let first = WholeFolder::begin(&folder.path().join("one"), PREFIX, 0o777).unwrap();
+        assert!(!leftover.exists());
+        fs::create_dir(first.path().join("within")).unwrap();
+        fs::write(first.path().join("within/file"), "whole").unwrap();
+        // While it is being made another one is begun, and given up.
+        drop(WholeFolder::begin(&folder.path().join("two"), PREFIX, 0o777).unwrap());
+        first.finish().unwrap();
+        assert_eq!(names(folder.path()), [".cognate-test-file", "one"]);
+        assert_eq!(fs::read(folder.path().join("one/within/file")).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn one_that_has_no_place_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("taken");
+        let made = WholeFolder::begin(&target, PREFIX, 0o777).unwrap();
+        fs::create_dir_all(target.join("full")).unwrap();
+        made.finish().unwrap_err();
+        assert_eq!(names(folder.path()), ["taken"]);
+    }
+}

@@ -1,0 +1,281 @@
+//! The built binary whose files are changed under it, or are not what they were when it starts: nothing is
+//! acknowledged that no file keeps, no second process gets in, and what is missing is said.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::process::Stdio;
+use std::time::Duration;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::killed::ask;
+use super::killed::send;
+use super::killed::serve;
+use crate::support::command::{cognate, command, stderr};
+use crate::support::process::Process;
+
+const NEWS: &str = "/collections/news";
+
+/// A folder with a collection of so many items, and the process that writes there.
+fn served(items: usize) -> (tempfile::TempDir, Process) {
+    let folder = tempfile::tempdir().unwrap();
+    let process = serve(&folder.path().join("data"));
+    ask(process.address, "PUT", NEWS, "{}");
+    for at in 0..items {
+        put(&process, at);
+    }
+    (folder, process)
+}
+
+fn put(process: &Process, at: usize) {
+    let body = format!(r#"{{"text":"the quake {at}"}}"#);
+    ask(process.address, "PUT", &format!("{NEWS}/items/n{at}"), &body);
+}
+
+/// What cannot be written is refused so, and what is read goes on.
+fn refuses_changes(process: &Process, items: usize) {
+    for (verb, path, body) in [
+        ("PUT", "/collections/news/items/later", r#"{"text":"the flood"}"#),
+        ("POST", "/collections/news/match", r#"{"items":[{"id":"later","text":"a flood"}]}"#),
+        ("DELETE", "/collections/news/items/n0", ""),
+        ("PUT", NEWS, r#"{"max_items":3}"#),
+        ("DELETE", NEWS, ""),
+    ] {
+        let (status, answer) = send(process.address, verb, path, body).unwrap();
+        let problem: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((status, problem["code"].as_str()), (507, Some("not_written")), "{answer}");
+        assert!(!answer.contains("items.log"), "files are named in the log alone: {answer}");
+    }
+    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], items);
+    let page = send(process.address, "GET", "/metrics", "").unwrap().1;
+    assert!(page.contains("\ncognate_collections_unwritable 1\n"), "{page}");
+}
+
+/// Nobody writes, so that it is the chores that find it.
+fn wait_until_not_ready(process: &Process) {
+    let begun = Instant::now();
+    loop {
+        let (status, answer) = send(process.address, "GET", "/ready", "").unwrap();
+        if status == 503 {
+            assert!(answer.contains("not_ready") && answer.contains("take no changes"), "{answer}");
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", process.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Ends it as a supervisor does.
+fn stop(mut process: Process) {
+    process.signal("TERM");
+    assert!(process.wait(Duration::from_secs(30)).success(), "{}", process.log());
+}
+
+/// What a server says that does not start.
+fn refusal(model: &Path, data: &Path) -> String {
+    let arguments = ["--data".to_owned(), data.to_str().unwrap().to_owned()];
+    let mut process = Process::start_with(model, &arguments);
+    assert!(!process.wait(Duration::from_secs(30)).success());
+    process.log()
+}
+
+#[test]
+fn a_folder_that_is_deleted_under_the_server_is_noticed() {
+    let (folder, process) = served(3);
+    let data = folder.path().join("data");
+    fs::remove_dir_all(&data).unwrap();
+    wait_until_not_ready(&process);
+    refuses_changes(&process, 3);
+    let (status, _) = send(process.address, "PUT", "/collections/other", "{}").unwrap();
+    assert_eq!(status, 507);
+    assert!(process.log().contains("deleted, moved, replaced or cut off"), "{}", process.log());
+    stop(process);
+    assert!(!data.exists(), "no folder is made in its place");
+}
+
+#[test]
+fn a_log_that_is_replaced_under_the_server_is_noticed() {
+    let (folder, process) = served(2);
+    let data = folder.path().join("data");
+    let (log, copy) = (data.join("news/items.log"), folder.path().join("copy"));
+    fs::copy(&log, &copy).unwrap();
+    put(&process, 2);
+    fs::rename(&copy, &log).unwrap();
+    let before = fs::read(&log).unwrap();
+    // At once by who writes; by the chores where nobody does.
+    let body = r#"{"text":"the flood"}"#;
+    let answer = send(process.address, "PUT", "/collections/news/items/later", body).unwrap();
+    assert_eq!(answer.0, 507, "{answer:?}");
+    wait_until_not_ready(&process);
+    refuses_changes(&process, 3);
+    stop(process);
+    assert_eq!(fs::read(&log).unwrap(), before, "nothing is written to the other log");
+    let process = serve(&data);
+    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 2);
+    assert_eq!(send(process.address, "GET", "/ready", "").unwrap().0, 200);
+}
+
+#[test]
+fn a_lock_that_is_removed_lets_no_second_server_in() {
+    let (folder, process) = served(2);
+    let data = folder.path().join("data");
+    fs::remove_file(data.join(".lock")).unwrap();
+    for _ in 0..2 {
+        let said = refusal(process.model(), &data);
+        assert!(said.contains("another process has these collections open"), "{said}");
+    }
+    // What only reads gets in as ever.
+    let output = cognate(folder.path(), &[], &["collection", "info", "--data", "data"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    wait_until_not_ready(&process);
+    refuses_changes(&process, 2);
+    stop(process);
+    let process = serve(&data);
+    put(&process, 2);
+    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 3);
+}
+
+#[test]
+fn a_log_that_lost_its_end_is_refused() {
+    let (folder, process) = served(4);
+    let (data, model) = (folder.path().join("data"), folder.path().join("model.safetensors"));
+    fs::copy(process.model(), &model).unwrap();
+    let log = data.join("news/items.log");
+    stop(process);
+    let whole = fs::read(&log).unwrap();
+    let marks = whole.windows(4).enumerate().filter(|(_, four)| **four == *b"cgc2");
+    let starts: Vec<usize> = marks.map(|(at, _)| at).collect();
+    for end in [starts[3], starts[4], starts[4] + 50] {
+        fs::write(&log, &whole[..end]).unwrap();
+        let said = refusal(&model, &data);
+        assert!(said.contains("bytes are missing") && said.contains("items.length"), "{said}");
+        for arguments in [
+            &["info", "--data", "data"][..],
+            &["export", "news", "--data", "data"],
+            &["compact", "news", "--data", "data"],
+        ] {
+            let output = cognate(folder.path(), &[], &[&["collection"], arguments].concat());
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+            assert!(stderr(&output).contains("bytes are missing"), "{}", stderr(&output));
+        }
+        assert_eq!(fs::read(&log).unwrap(), whole[..end], "nothing is written");
+    }
+    fs::write(&log, &whole).unwrap();
+    let process = serve(&data);
+    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 4);
+}
+
+#[test]
+fn a_collection_without_its_log_is_no_empty_one() {
+    let (folder, process) = served(2);
+    let (data, model) = (folder.path().join("data"), folder.path().join("model.safetensors"));
+    fs::copy(process.model(), &model).unwrap();
+    stop(process);
+    let log = data.join("news/items.log");
+    let kept = folder.path().join("kept");
+    fs::rename(&log, &kept).unwrap();
+    let said = refusal(&model, &data);
+    assert!(said.contains("news/items.log: it is missing"), "{said}");
+    assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
+    let said = refusal(&model, &data);
+    assert!(said.contains("news/items.log: it is not a regular file"), "{said}");
+    fs::rename(&kept, &log).unwrap();
+    let process = serve(&data);
+    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 2);
+}
+
+#[test]
+fn a_replica_waits_for_no_pipe() {
+    let (folder, process) = served(2);
+    let data = folder.path().join("data");
+    let mut replica =
+        Process::start(&["--replica-of".to_owned(), data.to_str().unwrap().to_owned()]);
+    assert_eq!(ask(replica.address, "GET", NEWS, "")["items"], 2);
+    let log = data.join("news/items.log");
+    fs::remove_file(&log).unwrap();
+    assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
+    replica.until_log("the pipe", |said| said.contains("not a regular file"));
+    let page = send(replica.address, "GET", "/metrics", "").unwrap().1;
+    assert!(page.contains("\ncognate_replica_unreadable_logs 1\n"), "{page}");
+    assert_eq!(ask(replica.address, "GET", NEWS, "")["items"], 2, "what it had is shown");
+    // It goes on to look at all else.
+    ask(process.address, "PUT", "/collections/other", "{}");
+    let begun = Instant::now();
+    while send(replica.address, "GET", "/collections/other", "").unwrap().0 != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut late = Process::start_with(
+        process.model(),
+        &["--replica-of".to_owned(), data.to_str().unwrap().to_owned()],
+    );
+    assert!(!late.wait(Duration::from_secs(30)).success());
+    assert!(late.log().contains("not a regular file"), "{}", late.log());
+}
+
+/// Names beside the data that copies had while they were made.
+fn parts(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap();
+    let names = names.map(|name| name.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with(".cognate-part-")).collect()
+}
+
+#[test]
+fn a_copy_that_is_killed_leaves_nothing_for_ever() {
+    let (folder, process) = served(2);
+    let path = folder.path();
+    stop(process);
+    // A log that takes long to copy.
+    fs::create_dir_all(path.join("large/news")).unwrap();
+    let log = fs::File::create(path.join("large/news/items.log")).unwrap();
+    log.set_len(1 << 36).unwrap();
+    let begin = |to: &str| {
+        let before = parts(path).len();
+        let program = Path::new(env!("CARGO_BIN_EXE_cognate"));
+        let mut child = command(program, path, &[])
+            .args(["collection", "backup", to, "--data", "large"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while parts(path).len() == before {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    };
+    let signal = |child: &std::process::Child, name: &str| {
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    };
+    let back_up = |to: &str| {
+        let output = cognate(path, &[], &["collection", "backup", to, "--data", "data"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    for name in ["TERM", "INT"] {
+        let mut child = begin("told");
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(1));
+        assert!(parts(path).is_empty() && !path.join("told").exists(), "{name}");
+    }
+    let mut killed = begin("killed");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(parts(path).len(), 1);
+    back_up("one");
+    assert!(parts(path).is_empty());
+    // One that is being made stays.
+    let mut living = begin("living");
+    signal(&living, "STOP");
+    back_up("two");
+    assert_eq!(parts(path).len(), 1);
+    living.kill().unwrap();
+    living.wait().unwrap();
+    back_up("three");
+    assert!(parts(path).is_empty());
+    // A copy among collections would look like one of them.
+    let output = cognate(path, &[], &["collection", "backup", "data/copy", "--data", "data"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("outside their folder"), "{}", stderr(&output));
+}
