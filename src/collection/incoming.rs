@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 use serde::Deserializer;
@@ -15,6 +16,11 @@ use serde_json::value::RawValue;
 use crate::collection::Attributes;
 use crate::collection::Item;
 use crate::files::instant;
+
+/// The milliseconds since 1970 of the years that RFC 3339 can write.
+const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+/// What is wrong with a time that no year of four digits has.
+const BEYOND: &str = "number out of range: expected a time of the years 0000 to 9999";
 
 /// An item as callers write it.
 #[derive(Debug, Clone, Deserialize)]
@@ -71,7 +77,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// A point in time, in milliseconds since 1970.
+/// A point in time, in milliseconds since 1970: of the years 0000 to 9999, which RFC 3339 can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub i64);
 
@@ -80,7 +86,8 @@ impl<'de> Deserialize<'de> for Time {
         struct Written;
         fn read<E: Error>(written: &str, expected: &Written) -> Result<Time, E> {
             let wrong = || E::invalid_value(Unexpected::Other("another value"), expected);
-            instant::milliseconds(written).map(Time).ok_or_else(wrong)
+            let time = instant::milliseconds(written).ok_or_else(wrong)?;
+            if YEARS.contains(&time) { Ok(Time(time)) } else { Err(E::custom(BEYOND)) }
         }
         impl Visitor<'_> for Written {
             type Value = Time;
@@ -168,6 +175,16 @@ mod tests {
         for written in [r#"{"id":"x","text":"b"}"#, none] {
             let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(7);
             assert_eq!((item.time, item.attributes.len(), item.data.is_none()), (7, 0, true));
+        }
+        for beyond in ["253402300800000", "9223372036854775807"] {
+            let written = format!(r#"{{"id":"x","text":"b","time":{beyond}}}"#);
+            let told = serde_json::from_str::<Incoming>(&written).unwrap_err().to_string();
+            assert!(told.starts_with(BEYOND), "{told}");
+        }
+        for last in ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z"] {
+            let written = format!(r#"{{"id":"x","text":"b","time":"{last}"}}"#);
+            let item = serde_json::from_str::<Incoming>(&written).unwrap().into_item(0);
+            assert_eq!(instant::written_exactly(item.time), last);
         }
         for odd in [r#"{"id":1.5,"text":""}"#, r#"{"id":"","text":"","time":"noon"}"#] {
             assert!(serde_json::from_str::<Incoming>(odd).is_err(), "{odd}");

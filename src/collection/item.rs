@@ -1,20 +1,19 @@
 //! What a collection holds: a text with its name, its time, and what a caller hangs on it.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::mem::size_of;
 
 use serde::Deserialize;
-use serde::Deserializer;
 use serde::Serialize;
-use serde::de::Error;
-use serde::de::Visitor;
-use serde_json::Number;
 use serde_json::value::RawValue;
+
+use crate::collection::Attribute;
+use crate::collection::Attributes;
+use crate::collection::Readable;
+use crate::collection::memory::allocated;
 
 /// Longest name of an item, in bytes.
 pub const ID_BYTES: usize = 256;
-/// Most attributes of an item.
-pub const MOST_ATTRIBUTES: usize = 32;
 /// Longest name of an attribute, in bytes.
 pub const ATTRIBUTE_NAME_BYTES: usize = 64;
 /// Longest string of an attribute, in bytes.
@@ -23,8 +22,9 @@ pub const ATTRIBUTE_BYTES: usize = 1024;
 pub const DATA_BYTES: usize = 4096;
 /// Names that filters have a meaning for, so no attribute has them.
 pub const FILTER_WORDS: [&str; 2] = ["any", "not"];
-/// Bytes that an item takes beside its own: its places in the lists and what memory is handed out by.
-const OVERHEAD: usize = 256;
+/// Bytes of an item's places in the lists of its collection: a number and a pointer in a chunk, and a
+/// place in a map by names that has from 8/7 to 16/7 of the places that it uses.
+const PLACES: usize = 16 + (size_of::<(usize, u64)>() + 1) * 16 / 7;
 
 /// A text with its name, its time, and what a caller hangs on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Item {
     /// When it was written, or else added, in milliseconds since 1970.
     pub time: i64,
     /// What filters ask for.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
     /// An object whose meaning is not known here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,9 +47,6 @@ pub struct Item {
     pub event: Option<Event>,
 }
 
-/// What filters ask for, by name.
-pub type Attributes = BTreeMap<Box<str>, Attribute>;
-
 /// The event that an item belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,53 +55,6 @@ pub struct Event {
     pub id: Box<str>,
     /// Its items when this one joined it, with this one.
     pub size: u64,
-}
-
-/// The value of an attribute.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Attribute {
-    /// True or false.
-    Truth(bool),
-    /// A number, as it was written.
-    Number(Number),
-    /// A string.
-    Text(Box<str>),
-}
-
-impl<'de> Deserialize<'de> for Attribute {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Attribute;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string, a number, true or false")
-            }
-
-            fn visit_bool<E: Error>(self, truth: bool) -> Result<Attribute, E> {
-                Ok(Attribute::Truth(truth))
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Attribute, E> {
-                Ok(Attribute::Number(number.into()))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Attribute, E> {
-                Ok(Attribute::Number(number.into()))
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Attribute, E> {
-                let finite = Number::from_f64(number).map(Attribute::Number);
-                finite.ok_or_else(|| E::custom("number out of range"))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Attribute, E> {
-                Ok(Attribute::Text(text.into()))
-            }
-        }
-        from.deserialize_any(Any)
-    }
 }
 
 /// What is wrong with an item: the field it stands in, and what is wrong.
@@ -150,16 +100,12 @@ impl Item {
             let (has, most) = (self.text.len(), text_bytes);
             return long("/text", format!("the text has {has} bytes; the limit is {most}"));
         }
-        if self.attributes.len() > MOST_ATTRIBUTES {
-            let what = format!("an item has at most {MOST_ATTRIBUTES} attributes");
-            return wrong("/attributes", what);
-        }
-        for (name, value) in &self.attributes {
+        for (name, value) in self.attributes.iter() {
             if name.is_empty() || name.len() > ATTRIBUTE_NAME_BYTES {
                 let what = format!("a name of an attribute has 1 to {ATTRIBUTE_NAME_BYTES} bytes");
                 return wrong("/attributes", what);
             }
-            if FILTER_WORDS.contains(&&**name) {
+            if FILTER_WORDS.contains(&name) {
                 let what = "no attribute is called `any` or `not`: filters use these words";
                 return wrong("/attributes", what.to_owned());
             }
@@ -176,7 +122,7 @@ impl Item {
                 return long("/data", format!("an object has at most {DATA_BYTES} bytes"));
             }
             // What comes back must not be an answer that its reader's parser refuses.
-            if serde_json::from_str::<serde_json::Value>(data.get()).is_err() {
+            if serde_json::from_str::<Readable>(data.get()).is_err() {
                 let what = "expected an object that every parser of JSON can read";
                 return wrong("/data", what.to_owned());
             }
@@ -184,16 +130,14 @@ impl Item {
         Ok(())
     }
 
-    /// Bytes of memory that it takes, roughly.
+    /// Bytes of memory that it takes in a collection: all that is allocated for it, as allocators round
+    /// it, and its places in the collection's lists.
     pub fn bytes(&self) -> usize {
-        let length = |value: &Attribute| match value {
-            Attribute::Text(text) => text.len(),
-            Attribute::Truth(_) | Attribute::Number(_) => 0,
-        };
-        let attributes: usize =
-            self.attributes.iter().map(|(name, value)| name.len() + length(value) + 64).sum();
-        let data = self.data.as_ref().map_or(0, |data| data.get().len());
-        let event = self.event.as_ref().map_or(0, |event| event.id.len() + 16);
-        OVERHEAD + 2 * self.id.len() + self.text.len() + attributes + data + event
+        // Two counters stand before what is shared.
+        let own = allocated(size_of::<Self>() + 2 * size_of::<usize>());
+        let texts = allocated(self.id.len()) + allocated(self.text.len());
+        let data = self.data.as_ref().map_or(0, |data| allocated(data.get().len()));
+        let event = self.event.as_ref().map_or(0, |event| allocated(event.id.len()));
+        PLACES + own + texts + self.attributes.bytes() + data + event
     }
 }

@@ -6,6 +6,7 @@
 //! `held_window`) and which items a filter admits is the same for all of them. How items are ranked is not
 //! known here, nor who asks.
 
+mod attributes;
 #[cfg(test)]
 mod contract;
 pub mod embedded;
@@ -17,15 +18,23 @@ mod home;
 mod incoming;
 mod item;
 mod matcher;
+mod memory;
 #[cfg(any(feature = "postgres", feature = "qdrant"))]
 mod outcome;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "qdrant")]
 pub mod qdrant;
+mod readable;
 mod settings;
 mod shortlist;
 
+use std::time::Duration;
+use std::time::SystemTime;
+
+pub use attributes::Attribute;
+pub use attributes::Attributes;
+pub use attributes::MOST_ATTRIBUTES;
 pub use embedded::BackedUp;
 pub use embedded::Cut;
 pub use embedded::EmbeddedHome;
@@ -56,14 +65,11 @@ pub use incoming::Id;
 pub use incoming::Incoming;
 pub use incoming::Outgoing;
 pub use incoming::Time;
-pub use item::Attribute;
-pub use item::Attributes;
 pub use item::DATA_BYTES;
 pub use item::Event;
 pub use item::ID_BYTES;
 pub use item::Item;
 pub use item::ItemProblem;
-pub use item::MOST_ATTRIBUTES;
 pub use matcher::How;
 pub use matcher::MatchError;
 pub use matcher::Matched;
@@ -72,6 +78,7 @@ pub use matcher::SharedEngine;
 pub use postgres::PostgresHome;
 #[cfg(feature = "qdrant")]
 pub use qdrant::QdrantHome;
+pub(crate) use readable::Readable;
 pub use settings::Budget;
 pub use settings::Limits;
 pub use settings::NAME_BYTES;
@@ -89,8 +96,12 @@ pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (featur
 /// The same of the feature `qdrant`.
 pub const NO_QDRANT: &str = "this program was built without Qdrant (feature `qdrant`)";
 
-/// Milliseconds since 1970, by the machine's clock.
+/// Milliseconds since 1970, by the machine's clock, whatever year it shows.
+#[expect(clippy::disallowed_methods, reason = "items have the wall clock's time")]
 pub fn now() -> i64 {
-    let nanoseconds = time::OffsetDateTime::now_utc().unix_timestamp_nanos();
-    i64::try_from(nanoseconds.div_euclid(1_000_000)).unwrap_or(i64::MAX)
+    let milliseconds = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => milliseconds(after),
+        Err(before) => -milliseconds(before.duration()),
+    }
 }

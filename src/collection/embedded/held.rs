@@ -1,9 +1,12 @@
 //! What a collection holds in memory, and how a change changes it. The same changes in the same order
 //! give the same, whether they are made or read back.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::collections::HashSet;
+use std::hash::Hash;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 use crate::collection::Applied;
@@ -12,18 +15,50 @@ use crate::collection::Settings;
 use crate::collection::embedded::Table;
 use crate::collection::embedded::log::Change;
 
+/// Bytes of a number's place among those in the order of their times: a tree that grows at its end is
+/// little more than half full.
+const TIME_BYTES: usize = 40;
+/// Spare places of a map, for each that is used, from which on it is made smaller.
+const SPARE: usize = 4;
+/// Places up to which a map is not made smaller.
+const LEAST_PLACES: usize = 256;
+
+/// An item, by its name.
+#[derive(Debug)]
+struct ByName(Arc<Item>);
+
+impl Borrow<str> for ByName {
+    fn borrow(&self) -> &str {
+        &self.0.id
+    }
+}
+
+impl PartialEq for ByName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for ByName {}
+
+impl Hash for ByName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
 /// What a collection holds in memory.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub(super) table: Arc<Table>,
     /// The number of each item, by its name.
-    numbers: HashMap<Box<str>, u64>,
+    numbers: HashMap<ByName, u64>,
     /// The number of the next item.
     next: u64,
     /// Items by their times, where that decides what leaves.
     times: BTreeSet<(i64, u64)>,
     pub(super) settings: Settings,
-    /// Bytes of memory of all items.
+    /// Bytes of memory of all items, with their places in these lists.
     pub(super) bytes: usize,
 }
 
@@ -110,16 +145,50 @@ impl Held {
 
     /// Goes back to what was held before. Numbers go on, since vectors are kept by them.
     pub(super) fn restore(&mut self, table: Arc<Table>, settings: Settings) {
-        self.bytes = table.iter().map(|(_, item)| item.bytes()).sum();
-        self.numbers = table.iter().map(|(number, item)| (item.id.clone(), number)).collect();
+        let named = |(number, item): (u64, &Arc<Item>)| (ByName(Arc::clone(item)), number);
+        self.numbers = table.iter().map(named).collect();
         self.table = table;
-        self.set(settings);
+        self.settings = settings;
+        self.times.clear();
+        self.order_by_time();
+        let bytes: usize = self.table.iter().map(|(_, item)| item.bytes()).sum();
+        self.bytes = bytes + self.table.len() * self.time_bytes();
+    }
+
+    /// Bytes that changes take, whatever those that are replaced or removed give back.
+    pub(super) fn bytes_of(&self, changes: &[Change]) -> usize {
+        let (mut bytes, mut items, mut each) = (0, self.table.len(), self.time_bytes());
+        for change in changes {
+            match change {
+                Change::Put(item) => {
+                    bytes += item.bytes() + each;
+                    items += 1;
+                }
+                Change::Set(settings) if settings.ttl_ms.is_some() && each == 0 => {
+                    each = TIME_BYTES;
+                    bytes += items * each;
+                }
+                Change::Set(_) | Change::Format(_) | Change::Remove(_) | Change::Expire(_) => {}
+            }
+        }
+        bytes
+    }
+
+    /// Bytes of an item's place among the times.
+    fn time_bytes(&self) -> usize {
+        self.settings.ttl_ms.map_or(0, |_| TIME_BYTES)
     }
 
     fn set(&mut self, settings: Settings) {
+        self.bytes = self.bytes.saturating_sub(self.table.len() * self.time_bytes());
         self.settings = settings;
         self.times.clear();
-        if settings.ttl_ms.is_some() {
+        self.order_by_time();
+        self.bytes += self.table.len() * self.time_bytes();
+    }
+
+    fn order_by_time(&mut self) {
+        if self.settings.ttl_ms.is_some() {
             self.times = self.table.iter().map(|(number, item)| (item.time, number)).collect();
         }
     }
@@ -128,8 +197,8 @@ impl Held {
         let replaces = self.remove(&item.id);
         let number = self.next;
         self.next += 1;
-        self.bytes += item.bytes();
-        self.numbers.insert(item.id.clone(), number);
+        self.bytes += item.bytes() + self.time_bytes();
+        self.numbers.insert(ByName(Arc::clone(&item)), number);
         if self.settings.ttl_ms.is_some() {
             self.times.insert((item.time, number));
         }
@@ -144,9 +213,12 @@ impl Held {
 
     fn take(&mut self, number: u64) -> bool {
         let Some(item) = Arc::make_mut(&mut self.table).remove(number) else { return false };
-        self.numbers.remove(&item.id);
+        self.numbers.remove(&*item.id);
         self.times.remove(&(item.time, number));
-        self.bytes = self.bytes.saturating_sub(item.bytes());
+        self.bytes = self.bytes.saturating_sub(item.bytes() + self.time_bytes());
+        if self.numbers.capacity() > SPARE * self.numbers.len().max(LEAST_PLACES) {
+            self.numbers.shrink_to(2 * self.numbers.len());
+        }
         true
     }
 

@@ -8,6 +8,9 @@ use crate::collection::Item;
 /// Most items of a chunk: so many are copied where a reader holds the chunk that is written to.
 const CHUNK: usize = 512;
 
+/// Places of a chunk, for each that is used, from which on it is made smaller.
+const SPARE: usize = 4;
+
 /// Items by their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
@@ -65,6 +68,10 @@ impl Table {
         let chunk = Arc::make_mut(self.chunks.get_mut(at)?);
         chunk.numbers.remove(place);
         let item = chunk.items.remove(place);
+        if chunk.items.capacity() > SPARE * chunk.items.len() {
+            chunk.numbers.shrink_to_fit();
+            chunk.items.shrink_to_fit();
+        }
         self.len -= 1;
         self.tidy(at);
         Some(item)
@@ -107,6 +114,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collection::Attributes;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -116,7 +124,7 @@ mod tests {
             id,
             text: "a".into(),
             time: 0,
-            attributes: BTreeMap::new(),
+            attributes: Attributes::default(),
             data: None,
             event: None,
         })

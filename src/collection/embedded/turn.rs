@@ -256,19 +256,18 @@ impl EmbeddedCollection {
     /// Bytes that changes add at most, or the refusal of more items than there may be.
     fn room(&self, changes: &[Change], oldest: Option<i64>) -> Result<usize, CollectionError> {
         let held = self.held();
-        let (mut bytes, mut fresh) = (0, HashSet::new());
+        let mut fresh = HashSet::new();
         for change in changes {
-            if let Change::Put(item) = change {
-                bytes += item.bytes();
-                if held.number(&item.id).is_none() {
-                    fresh.insert(&*item.id);
-                }
+            if let Change::Put(item) = change
+                && held.number(&item.id).is_none()
+            {
+                fresh.insert(&*item.id);
             }
         }
         let (wanted, limit) = (held.count(oldest) + fresh.len(), self.limits().items);
         match held.settings.max_items.is_none() && !fresh.is_empty() && wanted > limit {
             true => Err(CollectionError::TooManyItems { wanted, limit }),
-            false => Ok(bytes),
+            false => Ok(held.bytes_of(changes)),
         }
     }
 }

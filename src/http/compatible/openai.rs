@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::RawPathParams;
 use axum::extract::Request;
 use axum::extract::State;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::response::Response;
 use axum::routing::get;
 use serde::Deserialize;
@@ -218,9 +219,13 @@ impl OpenAiModel {
 )]
 async fn model(
     State(app): State<Arc<App>>,
-    params: RawPathParams,
+    params: Result<RawPathParams, RawPathParamsRejection>,
 ) -> Result<Json<OpenAiModel>, ApiError> {
-    let id = params.iter().find(|(key, _)| *key == "id").map(|(_, id)| id);
+    let id = match &params {
+        Ok(params) => params.iter().find(|(key, _)| *key == "id").map(|(_, id)| id),
+        // No model has a name that is not UTF-8.
+        Err(_) => Some(""),
+    };
     let models = app.models();
     Ok(Json(OpenAiModel::of(&models.choose(id)?.name)))
 }

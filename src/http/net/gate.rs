@@ -4,6 +4,9 @@
 //! the kernel throws away. Only the plainest requests are looked at; all others go the usual way, on
 //! which they are refused as well. Why a request is refused is not known here.
 
+use std::time::Duration;
+use std::time::SystemTime;
+
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::http::HeaderName;
@@ -124,12 +127,25 @@ fn written(response: &Response<Bytes>) -> Vec<u8> {
 /// The time of day, as an answer has it.
 #[expect(clippy::disallowed_methods, reason = "clients are told the wall clock's time")]
 fn date() -> String {
-    httpdate::fmt_http_date(std::time::SystemTime::now())
+    written_date(SystemTime::now())
+}
+
+/// A time as an answer has it: the nearest that can be written, which are those from 1970 to 9999.
+fn written_date(time: SystemTime) -> String {
+    let last = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_799);
+    httpdate::fmt_http_date(time.clamp(SystemTime::UNIX_EPOCH, last))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_clock_can_be_written() {
+        let (epoch, far) = (SystemTime::UNIX_EPOCH, Duration::from_secs(1 << 40));
+        assert_eq!(written_date(epoch - far), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(written_date(epoch + far), "Fri, 31 Dec 9999 23:59:59 GMT");
+    }
 
     /// Refuses whatever it is shown.
     struct Closed;

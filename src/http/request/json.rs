@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
+use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
 use crate::http::error::ApiError;
 use crate::http::error::Code;
+use crate::http::request::fields::EXPECTED;
 use crate::http::request::fields::OUT_OF_RANGE;
 
 /// Longest name of a field in a pointer: clients choose it.
@@ -22,6 +24,21 @@ pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
     }
     read::<IgnoredAny>(body)?;
     Err(ApiError::at(Code::InvalidField, "", "the body must be an object"))
+}
+
+/// Reads an object out of a body that is JSON as a whole; where it stands is not known here.
+pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T, ApiError> {
+    if !part.get().starts_with('{') {
+        return Err(ApiError::at(Code::InvalidField, "", "wrong type: expected an object"));
+    }
+    read(part.get().as_bytes()).map_err(|error| match error.code {
+        // All else was looked at when the body was read.
+        Code::MalformedJson => {
+            let detail = "the body is not JSON: half a surrogate pair in a string";
+            ApiError::new(Code::MalformedJson, detail)
+        }
+        _ => error,
+    })
 }
 
 /// Reads JSON.
@@ -39,8 +56,8 @@ pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
 
 fn refusal(error: &serde_json::Error, at: String, body: &[u8]) -> ApiError {
     let said = error.to_string();
-    if said.starts_with(OUT_OF_RANGE) {
-        return ApiError::at(Code::OutOfRange, at, "a number does not fit the field it stands in");
+    if let Some(rest) = said.strip_prefix(OUT_OF_RANGE) {
+        return ApiError::at(Code::OutOfRange, at, misfit(rest));
     }
     let (line, column) = (error.line(), error.column());
     match error.classify() {
@@ -60,6 +77,17 @@ fn refusal(error: &serde_json::Error, at: String, body: &[u8]) -> ApiError {
             let detail = format!("the body is not JSON: line {line}, column {column}");
             ApiError::new(Code::MalformedJson, detail)
         }
+    }
+}
+
+/// What is wrong with a number, by what follows after [`OUT_OF_RANGE`].
+fn misfit(rest: &str) -> Cow<'static, str> {
+    match rest.strip_prefix(EXPECTED) {
+        Some(range) => {
+            let range = range.rsplit_once(" at line").map_or(range, |(range, _)| range);
+            format!("a number does not fit the field it stands in: expected {range}").into()
+        }
+        None => "a number is beyond what any field takes: expected one up to 1.8e308".into(),
     }
 }
 
@@ -83,6 +111,9 @@ fn complaint(said: &str) -> Cow<'static, str> {
             format!("unknown value; expected {expected}").into()
         }
         (None, _) if said.starts_with("duplicate field") => "a field is given twice".into(),
+        (None, Some(expected)) if said.starts_with("invalid length") => {
+            format!("wrong length: expected {expected}").into()
+        }
         (None, Some(expected)) => format!("wrong type: expected {}", in_words(expected)).into(),
         (None, None) => "a field does not have the form it must have".into(),
     }
@@ -165,6 +196,18 @@ mod tests {
             assert_eq!((got, pointer.as_str()), (code, at), "{body}");
             assert!(!detail.contains("secret"), "{detail}");
         }
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_is_told_the_range_of_its_field() {
+        let range = "expected a whole number from 1 to 100000";
+        for number in ["0", "100001", "-1", "1e9", "18446744073709551616"] {
+            let (code, _, detail) = refused(&format!(r#"{{"pairs":[],"top_k":{number}}}"#));
+            assert_eq!(code, Code::OutOfRange);
+            assert!(detail.ends_with(range), "{detail}");
+        }
+        let (_, _, detail) = refused(r#"{"pairs":[],"top_k":1e400}"#);
+        assert!(detail.ends_with("up to 1.8e308"), "{detail}");
     }
 
     #[test]

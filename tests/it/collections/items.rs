@@ -200,3 +200,39 @@ async fn writing_needs_a_key_of_its_scope() {
     send("DELETE", "/collections/news", "reader-key", "").await.refusal(403, "forbidden");
     assert_eq!(send("DELETE", "/collections/news", "admin-key", "").await.status, 200);
 }
+
+/// Every door into a collection counts the attributes of an item and knows each name once.
+#[tokio::test]
+async fn attributes_are_few_and_each_has_a_name_of_its_own() {
+    let app = TestApp::new();
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let many: Vec<String> = (0..33).map(|at| format!("\"a{at}\":1")).collect();
+    let (many, twice) = (many.join(","), r#""a":1,"b":2,"\u0061":3"#);
+    let send = async |verb: &str, path: &str, kind: &str, body: String| {
+        let request = Request::builder().method(verb).uri(format!("/collections/news/{path}"));
+        app.send(request.header("content-type", kind).body(Body::from(body)).unwrap()).await
+    };
+    for (attributes, said) in [(&*many, "at most 32 attributes"), (twice, "given twice")] {
+        let fields = format!(r#""text":"a city","attributes":{{{attributes}}}"#);
+        let item = format!(r#"{{"id":"a",{fields}}}"#);
+        let list = format!(r#"{{"items":[{{"id":"z","text":"a town"}},{item}]}}"#);
+        for (verb, path, kind, body, pointer) in [
+            ("POST", "items", "application/json", &list, "/items/1/attributes"),
+            ("POST", "match", "application/json", &list, "/items/1/attributes"),
+            ("POST", "items", "application/x-ndjson", &item, "/items/0/attributes"),
+            ("PUT", "items/a", "application/json", &format!("{{{fields}}}"), "/attributes"),
+        ] {
+            let problem = send(verb, path, kind, body.clone()).await.refusal(422, "invalid_field");
+            assert_eq!(problem["errors"][0]["pointer"], pointer, "{verb} {path}: {problem}");
+            assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
+        }
+        let line = send("POST", "match", "application/x-ndjson", format!("{item}\n")).await.text();
+        assert!(line.contains("invalid_field") && line.contains(said), "{line}");
+    }
+    // What the list as a whole does not show is found in its item.
+    let half = r#"{"items":[{"id":"a","text":"\ud800"}]}"#.to_owned();
+    let problem = send("POST", "items", "application/json", half).await;
+    let problem = problem.refusal(400, "malformed_json");
+    assert!(problem["detail"].as_str().unwrap().contains("surrogate"), "{problem}");
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 0);
+}

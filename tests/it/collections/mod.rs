@@ -7,6 +7,7 @@ mod hanging;
 mod items;
 mod killed;
 mod matching;
+mod memory;
 mod ranking;
 mod replica;
 mod shortlists;

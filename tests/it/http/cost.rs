@@ -119,6 +119,30 @@ fn texts_are_weighed_by_words_not_by_bytes() {
     assert_eq!(resolved.multiplications(&a, &b), resolved.multiplications(&long(&a), &long(&b)));
 }
 
+/// Whatever stands between words, and wherever they come from, they are weighed.
+#[tokio::test]
+async fn no_mark_hides_work() {
+    let app = two_threads();
+    let (a, b) = (words(0, 500), words(500, 500));
+    for method in [Method::Wmd, Method::Wrd] {
+        let resolved = resolved(method);
+        let plain = resolved.multiplications(&a, &b);
+        for mark in ["—", "\u{a0}", "…", "·", "\u{3000}", "،", "😀", "_", "''", "’’"] {
+            let [a, b] = [&a, &b].map(|text| text.replace(' ', mark));
+            assert_eq!(resolved.multiplications(&a, &b), plain, "{mark:?}");
+        }
+        let [a, b] = [&a, &b].map(|text| text.replace(' ', "—"));
+        let body = json!({"pairs": vec![[&a, &b]; 700], "method": method.name()}).to_string();
+        app.post("/similarity", body).await.refusal(422, "too_much_work");
+    }
+    let short = |word: &str| vec![word; 256].join("");
+    let tag = [short("Ab"), short("Cd")].map(|text| format!("#{text}"));
+    let spaced = [short("ab "), short("cd ")];
+    let resolved = resolved(Method::Wmd);
+    let [hidden, plain] = [&tag, &spaced].map(|[a, b]| resolved.multiplications(a, b));
+    assert_eq!(hidden, plain, "a hashtag is a row of words");
+}
+
 #[test]
 fn more_words_are_more_work_by_every_method() {
     for &method in Method::ALL {

@@ -13,12 +13,12 @@ use crate::support::app::TestApp;
 use crate::support::listener::{Served, answer, closed_within, settings};
 use crate::support::process::{Process, limit_addresses, memory};
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 /// A request that anybody may send.
 const NEXT: &[u8] = b"GET /livez HTTP/1.1\r\nhost: h\r\n\r\n";
 
 /// A request's head and body as bytes.
-fn request(verb_and_path: &str, fields: &str, body: &str) -> (String, String) {
+pub(super) fn request(verb_and_path: &str, fields: &str, body: &str) -> (String, String) {
     let length = body.len();
     let head =
         format!("{verb_and_path} HTTP/1.1\r\nhost: h\r\n{fields}content-length: {length}\r\n\r\n");
@@ -33,7 +33,7 @@ fn serve(change: impl Fn(&mut Settings)) -> (TestApp, Served) {
     (app, served)
 }
 
-async fn health(process: &Process) -> String {
+pub(super) async fn health(process: &Process) -> String {
     let mut client = TcpStream::connect(process.address).await.unwrap();
     client.write_all(b"GET /health HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
     timeout(Duration::from_secs(5), answer(&mut client)).await.unwrap().unwrap().0

@@ -11,6 +11,7 @@ mod explain;
 mod fuzz;
 mod healthcheck;
 mod in_place_damage;
+mod item_bodies;
 mod keys;
 mod keys_over_http;
 mod limits;

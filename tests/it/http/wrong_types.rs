@@ -110,3 +110,79 @@ async fn no_refusal_names_a_type_of_rust() {
         assert!(detail.starts_with(expected), "{body}: {detail}");
     }
 }
+
+/// A number that does not fit is told what would.
+#[tokio::test]
+async fn a_number_out_of_range_is_told_the_range() {
+    let app = TestApp::new();
+    let made = Request::put("/collections/news").header("content-type", "application/json");
+    app.send(made.body(Body::from("{}")).unwrap()).await;
+    let matched =
+        |field: &str, value: Value| json!({"items": [{"id": "a", "text": "quake"}], field: value});
+    let candidates = json!(["a"]);
+    let ranked = |field: &str, value: Value| json!({"query": "quake", "candidates": candidates, field: value});
+    let (items, matching) = ("/collections/news/items", "/collections/news/match");
+    let timed = |time: Value| json!({"items": [{"id": "a", "text": "b", "time": time}]});
+    for (path, body, pointer, range) in [
+        ("/rank", ranked("top_k", json!(0)), "/top_k", "a whole number from 1 to 100000"),
+        ("/rank", ranked("offset", json!(-1)), "/offset", "a whole number from 0 to 100000"),
+        (
+            "/rank",
+            ranked("diversify", json!({"lambda": 2})),
+            "/diversify/lambda",
+            "a number from 0 to 1",
+        ),
+        (
+            "/rank",
+            ranked("min_score", json!(1e9)),
+            "/min_score",
+            "a number from -1000000 to 1000000",
+        ),
+        ("/rank", ranked("shortlist", json!(0)), "/shortlist", "a whole number from 1 to 100000"),
+        (matching, matched("last", json!(0)), "/last", "a whole number from 1 to 100000"),
+        (matching, matched("votes", json!(1001)), "/votes", "a whole number from 1 to 1000"),
+        (
+            matching,
+            matched("min_score", json!(-2)),
+            "/min_score",
+            "a number from 0 to 1, as scores of coverage are",
+        ),
+        (
+            matching,
+            matched("min_score", json!(2)),
+            "/min_score",
+            "a number from 0 to 1, as scores of coverage are",
+        ),
+        (
+            matching,
+            matched("duplicate_score", json!(5)),
+            "/duplicate_score",
+            "a number from 0 to 1, as scores of coverage are",
+        ),
+        (
+            matching,
+            matched("duplicate_score", json!(-5)),
+            "/duplicate_score",
+            "a number from 0 to 1, as scores of coverage are",
+        ),
+        (items, timed(json!(i64::MAX)), "/items/0/time", "a time of the years 0000 to 9999"),
+        (
+            items,
+            timed(json!("9223372036854775807")),
+            "/items/0/time",
+            "a time of the years 0000 to 9999",
+        ),
+    ] {
+        let problem = app.post(path, body.to_string()).await.refusal(422, "out_of_range");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.ends_with(&format!("expected {range}")), "{body}: {detail}");
+    }
+    // The scores of another second method lie elsewhere.
+    let cosine =
+        json!({"items": [{"id": "a", "text": "quake"}], "second": "none", "min_score": -0.5});
+    assert_eq!(app.post(matching, cosine.to_string()).await.status, StatusCode::OK);
+    let lines = Request::post(format!("{matching}?min_score=2"))
+        .header("content-type", "application/x-ndjson");
+    app.send(lines.body(Body::empty()).unwrap()).await.refusal(422, "out_of_range");
+}

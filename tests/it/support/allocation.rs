@@ -12,6 +12,7 @@ struct Counting;
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    static TAKEN: Cell<isize> = const { Cell::new(0) };
 }
 
 fn change(bytes: isize) {
@@ -22,16 +23,33 @@ fn change(bytes: isize) {
     });
 }
 
+/// Bytes that the system's allocator takes for what it handed out, with the word that it keeps beside it.
+fn taken_for(pointer: *mut u8) -> isize {
+    if pointer.is_null() {
+        return 0;
+    }
+    // SAFETY: the pointer came from the system's allocator and was not given back.
+    let usable = unsafe { libc::malloc_usable_size(pointer.cast()) };
+    (usable + size_of::<usize>()) as isize
+}
+
+fn take(bytes: isize) {
+    let _ = TAKEN.try_with(|taken| taken.set(taken.get() + bytes));
+}
+
 // SAFETY: every call is handed to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         change(layout.size() as isize);
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
+        let pointer = unsafe { System.alloc(layout) };
+        take(taken_for(pointer));
+        pointer
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         change(-(layout.size() as isize));
+        take(-taken_for(pointer));
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -46,4 +64,9 @@ pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, u64) {
     PEAK.set(before);
     let value = work();
     (value, (PEAK.get() - before).max(0) as u64)
+}
+
+/// Bytes that the allocator takes for what this thread has allocated, less what it has given back.
+pub fn taken() -> isize {
+    TAKEN.get()
 }

@@ -207,7 +207,9 @@ fn limits_are_held_before_anything_is_written() {
     let long = news.put(vec![item(0, "a", 0), item(1, &"long ".repeat(5), 0)], 0).unwrap_err();
     assert!(matches!(&long, CollectionError::Item { index: 1, problem } if problem.too_long));
     let mut large = item(0, "a", 0);
-    large.attributes = (0..30).map(|at| (format!("a{at}").into(), text_of(at))).collect();
+    let many: serde_json::Map<_, _> =
+        (0..30).map(|at| (format!("a{at}"), "x".repeat(200 + at).into())).collect();
+    large.attributes = serde_json::from_value(many.into()).unwrap();
     assert!(matches!(news.put(vec![large], 0), Err(CollectionError::NoMemory { limit: 4000 })));
     assert_eq!(fs::metadata(log_of(&folder)).unwrap().len(), before);
     assert_eq!((news.told(0).items, collections.bytes()), (0, 0));
@@ -235,10 +237,6 @@ fn what_exceeds_the_memory_can_be_deleted() {
     assert!(matches!(news.put(vec![item(9, "a", 0)], 0), Err(CollectionError::NoMemory { .. })));
     news.remove(&["n0"], 0).unwrap();
     assert_eq!(news.told(0).items, 3);
-}
-
-fn text_of(at: usize) -> crate::collection::Attribute {
-    crate::collection::Attribute::Text("x".repeat(200 + at).into())
 }
 
 /// Vectors are kept where there is memory for them, and give way to items.

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use utoipa::IntoParams;
 use utoipa::PartialSchema;
 use utoipa::ToSchema;
@@ -16,6 +17,7 @@ use utoipa::openapi::Schema;
 
 use crate::collection;
 use crate::collection::Cancellation;
+use crate::collection::Collection;
 use crate::collection::CollectionError;
 use crate::collection::Filter;
 use crate::collection::Incoming;
@@ -28,6 +30,7 @@ use crate::http::api::collections::answers::ItemEntry;
 use crate::http::api::collections::answers::ItemList;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
+use crate::http::api::collections::parsed;
 use crate::http::api::collections::refusal;
 use crate::http::api::pipeline;
 use crate::http::app::App;
@@ -39,6 +42,7 @@ use crate::http::request::body;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::List;
 use crate::http::request::json;
+use crate::http::work::pool::JobContext;
 
 /// Most items of a page.
 const MOST_LISTED: usize = 1000;
@@ -89,31 +93,46 @@ impl ToSchema for ItemRequest {
 /// The body of `POST /collections/{name}/items`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ItemsRequest {
+pub(crate) struct ItemsRequest<'b> {
     /// The items; one takes the place of another of its name.
+    #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
-    items: List<ItemRequest>,
+    items: List<&'b RawValue>,
 }
 
-/// Items out of a body: of JSON, or of lines.
-fn items(body: &[u8], lines: bool, now: i64, app: &App) -> Result<Vec<Item>, ApiError> {
-    let limit = ("max_texts", app.settings.max_texts);
+/// An item of a list of a body.
+pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, ApiError> {
+    let read = json::read_part(written).map(|ItemRequest(item)| item);
+    read.map_err(|error| error.under("", &format!("/items/{at}")))
+}
+
+/// Items out of a body: of JSON, or of lines. None is read before it is known how many there are.
+fn items(
+    body: &[u8],
+    lines: bool,
+    (collection, app): (&dyn Collection, &App),
+    pay: impl FnMut(usize) -> Result<(), ApiError>,
+) -> Result<Vec<Item>, ApiError> {
+    let (now, limit) = (collection::now(), ("max_texts", app.settings.max_texts));
+    let text_bytes = collection.limits().text_bytes;
     if !lines {
         let ItemsRequest { items } = json::read_object(body)?;
         pipeline::check_length("/items", "items", items.length, limit)?;
-        return Ok(items.items.into_iter().map(|ItemRequest(item)| item.into_item(now)).collect());
+        let each = items.items.iter().enumerate().map(item_at);
+        return parsed::parse(each, (items.length, text_bytes), now, pay);
     }
     let filled = |(_, line): &(usize, &[u8])| !line.trim_ascii().is_empty();
     let lines = body.split(|&byte| byte == b'\n').enumerate().filter(filled);
-    pipeline::check_length("/items", "items", lines.clone().count(), limit)?;
+    let count = lines.clone().count();
+    pipeline::check_length("/items", "items", count, limit)?;
     let item = |(place, (number, line)): (usize, (usize, &[u8]))| {
         let ItemRequest(item) = json::read_object(line).map_err(|error| {
             let detail = format!("line {}: {}", number + 1, error.detail);
             ApiError { detail: detail.into(), ..error.under("", &format!("/items/{place}")) }
         })?;
-        Ok(item.into_item(now))
+        Ok(item)
     };
-    lines.enumerate().map(item).collect()
+    parsed::parse(lines.enumerate().map(item), (count, text_bytes), now, pay)
 }
 
 refusals!(
@@ -138,7 +157,7 @@ refusals!(
     operation_id = "put_items",
     params(("name" = String, Path, description = "The collection")),
     request_body(content(
-        (ItemsRequest = "application/json"),
+        (ItemsRequest<'_> = "application/json"),
         (String = "application/x-ndjson"),
     )),
     responses((status = 200, description = "What came of it", body = Changed), PutRefusals),
@@ -156,13 +175,25 @@ pub(crate) async fn put(
         false => body::check_json(request.headers())?,
     }
     let (mut permit, body) = call::body(&app, request).await?;
-    let (app_of, now) = (Arc::clone(&app), collection::now());
-    let read = call::compute((&app, &caller), move |_| {
-        let items = items(&body, lines, now, &app_of)?;
-        app_of.admission.settle(&mut permit, items.len());
-        Ok((items, permit))
-    });
-    let (items, permit) = read.await?;
+    let items = loop {
+        let (app_of, asked, body) = (Arc::clone(&app), Arc::clone(&collection), body.clone());
+        let read = move |_: &JobContext| {
+            let mut lacking = None;
+            let items = items(&body, lines, (&*asked, &app_of), |units| {
+                let paid = app_of.admission.top_up(&mut permit, units);
+                paid.inspect_err(|_| lacking = Some(units))
+            });
+            Ok((items, lacking, permit))
+        };
+        let (items, lacking, held) = call::compute((&app, &caller), read).await?;
+        permit = held;
+        match lacking {
+            None => break items?,
+            // Nothing was kept, so it waits like one whose body is still on its way.
+            Some(units) => app.admission.top_up_soon(&mut permit, units).await?,
+        }
+    };
+    app.admission.settle(&mut permit, items.len());
     let refused = |error: &CollectionError| refusal::of(error, "/items");
     let applied =
         call::write(&app, caller.clone(), (collection, Write::Put(items)), refused).await?;

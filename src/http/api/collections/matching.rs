@@ -2,12 +2,16 @@
 //! added.
 
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
 
 use axum::extract::Request;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::collection;
@@ -20,6 +24,8 @@ use crate::http::api::collections::answers::MatchedEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::ItemRequest;
+use crate::http::api::collections::items::item_at;
+use crate::http::api::collections::parsed;
 use crate::http::api::collections::refusal;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::ANSWER_HEAD;
@@ -47,9 +53,11 @@ use crate::http::request::json;
 use crate::http::request::query::Resolved;
 use crate::http::request::query::Selection;
 use crate::http::request::threshold::Threshold;
+use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
+use crate::methods::Info;
 use crate::methods::Kind;
 use crate::methods::Method;
 use crate::window::Limits;
@@ -125,7 +133,9 @@ impl Wanted<'_> {
             rule,
             limits: Limits { last, within: within.transpose()? },
         };
-        let duplicate = self.duplicate_score.map_or(1.0, |score| score as f32);
+        let duplicate = self.duplicate_score.unwrap_or(1.0);
+        check_score(duplicate, scoring, "/duplicate_score")?;
+        let duplicate = duplicate as f32;
         Ok((resolved, How { stream, duplicate }))
     }
 
@@ -140,11 +150,24 @@ impl Wanted<'_> {
                 ApiError::at(Code::NotCalibrated, "/min_score", detail)
             });
         };
+        if let Threshold::Number(Score(number)) = threshold {
+            check_score(number, scoring, "/min_score")?;
+        }
         let query = Query::new(scoring);
         let model = Arc::clone(&resolved.model);
         let by_scoring = Resolved { model, query, fused: None };
         Ok(threshold.resolve(&by_scoring, "/min_score")?.least())
     }
+}
+
+/// Refuses a score that a method never gives.
+fn check_score(score: f64, method: Method, pointer: &str) -> Result<(), ApiError> {
+    let Info { name, range: (least, most), .. } = method.info();
+    if (f64::from(*least)..=f64::from(*most)).contains(&score) {
+        return Ok(());
+    }
+    let detail = format!("expected a number from {least} to {most}, as scores of {name} are");
+    Err(ApiError::at(Code::OutOfRange, pointer, detail))
 }
 
 /// Multiplications that matching takes, roughly.
@@ -163,8 +186,9 @@ pub(crate) fn multiplications(how: &How, resolved: &Resolved, texts: usize) -> u
 #[serde(deny_unknown_fields)]
 pub(crate) struct MatchRequest<'b> {
     /// The texts, each with a name of its own. One that the collection has already is matched again.
+    #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
-    items: List<ItemRequest>,
+    items: List<&'b RawValue>,
     #[serde(borrow)]
     model: Option<ModelName<'b>>,
     /// The method whose vectors find the nearest; `avg-cos` unless this says otherwise.
@@ -210,9 +234,16 @@ pub(crate) struct MatchResponse<'m> {
 pub(crate) struct Matching<'b> {
     against: Arc<Against>,
     request: MatchRequest<'b>,
+    /// The items, from when the work is weighed until it is done, and the units that they take beside
+    /// one each.
+    parsed: Mutex<Option<(Vec<Item>, Option<Permit>)>>,
 }
 
 impl Matching<'_> {
+    fn parsed(&self) -> MutexGuard<'_, Option<(Vec<Item>, Option<Permit>)>> {
+        self.parsed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn wanted(&self) -> Wanted<'_> {
         let request = &self.request;
         Wanted {
@@ -249,7 +280,8 @@ impl Question for Matching<'_> {
     }
 
     fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<Matching<'b>, ApiError> {
-        Ok(Matching { against: Arc::clone(against), request: json::read_object(body)? })
+        let request = json::read_object(body)?;
+        Ok(Matching { against: Arc::clone(against), request, parsed: Mutex::default() })
     }
 
     /// It may wait for others, and for a disk.
@@ -262,7 +294,13 @@ impl Question for Matching<'_> {
         let items = &self.request.items;
         pipeline::check_length("/items", "items", items.length, limit)?;
         let (resolved, how) = self.wanted().resolve(app, models)?;
-        let bytes = items.items.iter().map(|ItemRequest(item)| item.text.len()).sum();
+        let each = items.items.iter().enumerate().map(item_at);
+        let text_bytes = self.against.collection().limits().text_bytes;
+        let mut more = None;
+        let pay = |units| parsed::pay_beside(app, &mut more, units, items.length);
+        let parsed = parsed::parse(each, (items.length, text_bytes), collection::now(), pay)?;
+        let bytes = parsed.iter().map(|item| item.text.len()).sum();
+        *self.parsed() = Some((parsed, more));
         let work = multiplications(&how, &resolved, items.length);
         let each = MATCHED_BYTES + how.stream.nearest * (NUMBER_BYTES + 24);
         let plan = Plan::new(resolved, items.length, bytes, work, app)?;
@@ -278,9 +316,9 @@ impl Question for Matching<'_> {
     ) -> Result<Counts, ApiError> {
         let (resolved, how) = self.wanted().resolve(app, &app.models())?;
         work.check()?;
-        let now = collection::now();
-        let items = self.request.items.items.iter();
-        let items: Vec<Item> = items.map(|ItemRequest(item)| item.clone().into_item(now)).collect();
+        let parsed = self.parsed().take();
+        let (items, _units) = parsed
+            .ok_or_else(|| ApiError::internal("a question was answered before it was weighed"))?;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
         let matched = self.against.follow(&resolved, &how, items, app)?;
         let engine = &resolved.model.engine;

@@ -9,6 +9,7 @@ pub(crate) mod items;
 mod list;
 pub(crate) mod matching;
 mod one;
+mod parsed;
 pub(crate) mod refusal;
 
 pub(crate) use answers::MatchedEntry;

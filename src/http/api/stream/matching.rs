@@ -104,10 +104,6 @@ pub(crate) async fn answer(
             return Err(ApiError::at(Code::OutOfRange, pointer, detail));
         }
     }
-    if asked.duplicate_score.is_some_and(|score| !score.is_finite()) {
-        let detail = "expected a number";
-        return Err(ApiError::at(Code::OutOfRange, "/duplicate_score", detail));
-    }
     let least = asked.min_score.as_deref().map(|written| {
         Threshold::parse(written).map_err(|error| error.under("/threshold", "/min_score"))
     });

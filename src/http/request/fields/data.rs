@@ -1,17 +1,14 @@
 //! What a caller hangs on a candidate and finds again with its result. Its meaning is not known here.
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::SeqAccess;
 use serde::de::Unexpected;
-use serde::de::Visitor;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+
+use crate::collection::Readable;
 
 /// Most bytes of the data of one candidate.
 const MOST_BYTES: usize = 4096;
@@ -67,57 +64,6 @@ impl<'de: 'b, 'b> Deserialize<'de> for CallersData<'b> {
             return fault("another one", "an object that every parser of JSON can read");
         }
         Ok(Self(data))
-    }
-}
-
-/// A value whose strings are Unicode, whose numbers are finite and that is not nested too deeply.
-struct Readable;
-
-impl<'de> Deserialize<'de> for Readable {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Readable;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<Readable, E> {
-                Ok(Readable)
-            }
-
-            fn visit_bool<E: Error>(self, _: bool) -> Result<Readable, E> {
-                Ok(Readable)
-            }
-
-            fn visit_i64<E: Error>(self, _: i64) -> Result<Readable, E> {
-                Ok(Readable)
-            }
-
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Readable, E> {
-                Ok(Readable)
-            }
-
-            fn visit_f64<E: Error>(self, _: f64) -> Result<Readable, E> {
-                Ok(Readable)
-            }
-
-            fn visit_str<E: Error>(self, _: &str) -> Result<Readable, E> {
-                Ok(Readable)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Readable, A::Error> {
-                while list.next_element::<Readable>()?.is_some() {}
-                Ok(Readable)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Readable, A::Error> {
-                while map.next_entry::<Readable, Readable>()?.is_some() {}
-                Ok(Readable)
-            }
-        }
-        from.deserialize_any(Any)
     }
 }
 

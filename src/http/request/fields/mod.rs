@@ -33,6 +33,7 @@ pub(crate) use method::PairMethod;
 pub(crate) use method::RankMethod;
 pub(crate) use method::VectorMethod;
 pub(crate) use number::Count;
+pub(crate) use number::EXPECTED;
 pub(crate) use number::Items;
 pub(crate) use number::OUT_OF_RANGE;
 pub(crate) use number::Offset;

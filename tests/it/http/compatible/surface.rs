@@ -103,6 +103,16 @@ async fn refusals_name_the_fields_of_the_dialect() {
     }
 }
 
+/// A name in a path that is no text is a name that no model has.
+#[tokio::test]
+async fn a_model_whose_name_is_no_text_is_refused_in_the_form_of_the_dialect() {
+    let answer = TestApp::new().get("/v1/models/%ff").await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.json()["error"]["code"]),
+        (404, &"unknown_model".into())
+    );
+}
+
 /// Each dialect refuses in its own form, with our code inside.
 #[tokio::test]
 async fn refusals_have_the_form_of_the_dialect() {
