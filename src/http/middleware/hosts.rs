@@ -50,7 +50,7 @@ fn is_ours(host: &str, settings: &Settings) -> bool {
         return address.parse::<Ipv6Addr>().is_ok();
     }
     let host = host.strip_suffix('.').unwrap_or(host);
-    let ends_in = |end: &&str| {
+    let ends_in = |end: &str| {
         let (bytes, end) = (host.as_bytes(), end.as_bytes());
         bytes
             .len()
@@ -60,7 +60,7 @@ fn is_ours(host: &str, settings: &Settings) -> bool {
     };
     !host.contains('.')
         || host.parse::<Ipv4Addr>().is_ok()
-        || OWNED_BY_NOBODY.iter().any(|end| ends_in(&end))
+        || OWNED_BY_NOBODY.iter().any(|end| ends_in(end))
         || is_allowed(host, settings)
 }
 
