@@ -107,7 +107,8 @@ async fn a_ranking_whose_memory_is_not_there_is_refused() {
         let found = done(&app, "POST", "/rank", Some(&rank(fewer))).await;
         assert_eq!(found["items"], 100);
     }
-    assert_eq!(app.app.unsent.in_use().0, 0, "it is given back");
+    let metrics = app.get("/metrics").await.text();
+    assert!(metrics.contains("\ncognate_unsent_bytes 0\n"), "it is given back: {metrics}");
 }
 
 #[test]

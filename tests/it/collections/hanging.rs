@@ -35,8 +35,9 @@ int fdatasync(int file) { return wait_and_call(SYS_fdatasync, file); }
 fn shim(folder: &Path) -> std::path::PathBuf {
     let (source, library) = (folder.join("shim.c"), folder.join("shim.so"));
     fs::write(&source, SHIM).unwrap();
-    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
-    assert!(made.status().unwrap().success(), "a C compiler makes the library");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
+    assert!(compiler.status().unwrap().success(), "a C compiler makes the library");
     library
 }
 

@@ -7,8 +7,11 @@ use crate::support::allocation;
 
 const MIB: usize = 1 << 20;
 
+/// A name, and the item of a number.
+type Shape = (&'static str, Box<dyn Fn(usize) -> Value>);
+
 /// Items of many shapes: what there is to an item beside its text differs by a hundred times.
-fn shapes() -> Vec<(&'static str, Box<dyn Fn(usize) -> Value>)> {
+fn shapes() -> Vec<Shape> {
     let many = |value: Value| -> Value {
         (0..32)
             .map(|at| (format!("a{at:02}"), value.clone()))

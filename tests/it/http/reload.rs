@@ -16,7 +16,7 @@ use crate::model::breaches;
 use crate::support::app::TestApp;
 use crate::support::{rounds, tiny};
 
-fn app_over(path: &Path, change: impl FnOnce(&mut Settings)) -> TestApp {
+async fn app_over(path: &Path, change: impl FnOnce(&mut Settings)) -> TestApp {
     let model = vec![NamedModel { name: "default".to_owned(), path: path.to_owned() }];
     let mut settings = Settings { model, ..Settings::default() };
     change(&mut settings);
@@ -37,7 +37,7 @@ async fn questions_meet_the_old_model_or_the_new_one() {
     let path = folder.path().join("model.safetensors");
     let files = [tiny(Dtype::F32), tiny(Dtype::I8)];
     replace(&path, &files[0]);
-    let app = app_over(&path, |_| ());
+    let app = app_over(&path, |_| ()).await;
     let question = json!({"a": "the quake", "b": "new york town", "method": "avg-cos"});
     let mut known = Vec::new();
     for file in &files {
@@ -86,7 +86,7 @@ async fn a_bad_file_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     replace(&path, &tiny(Dtype::F32));
-    let app = app_over(&path, |_| ());
+    let app = app_over(&path, |_| ()).await;
     let question = json!({"a": "the quake", "b": "new york town"});
     let before = app.ask("/similarity", question.clone()).await;
     let sound = tiny(Dtype::F32);
@@ -118,8 +118,8 @@ async fn a_file_changed_in_place_under_its_map_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     replace(&path, &tiny(Dtype::F32));
-    let mapped = app_over(&path, |settings| settings.model_storage = Storage::Map);
-    let copied = app_over(&path, |settings| settings.model_storage = Storage::Copy);
+    let mapped = app_over(&path, |settings| settings.model_storage = Storage::Map).await;
+    let copied = app_over(&path, |settings| settings.model_storage = Storage::Copy).await;
     // A rename over it is how models are meant to be replaced.
     replace(&path, &tiny(Dtype::I8));
     mapped.app.look_after_models();
@@ -149,7 +149,8 @@ async fn a_damaged_model_is_refused_and_a_touched_one_is_not() {
     let app = app_over(&paths[0], |settings| {
         settings.model.push(NamedModel { name: "int8".to_owned(), path: paths[1].clone() });
         settings.model_storage = Storage::Map;
-    });
+    })
+    .await;
     let ask = async |model: &str| {
         app.app.look_after_models();
         let question = json!({"a": "the quake", "b": "town", "model": model});
@@ -184,13 +185,13 @@ async fn a_damaged_model_is_refused_and_a_touched_one_is_not() {
     assert_eq!(app.get("/ready").await.status, 200);
 }
 
-#[test]
-fn a_pinned_digest_refuses_another_file() {
+#[tokio::test]
+async fn a_pinned_digest_refuses_another_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     replace(&path, &tiny(Dtype::F32));
     let digest = blake3::hash(&tiny(Dtype::F32)).to_hex().to_string();
-    let app = app_over(&path, |settings| settings.model_digest = Some(digest));
+    let app = app_over(&path, |settings| settings.model_digest = Some(digest)).await;
     app.app.reload().await.unwrap();
     replace(&path, &tiny(Dtype::I8));
     assert_eq!(app.app.reload().await.unwrap_err().code.name(), "bad_model");
@@ -204,7 +205,8 @@ async fn several_models_are_chosen_by_name() {
     replace(&paths[1], &tiny(Dtype::I8));
     let app = app_over(&paths[0], |settings| {
         settings.model.push(NamedModel { name: "int8".to_owned(), path: paths[1].clone() });
-    });
+    })
+    .await;
     let question = |model: &str| json!({"a": "the quake", "b": "town", "model": model});
     let one = app.ask("/similarity", question("default")).await;
     let two = app.ask("/similarity", question("int8")).await;

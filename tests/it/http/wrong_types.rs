@@ -138,7 +138,12 @@ async fn a_number_out_of_range_is_told_the_range() {
             "/min_score",
             "a number from -1000000 to 1000000",
         ),
-        ("/rank", ranked("shortlist", json!(0)), "/shortlist", "a whole number from 1 to 100000"),
+        (
+            "/rank",
+            ranked("shortlist", json!(0)),
+            "/shortlist",
+            "\"all\" or a whole number from 1 to 100000",
+        ),
         (matching, matched("last", json!(0)), "/last", "a whole number from 1 to 100000"),
         (matching, matched("votes", json!(1001)), "/votes", "a whole number from 1 to 1000"),
         (

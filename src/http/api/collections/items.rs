@@ -42,7 +42,6 @@ use crate::http::request::body;
 use crate::http::request::fields::CandidateId;
 use crate::http::request::fields::List;
 use crate::http::request::json;
-use crate::http::work::pool::JobContext;
 
 /// Most items of a page.
 const MOST_LISTED: usize = 1000;
@@ -175,25 +174,15 @@ pub(crate) async fn put(
         false => body::check_json(request.headers())?,
     }
     let (mut permit, body) = call::body(&app, request).await?;
-    let items = loop {
-        let (app_of, asked, body) = (Arc::clone(&app), Arc::clone(&collection), body.clone());
-        let read = move |_: &JobContext| {
-            let mut lacking = None;
-            let items = items(&body, lines, (&*asked, &app_of), |units| {
-                let paid = app_of.admission.top_up(&mut permit, units);
-                paid.inspect_err(|_| lacking = Some(units))
-            });
-            Ok((items, lacking, permit))
-        };
-        let (items, lacking, held) = call::compute((&app, &caller), read).await?;
-        permit = held;
-        match lacking {
-            None => break items?,
-            // Nothing was kept, so it waits like one whose body is still on its way.
-            Some(units) => app.admission.top_up_soon(&mut permit, units).await?,
-        }
-    };
-    app.admission.settle(&mut permit, items.len());
+    let (app_of, asked) = (Arc::clone(&app), Arc::clone(&collection));
+    let read = call::compute((&app, &caller), move |_| {
+        // Who waited for units would hold its body meanwhile, which is paid for no more than they are.
+        let pay = |units| app_of.admission.top_up(&mut permit, units);
+        let items = items(&body, lines, (&*asked, &app_of), pay)?;
+        app_of.admission.settle(&mut permit, items.len());
+        Ok((items, permit))
+    });
+    let (items, permit) = read.await?;
     let refused = |error: &CollectionError| refusal::of(error, "/items");
     let applied =
         call::write(&app, caller.clone(), (collection, Write::Put(items)), refused).await?;
