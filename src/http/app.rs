@@ -38,6 +38,7 @@ use crate::http::registry::reload::ModelSummary;
 use crate::http::registry::reload::Reloaded;
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
+use crate::http::work::file_threads;
 use crate::http::work::file_threads::FileThreads;
 use crate::http::work::pool::Pool;
 use crate::http::work::spool::Spools;
@@ -49,6 +50,8 @@ use crate::model::FileState;
 /// Fewest and most bytes of unsent answers, where the settings name no number.
 const LEAST_UNSENT: u64 = 1 << 20;
 const MOST_UNSENT: u64 = 256 << 20;
+/// Threads of the runtime for what may wait for files.
+pub(crate) const BLOCKING_THREADS: usize = file_threads::ALL;
 /// Threads for what waits for another machine.
 const WAITING_THREADS: usize = 16;
 

@@ -20,13 +20,13 @@ use tokio::time::timeout;
 
 use crate::http::app::App;
 use crate::http::app::AppError;
+use crate::http::app::BLOCKING_THREADS;
 use crate::http::net::ConnectionMetrics;
 use crate::http::net::Listener;
 use crate::http::net::shutdown::Drained;
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::shutdown::ShutdownTrigger;
 use crate::http::settings::Settings;
-use crate::http::work::file_threads;
 use crate::model::sigbus;
 
 /// How often models are looked after and the buffers of the counters emptied.
@@ -93,7 +93,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let app = App::new(settings)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(available_parallelism().map_or(1, usize::from))
-        .max_blocking_threads(file_threads::ALL)
+        .max_blocking_threads(BLOCKING_THREADS)
         .thread_name("serve")
         .enable_all()
         .build()

@@ -82,7 +82,9 @@ fn by_characters(rules: &Normalisation, input: &str, camel: bool) -> usize {
     let emoji = usize::from(rules.emoji == Emoji::Keep);
     let joins = joins(rules);
     let (mut count, mut before, mut capitals, mut quoted) = (0, Part::Gap, 0, false);
+    let mut wide = false;
     for c in input.chars() {
+        let after_wide = std::mem::replace(&mut wide, !c.is_ascii());
         let part = match byte_class(u8::try_from(c).unwrap_or(u8::MAX)) {
             Byte::Letter if c.is_ascii_uppercase() => Part::Capital,
             Byte::Letter => Part::Small,
@@ -92,8 +94,13 @@ fn by_characters(rules: &Normalisation, input: &str, camel: bool) -> usize {
                 continue;
             }
             Byte::Gap => Part::Gap,
-            // It stands for a digit where the words' own digits were so replaced.
-            Byte::Hash if rules.numbers == Numbers::Hashes => Part::Digit,
+            // It stands for a digit where the words' own digits were so replaced, but not beside digits
+            // of other scripts, which are not.
+            Byte::Hash if rules.numbers == Numbers::Hashes && !after_wide => Part::Digit,
+            Byte::Hash if rules.numbers == Numbers::Hashes => {
+                count += 1;
+                Part::Gap
+            }
             Byte::Apostrophe | Byte::Hash | Byte::At | Byte::Mark => {
                 count += marks;
                 Part::Gap

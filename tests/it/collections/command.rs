@@ -152,7 +152,7 @@ fn items_are_ranked_as_the_texts_are() {
         refused(folder.path(), &all, 2, part);
     };
     refuse(&["--like", "b9"], "the collection has no item `b9`");
-    refuse(&["herbs", "--filter", "year"], "--filter: expected JSON");
+    refuse(&["herbs", "--filter", "year"], "--filter: the filter is not JSON");
     refuse(&["herbs", "--filter", r#"{"year": {"near": 1}}"#], "--filter/year/near");
     refuse(&["herbs", "--shortlist", "0"], "expected `all` or a whole number from 1 to 100000");
     refuse(&["herbs", "--within", "1s"], "no item of the collection is left");
