@@ -103,7 +103,7 @@ pub struct App {
     pub(crate) turns: Turns,
     /// Threads that wait for their disk.
     pub(crate) writers: FileThreads,
-    /// Threads that look something up in them, which waits for no disk.
+    /// Threads that look something up in them, and read bodies of items: they wait for no disk.
     pub(crate) readers: FileThreads,
     /// Lines of requests.
     pub(crate) request_log: RequestLog,

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 /// Threads of each kind of work.
 const THREADS: usize = 8;
-/// Kinds of work that may take all of theirs: writing to collections, looking something up in them, and
-/// answers of streams that are read late.
+/// Kinds of work that may take all of theirs: writing to collections, looking something up in them or
+/// reading bodies of items, and answers of streams that are read late.
 const KINDS: usize = 3;
 /// Threads for what is done one at a time: keys and models read again, and chores.
 const OTHERS: usize = 8;

@@ -84,7 +84,8 @@ async fn listings_hold_up_no_write() {
     done(&app, "POST", "/collections/news/items", Some(&item)).await;
     done(&app, "GET", "/collections/news/items/new", None).await;
     app.app.reload().await.unwrap();
-    assert!(listings.try_join_next().is_none() || !listings.is_empty(), "some go on");
+    let answered = std::iter::from_fn(|| listings.try_join_next()).count();
+    assert!(answered < 30, "the listings were answered before");
     // Who does not wait any more is not computed for.
     listings.abort_all();
     while listings.join_next().await.is_some() {}

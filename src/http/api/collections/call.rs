@@ -110,8 +110,17 @@ pub(super) async fn look_up<T: Send + 'static>(
     if app.collections.is_remote() {
         return compute((app, caller), |_| look()).await;
     }
-    let looked = app.readers.run(look).await;
-    looked.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
+    read(app, look).await
+}
+
+/// Reads what takes longer than the runtime's threads should be held, but waits for no disk and behind
+/// no question that is computed.
+pub(super) async fn read<T: Send + 'static>(
+    app: &App,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let read = app.readers.run(work).await;
+    read.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
 }
 
 /// Does what waits for a disk or a database that is written to.

@@ -175,7 +175,7 @@ pub(crate) async fn put(
     }
     let (mut permit, body) = call::body(&app, request).await?;
     let (app_of, asked) = (Arc::clone(&app), Arc::clone(&collection));
-    let read = call::compute((&app, &caller), move |_| {
+    let read = call::read(&app, move || {
         // Who waited for units would hold its body meanwhile, which is paid for no more than they are.
         let pay = |units| app_of.admission.top_up(&mut permit, units);
         let items = items(&body, lines, (&*asked, &app_of), pay)?;
