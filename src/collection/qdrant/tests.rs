@@ -150,15 +150,18 @@ fn odd_items_come_back_as_they_came_and_are_filtered_alike() {
         {"id": "nul", "text": "a\u{0}b", "attributes": {"a\u{0}b": "c\u{0}", "x": "c"}},
         {"id": "max", "text": "t", "attributes": {"x": u64::MAX, "y": i64::MIN, "z": 1e300}},
         {"id": "zero", "text": "t", "attributes": {"x": -0.0, "y": 0.1, "z": 16_777_217.0}},
-        {"id": "late", "text": "t", "time": 9_223_372_036_854_775_i64, "data": {"k": [1, 2.50]}},
+        {"id": "late", "text": "t", "data": {"k": [1, 2.50]}},
         {"id": "\"quoted\" \\ 東京 🌪️", "text": "t", "attributes": {"any thing": true, "\"": "\\"}},
     ]);
     let (here, _) = home.set("news", Settings::default(), 0).unwrap();
     let (there, _) = memory.set("news", Settings::default(), 0).unwrap();
-    for collection in [&here, &there] {
-        assert_eq!(put(&**collection, items(odd.clone())).unwrap().added, 5);
-    }
+    // No request brings such a time; another server may have kept one.
     let far = 9_223_372_036_854_775_000_i64;
+    let mut odd = items(odd);
+    odd[3].time = far;
+    for collection in [&here, &there] {
+        assert_eq!(put(&**collection, odd.clone()).unwrap().added, 5);
+    }
     for filter in [
         json!({}),
         json!({"a\u{0}b": "c\u{0}"}),
