@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
+use tokio::task::JoinHandle;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -50,13 +51,7 @@ impl FileThreads {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Unfinished> {
-        // Nobody closes it.
-        let place = Arc::clone(&self.0).acquire_owned().await;
-        let done = spawn_blocking(move || {
-            let _place = place;
-            work()
-        });
-        Ok(done.await?)
+        Ok(self.begin(work).await.await?)
     }
 
     /// The same, waited for no longer than this: for a thread, and then for the work.
@@ -65,13 +60,22 @@ impl FileThreads {
         patience: Duration,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Unfinished> {
-        let place = timeout(patience, Arc::clone(&self.0).acquire_owned()).await;
-        let place = place.map_err(|_| Unfinished::NotBegun)?;
-        let done = spawn_blocking(move || {
+        let begun = timeout(patience, self.begin(work)).await;
+        let begun = begun.map_err(|_| Unfinished::NotBegun)?;
+        Ok(timeout(patience, begun).await.map_err(|_| Unfinished::GoesOn)??)
+    }
+
+    /// Waits for a thread and begins work on it.
+    async fn begin<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        // Nobody closes it.
+        let place = Arc::clone(&self.0).acquire_owned().await;
+        spawn_blocking(move || {
             let _place = place;
             work()
-        });
-        Ok(timeout(patience, done).await.map_err(|_| Unfinished::GoesOn)??)
+        })
     }
 }
 

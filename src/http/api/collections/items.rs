@@ -243,10 +243,8 @@ pub(crate) async fn list(
     call::compute((&app, &caller), move |work| {
         let _units = permit;
         let of = |error: &CollectionError| refusal::of(error, "");
-        if !app_of.collections.is_remote() {
-            let told = collection.told(now).map_err(|error| of(&error))?;
-            refusal::check_filter(&app_of, &filter, told.items)?;
-        }
+        let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
+        refusal::check_filter(&app_of, &filter, count)?;
         let which = Which { filter, oldest, ..Which::default() };
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
         let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));

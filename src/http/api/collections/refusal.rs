@@ -164,12 +164,18 @@ pub(crate) fn of_choice(
     }
 }
 
-/// Refuses a filter that would be asked of items for longer than there is time. A database asks it there.
-pub(crate) fn check_filter(app: &App, filter: &Filter, items: usize) -> Result<(), ApiError> {
+/// Refuses a filter that would be asked of items for longer than there is time. A database asks it there,
+/// and is not asked how many items there are.
+pub(crate) fn check_filter(
+    app: &App,
+    filter: &Filter,
+    items: impl FnOnce() -> Result<usize, ApiError>,
+) -> Result<(), ApiError> {
     let questions = filter.questions() as u64;
     if questions == 0 || app.collections.is_remote() {
         return Ok(());
     }
+    let items = items()?;
     let nanos = (items as u64).saturating_mul(NANOS_PER_ITEM + questions * NANOS_PER_QUESTION);
     let deadline_ms = app.settings.compute_deadline_ms;
     if Duration::from_nanos(nanos / SLACK) <= Duration::from_millis(deadline_ms) {

@@ -111,18 +111,15 @@ impl Held {
         let without = named.chain(excluded.map(CandidateId::digits)).collect();
         let which = Which { filter, oldest, without };
         let resolved = request.resolve(models)?;
-        // A database asks its filters itself, and is not asked for what is not needed.
-        let is_remote = app.collections.is_remote();
-        let count = || held.collection.told(now).map_err(|error| refusal::of_named(&error));
-        if !is_remote && !which.filter.is_empty() {
-            refusal::check_filter(app, &which.filter, count()?.items)?;
-        }
+        let told = || held.collection.told(now).map_err(|error| refusal::of_named(&error));
+        let count = || Ok(told()?.items);
+        refusal::check_filter(app, &which.filter, count)?;
         let shortlist = match request.shortlist {
             Some(shortlist) => shortlist.length(),
             None => {
                 // In a database no vectors are kept for rankings.
-                let reads_texts = is_remote || !request.keeps_vectors(&resolved);
-                usual_shortlist(count()?.items, reads_texts)
+                let reads_texts = app.collections.is_remote() || !request.keeps_vectors(&resolved);
+                usual_shortlist(count()?, reads_texts)
             }
         };
         let asked = request.over(&held);
