@@ -27,7 +27,7 @@
 //! | [`eval`] | methods measured on labelled texts: tables, reports, thresholds |
 //! | [`bulk`] | a question asked of every row of files |
 //! | [`dedupe`] | near-duplicates among very many texts |
-//! | [`http`] | the service: routes, limits, admission, reload; the only module with axum and tower, and with tokio but for one file of `collection::qdrant` |
+//! | [`http`] | the service: routes, limits, admission, reload; the only module with axum, tokio and tower |
 //! | [`cli`] | flags turned into the options of each subcommand, and one question asked without a service |
 //!
 //! `events`, `pack`, `export`, `fit`, `train`, `inspect`, `pairs`, `eval`, `bulk`, `dedupe` and `http` stand beside each other and do not

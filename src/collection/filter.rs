@@ -90,7 +90,7 @@ impl Filter {
     }
 
     /// The conditions, all of which must hold.
-    #[cfg(any(feature = "postgres", feature = "qdrant"))]
+    #[cfg(feature = "postgres")]
     pub(super) fn conditions(&self) -> &[Condition] {
         &self.0
     }
@@ -152,7 +152,7 @@ impl Values {
     }
 
     /// As they were written.
-    #[cfg(any(feature = "postgres", feature = "qdrant"))]
+    #[cfg(feature = "postgres")]
     pub(super) fn list(&self) -> &[Attribute] {
         &self.list
     }

@@ -2,7 +2,7 @@
 //! them again to compare one with them.
 //!
 //! Where they are kept is a [`Home`]: this process, with a log in a folder or as a replica of another one
-//! (`embedded`), or a database (`postgres`, `qdrant`). What texts are matched against (`matcher`,
+//! (`embedded`), or a database (`postgres`). What texts are matched against (`matcher`,
 //! `held_window`) and which items a filter admits is the same for all of them. How items are ranked is not
 //! known here, nor who asks.
 
@@ -19,12 +19,10 @@ mod incoming;
 mod item;
 mod matcher;
 mod memory;
-#[cfg(any(feature = "postgres", feature = "qdrant"))]
+#[cfg(feature = "postgres")]
 mod outcome;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "qdrant")]
-pub mod qdrant;
 mod readable;
 mod settings;
 mod shortlist;
@@ -76,8 +74,6 @@ pub use matcher::Matched;
 pub use matcher::SharedEngine;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
-#[cfg(feature = "qdrant")]
-pub use qdrant::QdrantHome;
 pub(crate) use readable::Readable;
 pub use settings::Budget;
 pub use settings::Limits;
@@ -93,8 +89,6 @@ pub use crate::files::instant::span;
 
 /// What a program without the feature `postgres` says where a database is asked for.
 pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (feature `postgres`)";
-/// The same of the feature `qdrant`.
-pub const NO_QDRANT: &str = "this program was built without Qdrant (feature `qdrant`)";
 
 /// Milliseconds since 1970, by the machine's clock, whatever year it shows.
 #[expect(clippy::disallowed_methods, reason = "items have the wall clock's time")]

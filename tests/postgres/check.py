@@ -17,10 +17,7 @@ import tempfile
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../homes"))
-
-from service import MODEL, Service, items, recall, same_rankings  # noqa: E402
+from service import MODEL, Service, items, recall, same_rankings
 
 DATABASE = os.environ["TEST_COGNATE_POSTGRES"]
 SERVER = os.environ["TEST_COGNATE_POSTGRES_SERVER"]

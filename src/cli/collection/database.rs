@@ -8,27 +8,19 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::cli::Failure;
-#[cfg(feature = "qdrant")]
-use crate::cli::collection::points;
 #[cfg(feature = "postgres")]
 use crate::cli::collection::tables;
-#[cfg(not(all(feature = "postgres", feature = "qdrant")))]
+#[cfg(not(feature = "postgres"))]
 use crate::cli::usage;
 #[cfg(not(feature = "postgres"))]
 use crate::collection::NO_POSTGRES;
-#[cfg(not(feature = "qdrant"))]
-use crate::collection::NO_QDRANT;
 
-/// One of the databases that collections can be kept in.
+/// The database that collections are kept in.
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
 pub(super) struct DatabaseArgs {
     /// URL of a PostgreSQL database with the extension pgvector
     #[arg(long, value_name = "URL", env = "COGNATE_POSTGRES", hide_env_values = true)]
-    pub(super) postgres: Option<String>,
-    /// Or the URL of a Qdrant server, as http://host:6334 or https://host:6334?api_key=KEY
-    #[arg(long, value_name = "URL", env = "COGNATE_QDRANT", hide_env_values = true)]
-    pub(super) qdrant: Option<String>,
+    pub(super) postgres: String,
 }
 
 #[derive(Debug, Args)]
@@ -41,13 +33,13 @@ pub(in crate::cli) struct InitArgs {
 }
 
 #[derive(Debug, Args)]
-#[cfg_attr(not(any(feature = "postgres", feature = "qdrant")), allow(dead_code))]
+#[cfg_attr(not(feature = "postgres"), allow(dead_code))]
 pub(in crate::cli) struct IndexArgs {
     /// Name of the collection, which is there
     pub(super) name: String,
     #[command(flatten)]
     database: DatabaseArgs,
-    /// How PostgreSQL finds the nearest [default: hnsw]; Qdrant makes an index of its own
+    /// How PostgreSQL finds the nearest [default: hnsw]
     #[arg(long, value_enum)]
     pub(super) kind: Option<Index>,
     /// Drop the vectors of other models
@@ -75,7 +67,7 @@ pub(super) enum Index {
 
 /// What was made in a database.
 #[derive(Serialize)]
-#[cfg_attr(not(any(feature = "postgres", feature = "qdrant")), allow(dead_code))]
+#[cfg_attr(not(feature = "postgres"), allow(dead_code))]
 pub(super) struct Initialised {
     pub(super) version: usize,
     pub(super) before: usize,
@@ -94,7 +86,7 @@ impl fmt::Display for Initialised {
 
 /// What was made of a collection's items.
 #[derive(Serialize)]
-#[cfg_attr(not(any(feature = "postgres", feature = "qdrant")), allow(dead_code))]
+#[cfg_attr(not(feature = "postgres"), allow(dead_code))]
 pub(super) struct Indexed {
     pub(super) vectors_made: usize,
     pub(super) models_dropped: usize,
@@ -110,28 +102,22 @@ impl fmt::Display for Indexed {
     }
 }
 
+#[cfg(feature = "postgres")]
 pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
-    match (&args.database.postgres, &args.database.qdrant) {
-        #[cfg(feature = "qdrant")]
-        (_, Some(url)) => points::init(url, args),
-        #[cfg(not(feature = "qdrant"))]
-        (_, Some(_)) => Err(usage(NO_QDRANT)),
-        #[cfg(feature = "postgres")]
-        (url, None) => tables::init(url.as_deref().unwrap_or_default(), args),
-        #[cfg(not(feature = "postgres"))]
-        (_, None) => Err(usage(NO_POSTGRES)),
-    }
+    tables::init(&args.database.postgres, args)
 }
 
+#[cfg(feature = "postgres")]
 pub(super) fn index(args: &IndexArgs) -> Result<(), Failure> {
-    match (&args.database.postgres, &args.database.qdrant) {
-        #[cfg(feature = "qdrant")]
-        (_, Some(url)) => points::index(url, args),
-        #[cfg(not(feature = "qdrant"))]
-        (_, Some(_)) => Err(usage(NO_QDRANT)),
-        #[cfg(feature = "postgres")]
-        (url, None) => tables::index(url.as_deref().unwrap_or_default(), args),
-        #[cfg(not(feature = "postgres"))]
-        (_, None) => Err(usage(NO_POSTGRES)),
-    }
+    tables::index(&args.database.postgres, args)
+}
+
+#[cfg(not(feature = "postgres"))]
+pub(super) fn init(_: &InitArgs) -> Result<(), Failure> {
+    Err(usage(NO_POSTGRES))
+}
+
+#[cfg(not(feature = "postgres"))]
+pub(super) fn index(_: &IndexArgs) -> Result<(), Failure> {
+    Err(usage(NO_POSTGRES))
 }

@@ -1,9 +1,9 @@
-//! Where collections are: a folder, or one of two databases.
+//! Where collections are: a folder or a database.
 
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-#[cfg(any(feature = "postgres", feature = "qdrant"))]
+#[cfg(feature = "postgres")]
 use std::time::Duration;
 
 use clap::Args;
@@ -18,8 +18,6 @@ use crate::collection::Home;
 use crate::collection::Limits;
 #[cfg(feature = "postgres")]
 use crate::collection::PostgresHome;
-#[cfg(feature = "qdrant")]
-use crate::collection::QdrantHome;
 use crate::collection::ReplicaHome;
 use crate::engine::TextLimits;
 
@@ -31,7 +29,7 @@ const LIMITS: Limits = Limits {
     text_bytes: TextLimits::DEFAULT.bytes,
 };
 /// How long one statement of a database may take.
-#[cfg(any(feature = "postgres", feature = "qdrant"))]
+#[cfg(feature = "postgres")]
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The folder of collections, to which one process writes at a time, or the database.
@@ -44,9 +42,6 @@ pub(super) struct HomeArgs {
     /// Or the URL of a PostgreSQL database that they are kept in
     #[arg(long, value_name = "URL", env = "COGNATE_POSTGRES", hide_env_values = true)]
     postgres: Option<String>,
-    /// Or the URL of a Qdrant server that they are kept in
-    #[arg(long, value_name = "URL", env = "COGNATE_QDRANT", hide_env_values = true)]
-    qdrant: Option<String>,
 }
 
 /// A folder of collections.
@@ -72,7 +67,6 @@ impl HomeArgs {
     /// The collections; a folder must be there.
     pub(super) fn open(&self) -> Result<Box<dyn Home>, Failure> {
         match (&self.postgres, &self.data) {
-            _ if self.qdrant.is_some() => open_qdrant(self.qdrant.as_deref().unwrap_or_default()),
             (None, Some(data)) => Ok(Box::new(FolderArgs { data: data.clone() }.open()?)),
             (postgres, _) => open_database(postgres.as_deref().unwrap_or_default()),
         }
@@ -94,9 +88,7 @@ impl HomeArgs {
     /// The collections; a folder is made if it is not there.
     pub(super) fn make(&self) -> Result<Box<dyn Home>, Failure> {
         match &self.data {
-            Some(folder) if self.postgres.is_none() && self.qdrant.is_none() => {
-                Ok(Box::new(open_folder(folder)?))
-            }
+            Some(folder) if self.postgres.is_none() => Ok(Box::new(open_folder(folder)?)),
             _ => self.open(),
         }
     }
@@ -130,22 +122,6 @@ pub(super) fn database(url: &str) -> Result<PostgresHome, Failure> {
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &str) -> Result<Box<dyn Home>, Failure> {
     Err(usage(crate::collection::NO_POSTGRES))
-}
-
-#[cfg(feature = "qdrant")]
-fn open_qdrant(url: &str) -> Result<Box<dyn Home>, Failure> {
-    Ok(Box::new(qdrant(url)?))
-}
-
-/// The collections of a Qdrant server.
-#[cfg(feature = "qdrant")]
-pub(super) fn qdrant(url: &str) -> Result<QdrantHome, Failure> {
-    Ok(QdrantHome::open(url, LIMITS, PATIENCE)?)
-}
-
-#[cfg(not(feature = "qdrant"))]
-fn open_qdrant(_: &str) -> Result<Box<dyn Home>, Failure> {
-    Err(usage(crate::collection::NO_QDRANT))
 }
 
 /// The collection of a name, which must be there.

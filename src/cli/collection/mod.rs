@@ -5,8 +5,6 @@
 mod database;
 mod home;
 mod matching;
-#[cfg(feature = "qdrant")]
-mod points;
 mod rank;
 #[cfg(feature = "postgres")]
 mod tables;

@@ -2,7 +2,7 @@
 //! or in memory alone.
 
 use std::path::Path;
-#[cfg(any(feature = "postgres", feature = "qdrant"))]
+#[cfg(feature = "postgres")]
 use std::time::Duration;
 
 use crate::collection;
@@ -13,8 +13,6 @@ use crate::collection::Home;
 use crate::collection::Limits;
 #[cfg(feature = "postgres")]
 use crate::collection::PostgresHome;
-#[cfg(feature = "qdrant")]
-use crate::collection::QdrantHome;
 use crate::collection::ReplicaHome;
 use crate::collection::Totals;
 use crate::http::settings::Settings;
@@ -24,7 +22,6 @@ use crate::http::settings::Settings;
 pub(in crate::http) fn open(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     let limits = settings.collection_limits();
     let home: Box<dyn Home> = match (&settings.postgres, &settings.replica_of, &settings.data) {
-        _ if settings.qdrant.is_some() => open_qdrant(settings)?,
         (Some(_), _, _) => open_database(settings)?,
         (None, Some(folder), _) => Box::new(open_replica(folder, limits)?),
         (None, None, None) => return Ok(Box::new(EmbeddedHome::in_memory(limits))),
@@ -64,17 +61,4 @@ fn open_database(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> 
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     Err(CollectionError::NotSetUp { problem: collection::NO_POSTGRES.to_owned() })
-}
-
-#[cfg(feature = "qdrant")]
-fn open_qdrant(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
-    let url = settings.qdrant.as_ref().map_or("", |url| url.secret());
-    let patience = Duration::from_millis(settings.compute_deadline_ms);
-    Ok(Box::new(QdrantHome::open(url, settings.collection_limits(), patience)?))
-}
-
-/// The settings were checked, so that nobody comes here.
-#[cfg(not(feature = "qdrant"))]
-fn open_qdrant(_: &Settings) -> Result<Box<dyn Home>, CollectionError> {
-    Err(CollectionError::NotSetUp { problem: collection::NO_QDRANT.to_owned() })
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::collection::NO_POSTGRES;
-use crate::collection::NO_QDRANT;
 use crate::http::observe::trace;
 use crate::http::settings::Loaded;
 use crate::http::settings::NamedModel;
@@ -68,24 +67,20 @@ impl Loaded {
             ("data", settings.data.is_some()),
             ("replica_of", settings.replica_of.is_some()),
             ("postgres", settings.postgres.is_some()),
-            ("qdrant", settings.qdrant.is_some()),
         ];
         for (home, _) in homes.into_iter().filter(|(_, is_given)| *is_given).skip(1) {
-            let one = "give one of `data`, `replica_of`, `postgres` and `qdrant`".to_owned();
+            let one = "give one of `data`, `replica_of` and `postgres`".to_owned();
             self.wrong(home, one);
         }
         if settings.postgres.is_some() && !cfg!(feature = "postgres") {
             self.wrong("postgres", NO_POSTGRES.to_owned());
-        }
-        if settings.qdrant.is_some() && !cfg!(feature = "qdrant") {
-            self.wrong("qdrant", NO_QDRANT.to_owned());
         }
         let quotas = [
             ("collections_per_key", settings.collections_per_key.is_some()),
             ("collection_items_per_key", settings.collection_items_per_key.is_some()),
             ("collection_bytes_per_key", settings.collection_bytes_per_key.is_some()),
         ];
-        let is_remote = settings.postgres.is_some() || settings.qdrant.is_some();
+        let is_remote = settings.postgres.is_some();
         for (quota, _) in quotas.into_iter().filter(|(_, is_given)| *is_given && is_remote) {
             let what = "this server does not count what others write to a database: leave it out, or \
                         keep collections in a folder";

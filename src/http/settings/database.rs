@@ -1,4 +1,4 @@
-//! The URL of a database, whose password or key is never shown.
+//! The URL of a database, whose password is never shown.
 
 use std::fmt;
 
@@ -25,20 +25,7 @@ impl DatabaseUrl {
     }
 }
 
-/// The URL of a Qdrant server.
-#[derive(Clone, PartialEq, Eq)]
-pub struct QdrantUrl(String);
-
-impl QdrantUrl {
-    /// The URL with its key.
-    #[cfg_attr(not(feature = "qdrant"), allow(dead_code))]
-    pub(crate) fn secret(&self) -> &str {
-        &self.0
-    }
-}
-
-/// A URL without what is secret: a password stands before the host, a password or a key among the
-/// settings.
+/// A URL without what is secret: a password stands before the host or among the settings.
 fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (place, settings) = rest.split_once('?').unwrap_or((rest, ""));
@@ -50,7 +37,7 @@ fn shown(url: &str) -> String {
         None => place.to_owned(),
     };
     let hidden = |setting: &str| match setting.split_once('=') {
-        Some((name @ ("password" | "api_key"), _)) => format!("{name}={HIDDEN}"),
+        Some((name @ "password", _)) => format!("{name}={HIDDEN}"),
         _ => setting.to_owned(),
     };
     let settings: Vec<String> = settings.split('&').map(hidden).collect();
@@ -80,27 +67,6 @@ impl Value for DatabaseUrl {
     }
 }
 
-impl fmt::Debug for QdrantUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.0))
-    }
-}
-
-impl Value for QdrantUrl {
-    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
-        let url = String::parse(written, rule)?;
-        // It may hold a key, so it is not repeated.
-        let wrong = "is not a URL such as http://host:6334 or https://host:6334?api_key=KEY";
-        let place = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-        let is_host = place.is_some_and(|place| !place.is_empty() && !place.contains('@'));
-        if is_host { Ok(Self(url)) } else { Err(wrong.to_owned()) }
-    }
-
-    fn write(&self, _: &Rule) -> RawValue {
-        RawValue::One(shown(&self.0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,18 +85,5 @@ mod tests {
         }
         let wrong = DatabaseUrl::parse(&RawValue::One("secret@host".into()), &Rule::text("URL"));
         assert!(!wrong.unwrap_err().contains("secret"));
-    }
-
-    #[test]
-    fn no_key_is_shown() {
-        let read = |written: &str| {
-            QdrantUrl::parse(&RawValue::One(written.to_owned()), &Rule::text("URL"))
-        };
-        let url = read("https://a.example:6334?api_key=se=cret").unwrap();
-        assert_eq!(url.secret(), "https://a.example:6334?api_key=se=cret");
-        assert_eq!(format!("{url:?}"), "https://a.example:6334?api_key=***");
-        for wrong in ["secret.example", "http://", "http://me:secret@host", "grpc://secret"] {
-            assert!(!read(wrong).unwrap_err().contains("secret"), "{wrong}");
-        }
     }
 }

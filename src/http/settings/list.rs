@@ -9,7 +9,6 @@ use crate::http::dialect::StandIn;
 use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::DatabaseUrl;
 use crate::http::settings::NamedModel;
-use crate::http::settings::QdrantUrl;
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::rule::Rule;
 use crate::http::settings::rule::VARIABLES;
@@ -159,9 +158,6 @@ settings! {
     /// PostgreSQL database that collections are kept in instead; it has pgvector, cognate collection
     /// init makes its tables, and any number of servers share it.
     postgres: Option<DatabaseUrl> = None, Rule::text("URL").or("none");
-    /// Qdrant server that collections are kept in instead; cognate collection init makes what it
-    /// needs, and one server writes at a time.
-    qdrant: Option<QdrantUrl> = None, Rule::text("URL").or("none");
     /// Maximum collections.
     max_collections: usize = 100, Rule::count(1, 10_000);
     /// Maximum items of a collection.

@@ -16,7 +16,6 @@ mod value;
 
 pub use checks::Environment;
 pub use database::DatabaseUrl;
-pub use database::QdrantUrl;
 pub use example::example;
 pub use layers::FILE_VARIABLE;
 pub use layers::Layers;

@@ -59,7 +59,6 @@ fn sample(setting: &Setting) -> RawValue {
         (_, "data") => one("/var/lib/cognate"),
         (_, "replica_of") => one("/var/lib/cognate"),
         (_, "postgres") => one("postgres://cognate@db.example/cognate"),
-        (_, "qdrant") => one("http://db.example:6334"),
         (_, "spool_folder") => one("/var/tmp/spool"),
         (_, "keys_file") => one("/run/secrets/a \"b\" \\c"),
         (_, "model_digest") => one(&"0123456789abcdeF".repeat(4)),
@@ -338,14 +337,13 @@ fn settings_must_fit_each_other_and_the_machine() {
 
 #[test]
 fn collections_have_one_home() {
-    let others =
-        [("data", "folder"), ("replica-of", "folder"), ("postgres", "postgres://host/database")];
-    for (other, place) in others {
-        let mut loaded = read("", &[], &[(other, &[place]), ("qdrant", &["http://host"])]);
+    let database = ("postgres", &["postgres://host/database"][..]);
+    for other in ["data", "replica-of"] {
+        let mut loaded = read("", &[], &[(other, &["folder"]), database]);
         assert_eq!(problems(&loaded), [""; 0], "{other}");
         loaded.check(&FINE);
         let problems = problems(&loaded);
-        let expected = "--qdrant: give one of `data`, `replica_of`, `postgres` and `qdrant`";
+        let expected = "--postgres: give one of `data`, `replica_of` and `postgres`";
         assert!(problems.iter().any(|problem| problem.starts_with(expected)), "{problems:?}");
     }
 }

@@ -213,8 +213,7 @@ fn requests_get_to_collections_as_their_callers_do() {
 #[test]
 fn the_crates_of_the_service_stay_in_its_module() {
     each_source(|name, source| {
-        // The client of Qdrant is asynchronous: one file waits for it, so that nobody else need know.
-        if name.starts_with("http/") || name == "collection/qdrant/asking.rs" {
+        if name.starts_with("http/") {
             return;
         }
         for (number, line) in source.lines().enumerate() {
