@@ -11,13 +11,12 @@ mod support;
 use std::collections::HashMap;
 use std::path::Path;
 
-use cognate::Engine;
-use cognate::Method;
 use cognate::files::records::{Options, Records};
 use cognate::random::Random;
 use cognate::window::Limits;
 use cognate::window::events::Rule;
 use cognate::window::stream::{Item, Settings, Stream};
+use cognate::{Engine, Method};
 use serde_json::json;
 
 /// Texts between two figures of memory.

@@ -12,8 +12,7 @@ use std::path::Path;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
 use cognate::engine::{Engine, Query};
 use cognate::http::{App, Models, Settings};
 use cognate::methods::ranker::{self, Encoder, Shape};

@@ -2,13 +2,8 @@
 //! present, made-up ones otherwise. The time of a benchmark is that of one pass over all its
 //! texts; the throughput line gives texts a second.
 
-use cognate::text::Normalisation;
-use cognate::text::Tokens;
-use cognate::text::tokenise;
-use criterion::Criterion;
-use criterion::Throughput;
-use criterion::criterion_group;
-use criterion::criterion_main;
+use cognate::text::{Normalisation, Tokens, tokenise};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;

@@ -5,8 +5,7 @@
 
 use std::sync::LazyLock;
 
-use cognate::collection::Attributes;
-use cognate::collection::Filter;
+use cognate::collection::{Attributes, Filter};
 use cognate::files::progress::Progress;
 use cognate::http::api::embed::EmbedRequest;
 use cognate::http::api::rank::RankRequest;
@@ -16,34 +15,20 @@ use cognate::http::auth::keys::Keys;
 use cognate::http::compatible;
 use cognate::http::error::ApiError;
 use cognate::http::request::json;
-use cognate::model::Counts;
-use cognate::model::Model;
-use cognate::model::OpenOptions;
-use cognate::model::Phrase;
-use cognate::model::Verify;
 use cognate::model::phrase::Found;
+use cognate::model::{Counts, Model, OpenOptions, Phrase, Verify};
 use cognate::pack::counts::Documents;
 use cognate::pack::readers;
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::ReadError;
-use cognate::pack::readers::Subword;
-use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::fasttext_bin::FastTextReader;
 use cognate::pack::readers::finalfusion::FinalfusionReader;
-use cognate::pack::readers::format;
 use cognate::pack::readers::input::Input;
-use cognate::pack::readers::matrix::MatrixReader;
-use cognate::pack::readers::matrix::Shape;
-use cognate::pack::readers::npy;
+use cognate::pack::readers::matrix::{MatrixReader, Shape};
 use cognate::pack::readers::positioned::Source;
-use cognate::pack::readers::safetensors;
-use cognate::pack::readers::text::GloveTextReader;
-use cognate::pack::readers::text::Word2VecTextReader;
+use cognate::pack::readers::text::{GloveTextReader, Word2VecTextReader};
 use cognate::pack::readers::word2vec_bin::Word2VecBinReader;
+use cognate::pack::readers::{Budget, ReadError, Subword, VectorReader, format, npy, safetensors};
 use cognate::text;
-use cognate::text::Kind;
-use cognate::text::Normalisation;
-use cognate::text::Tokens;
+use cognate::text::{Kind, Normalisation, Tokens};
 
 /// What a target does with the fuzzer's bytes.
 pub type Body = fn(&[u8]);

@@ -89,9 +89,7 @@ pub mod text;
 pub mod train;
 pub mod window;
 
-pub use engine::Engine;
-pub use engine::Measure;
-pub use engine::Query;
+pub use engine::{Engine, Measure, Query};
 pub use methods::Method;
 pub use model::Model;
 

@@ -9,11 +9,9 @@ use cognate::methods::Method;
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-use crate::METHODS;
-use crate::ROUNDS;
 use crate::panels::Panel;
-use crate::support;
 use crate::support::{Clock, Contestant};
+use crate::{METHODS, ROUNDS, support};
 
 /// Bytes of a body, roughly: it ends with the candidate that reaches them. Beyond the last there
 /// would be more candidates than a server takes that is started without settings.

@@ -8,12 +8,10 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use rustix::time::ClockId;
 
-use crate::METHODS;
-use crate::ROUNDS;
 use crate::panels::Panel;
 use crate::requests::scores;
-use crate::support;
 use crate::support::{Clock, Contestant};
+use crate::{METHODS, ROUNDS, support};
 
 /// Pairs that a thread takes at a time: a part of an answer as the service cuts it.
 const PART: usize = 100;

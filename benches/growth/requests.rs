@@ -3,11 +3,9 @@
 use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
 
-use crate::METHODS;
-use crate::ROUNDS;
 use crate::panels::Panel;
-use crate::support;
 use crate::support::{Clock, Contestant};
+use crate::{METHODS, ROUNDS, support};
 
 const PAIRS: [usize; 9] = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
 const WORDS: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];

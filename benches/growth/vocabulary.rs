@@ -6,14 +6,12 @@ use std::path::Path;
 use cognate::engine::Engine;
 use cognate::model::format::Dtype;
 
-use crate::METHODS;
-use crate::ROUNDS;
 use crate::ground::Vectors;
 use crate::grown::grown;
 use crate::panels::Panel;
 use crate::requests::scores;
-use crate::support;
 use crate::support::{Clock, Contestant};
+use crate::{METHODS, ROUNDS, support};
 
 const SIZES: [usize; 7] = [10_000, 31_623, 100_000, 316_228, 500_000, 1_000_000, 2_000_000];
 /// Words a text: about those of a tweet, and every one of them known whatever the vocabulary.

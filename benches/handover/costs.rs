@@ -1,25 +1,18 @@
 //! What a question is taken for beside what it takes, for every method and texts of every length:
 //! where each method's `INFO.cost` comes from.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::http::Models;
 use cognate::http::request::cost::estimate;
 use cognate::http::request::query::Resolved;
-use cognate::methods::Fitted;
-use cognate::methods::Kind;
-use cognate::methods::Method;
-use cognate::methods::ranker;
 use cognate::methods::ranker::Encoder;
-use cognate::model::Model;
-use cognate::model::OpenOptions;
+use cognate::methods::{Fitted, Kind, Method, ranker};
 use cognate::model::writer::Draft;
+use cognate::model::{Model, OpenOptions};
 use cognate::random::Random;
-use rustix::time::ClockId;
-use rustix::time::clock_gettime;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Words of both texts.
 const LENGTHS: [(usize, usize); 10] = [

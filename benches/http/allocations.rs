@@ -19,8 +19,7 @@ mod wire;
 use std::alloc::System;
 
 use contest::Contest;
-use stats_alloc::INSTRUMENTED_SYSTEM;
-use stats_alloc::StatsAlloc;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

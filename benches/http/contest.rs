@@ -1,25 +1,16 @@
 //! The contestants, and the client that puts the same questions to each of them in turn.
 
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Lines;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::SocketAddr;
-use std::process::Child;
-use std::process::ChildStdin;
-use std::process::ChildStdout;
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use anyhow::Context;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use cognate::methods::Method;
 use tokio::runtime::Runtime;
 
-use crate::server;
 use crate::texts::Texts;
-use crate::wire;
 use crate::wire::Connection;
+use crate::{server, wire};
 
 /// Connections that ask, each as soon as it has its answer.
 pub const CONNECTIONS: usize = 4;

@@ -19,9 +19,7 @@ mod texts;
 #[path = "../load/wire.rs"]
 mod wire;
 
-use contest::Contest;
-use contest::METHODS;
-use contest::Row;
+use contest::{Contest, METHODS, Row};
 
 /// Rounds after the first, which warms up.
 const ROUNDS: usize = 15;

@@ -4,11 +4,7 @@
 use std::io;
 use std::time::Instant;
 
-use rustix::time::Itimerspec;
-use rustix::time::TimerfdClockId;
-use rustix::time::TimerfdFlags;
-use rustix::time::TimerfdTimerFlags;
-use rustix::time::Timespec;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 

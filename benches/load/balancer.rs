@@ -2,22 +2,17 @@
 //! on another replica after a failed connection, a failed exchange or a 503. Scoring is pure, so a
 //! request may be sent twice.
 
-use std::cell::Cell;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::generator::ask;
 use crate::wire;
-use crate::wire::Connection;
-use crate::wire::Reply;
+use crate::wire::{Connection, Reply};
 
 /// What the balancer says when no replica answers.
 const BAD_GATEWAY: &[u8] = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n";

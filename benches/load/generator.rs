@@ -9,8 +9,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -19,10 +18,7 @@ use crate::alarm::Alarm;
 use crate::chance::Chance;
 use crate::oracle::Question;
 use crate::tally::Tally;
-use crate::wire::Broken;
-use crate::wire::Connection;
-use crate::wire::Fault;
-use crate::wire::Reply;
+use crate::wire::{Broken, Connection, Fault, Reply};
 
 /// Longest wait for one answer.
 const PATIENCE: Duration = Duration::from_secs(10);

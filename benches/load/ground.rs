@@ -1,17 +1,14 @@
 //! What every scenario stands on: the options, the texts, the oracle, and how the server is started.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tempfile::TempDir;
 
 use crate::generator::Load;
 use crate::options::Options;
-use crate::oracle::Oracle;
-use crate::oracle::Question;
-use crate::server::Launch;
-use crate::server::Server;
+use crate::oracle::{Oracle, Question};
+use crate::server::{Launch, Server};
 use crate::texts::Texts;
 
 /// Different one-pair questions asked in turn.

@@ -32,13 +32,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use rustix::process::Resource;
-use rustix::process::Rlimit;
+use rustix::process::{Resource, Rlimit};
 use tokio::task::LocalSet;
 
 use crate::ground::Ground;
-use crate::options::Choice;
-use crate::options::Options;
+use crate::options::{Choice, Options};
 use crate::report::Report;
 
 fn main() -> anyhow::Result<ExitCode> {

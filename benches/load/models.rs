@@ -2,17 +2,14 @@
 //! ones. They are put in place as `cognate pack` does it: written beside, synced, renamed.
 
 use std::borrow::Cow;
-use std::fs;
-use std::io;
 use std::io::Write;
 use std::path::Path;
+use std::{fs, io};
 
 use anyhow::Context;
 use cognate::model::Model;
 use cognate::model::format::Dtype;
-use cognate::model::writer::Draft;
-use cognate::model::writer::Source;
-use cognate::model::writer::Table;
+use cognate::model::writer::{Draft, Source, Table};
 
 use crate::chance::Chance;
 

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
-use clap::ValueEnum;
+use clap::{Parser, ValueEnum};
 
 /// Puts load and faults on `cognate serve` and checks what it promises.
 #[derive(Debug, Clone, Parser)]

@@ -5,9 +5,7 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use anyhow::Context;
-use cognate::engine::Engine;
-use cognate::engine::Query;
-use cognate::engine::RankOptions;
+use cognate::engine::{Engine, Query, RankOptions};
 use cognate::methods::Method;
 use cognate::model::OpenOptions;
 use serde::Deserialize;

@@ -1,13 +1,11 @@
 //! Processor time, which says what work costs whoever else uses the machine: of the server by what its
 //! threads do, and of this process. Also which core either runs on. Only Linux tells of both.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::Instant;
+use std::{fs, io};
 
-use rustix::thread::CpuSet;
-use rustix::thread::sched_setaffinity;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::server::Server;
 

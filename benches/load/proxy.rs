@@ -6,12 +6,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
-use tokio::net::TcpStream;
-use tokio::net::tcp::ReadHalf;
-use tokio::net::tcp::WriteHalf;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 /// What happens to the bytes of one direction.

@@ -4,12 +4,10 @@
 //! as of the program. A count that is wrong (an answer lost, wrong, or of the wrong status) breaks a
 //! promise on any machine.
 
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::options::Options;
-use crate::tally::Tally;
-use crate::tally::milliseconds;
+use crate::tally::{Tally, milliseconds};
 
 /// What a figure should be.
 #[derive(Debug, Clone, Copy)]

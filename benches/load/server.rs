@@ -2,28 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Child;
-use std::process::ChildStderr;
-use std::process::Command;
-use std::process::ExitStatus;
-use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use anyhow::bail;
-use rustix::process::Pid;
-use rustix::process::Resource;
-use rustix::process::Rlimit;
-use rustix::process::Signal;
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 use tokio::sync::oneshot;
 
 use crate::metrics_page::Page;

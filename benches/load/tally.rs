@@ -1,14 +1,11 @@
 //! What became of requests: counts by class, and latencies in histograms.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
 use crate::oracle::Question;
-use crate::wire::Broken;
-use crate::wire::Fault;
-use crate::wire::Reply;
+use crate::wire::{Broken, Fault, Reply};
 
 /// What became of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,27 +9,19 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use candle_core::Device;
-use cognate::engine::Engine;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::files::rows::Rows;
 use cognate::files::topics;
-use cognate::methods::Fitted;
-use cognate::methods::Method;
-use cognate::methods::ranker;
-use cognate::methods::ranker::Encoder;
-use cognate::methods::ranker::Settings;
-use cognate::methods::ranker::Shape;
-use cognate::model::Model;
-use cognate::model::OpenOptions;
+use cognate::methods::ranker::{Encoder, Settings, Shape};
+use cognate::methods::{Fitted, Method, ranker};
 use cognate::model::writer::Draft;
+use cognate::model::{Model, OpenOptions};
 use cognate::random::Random;
 use cognate::train::ranker::batch::Batch;
-use cognate::train::ranker::data::Reader;
-use cognate::train::ranker::data::Texts;
+use cognate::train::ranker::data::{Reader, Texts};
 use cognate::train::ranker::state::State;
 
 use support::Contestant;

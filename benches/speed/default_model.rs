@@ -7,11 +7,8 @@ use cognate::engine::Engine;
 use cognate::methods::{Measure, Method, Scratch};
 use cognate::model::Phrase;
 
-use crate::Contests;
-use crate::at;
 use crate::support::Contestant;
-use crate::texts;
-use crate::widths;
+use crate::{Contests, at, texts, widths};
 
 /// What all names of this part hold.
 pub const NAME: &str = "default model";

@@ -8,13 +8,9 @@ use cognate::model::Phrase;
 use cognate::model::format::Dtype;
 use serde_json::json;
 
-use crate::Contests;
-use crate::at;
 use crate::ground::Vectors;
-use crate::peak;
-use crate::port;
 use crate::support::Contestant;
-use crate::widths;
+use crate::{Contests, at, peak, port, widths};
 
 pub fn all(
     contests: &mut Contests,

@@ -6,9 +6,8 @@ use cognate::engine::Engine;
 use cognate::model::Phrase;
 use cognate::text::{Tokens, tokenise};
 
-use crate::Contests;
 use crate::ground::Vectors;
-use crate::port;
+use crate::{Contests, port};
 
 pub fn all(
     contests: &mut Contests,

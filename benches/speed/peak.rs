@@ -6,8 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use cognate::kernels::simd::Width;
-use cognate::kernels::simd::widest;
+use cognate::kernels::simd::{Width, widest};
 
 /// Rounds of twelve chains.
 const ROUNDS: usize = 200_000;

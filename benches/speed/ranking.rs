@@ -4,9 +4,8 @@
 use std::path::Path;
 
 use cognate::engine::{Engine, Parts, Query, RankOptions, Ranking};
-use cognate::methods::ranker;
 use cognate::methods::ranker::{Encoder, Settings};
-use cognate::methods::{Fitted, Method};
+use cognate::methods::{Fitted, Method, ranker};
 use cognate::model::format::Dtype;
 use cognate::model::writer::Draft;
 use cognate::model::{OpenOptions, Phrase};

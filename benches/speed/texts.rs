@@ -6,12 +6,10 @@ use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
 use cognate::model::format::Dtype;
 
-use crate::Contests;
-use crate::at;
 use crate::ground::Vectors;
 use crate::port::Port;
 use crate::support::Contestant;
-use crate::widths;
+use crate::{Contests, at, widths};
 
 /// Pairs a call, as a service would ask.
 const BATCH: usize = 100;

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use cognate::train::vectors::Objective;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::runs;
 

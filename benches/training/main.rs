@@ -18,8 +18,7 @@ mod support;
 
 use std::path::Path;
 
-use serde_json::Map;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A part: its name, and what measures it on the shared data.
 type Part = (&'static str, fn(&Path) -> Value);

@@ -1,13 +1,8 @@
 //! The recorded figures as one page of tables and small plots.
 
-use cognate::page::Cell;
-use cognate::page::Head;
-use cognate::page::Page;
-use cognate::page::Table;
-use cognate::page::frame::Axis;
-use cognate::page::frame::Frame;
-use serde_json::Map;
-use serde_json::Value;
+use cognate::page::frame::{Axis, Frame};
+use cognate::page::{Cell, Head, Page, Table};
+use serde_json::{Map, Value};
 
 const SIZE: (f64, f64) = (330.0, 250.0);
 const CLASSES: [&str; 4] = ["c0", "c1", "c2", "c3"];

@@ -1,24 +1,17 @@
 //! Training runs of a few lines: which text, which objective, what is different from the defaults.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cognate::engine::Engine;
-use cognate::eval::Choice;
-use cognate::eval::StsOptions;
-use cognate::eval::View;
-use cognate::eval::eval_sts;
+use cognate::eval::{Choice, StsOptions, View, eval_sts};
 use cognate::model::OpenOptions;
 use cognate::stats::bootstrap::Bootstrap;
 use cognate::text::Normalisation;
-use cognate::train::checkpoint;
-use cognate::train::vectors;
-use cognate::train::vectors::Objective;
-use cognate::train::vectors::Trained;
-use cognate::train::vectors::VectorsOptions;
 use cognate::train::vectors::run::Schedule;
 use cognate::train::vectors::siamese::Others;
+use cognate::train::vectors::{Objective, Trained, VectorsOptions};
+use cognate::train::{checkpoint, vectors};
 use serde_json::Value;
 
 /// Everything in the shared folder that is running text, about ten million words.

@@ -9,12 +9,9 @@ use cognate::train::vectors;
 use cognate::train::vectors::Objective;
 use cognate::train::vectors::corpus::Corpus;
 use cognate::train::vectors::siamese::Others;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::naive;
-use crate::runs;
-use crate::support;
+use crate::{naive, runs, support};
 
 const DIMS: usize = 300;
 const TEXT: [&str; 1] = ["wiki-train-1"];

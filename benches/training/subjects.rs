@@ -5,8 +5,7 @@ use std::path::Path;
 
 use cognate::train::vectors::Objective;
 use cognate::train::vectors::siamese::Others;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::runs;
 

@@ -2,15 +2,11 @@
 
 use std::error::Error;
 
-use cognate::Engine;
-use cognate::Query;
 use cognate::engine::QueryError;
+use cognate::{Engine, Query};
 
-use duckdb::core::DataChunkHandle;
-use duckdb::core::LogicalTypeHandle;
-use duckdb::core::LogicalTypeId;
-use duckdb::vscalar::ScalarFunctionSignature;
-use duckdb::vscalar::VScalar;
+use duckdb::core::{DataChunkHandle, LogicalTypeHandle, LogicalTypeId};
+use duckdb::vscalar::{ScalarFunctionSignature, VScalar};
 use duckdb::vtab::arrow::WritableVector;
 
 use crate::opened::Opened;

@@ -9,13 +9,9 @@ mod functions;
 mod opened;
 mod rows;
 
-use duckdb::Connection;
-use duckdb::duckdb_entrypoint_c_api;
+use duckdb::{Connection, duckdb_entrypoint_c_api};
 
-use crate::functions::Embed;
-use crate::functions::Explain;
-use crate::functions::Open;
-use crate::functions::Similarity;
+use crate::functions::{Embed, Explain, Open, Similarity};
 use crate::opened::Opened;
 
 /// Called by DuckDB when the extension is loaded.

@@ -1,9 +1,7 @@
 //! The model that a database asks: opened once, shared by all functions and threads.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use cognate::Engine;
 

@@ -3,8 +3,7 @@
 
 use std::error::Error;
 
-use duckdb::core::DataChunkHandle;
-use duckdb::core::Inserter;
+use duckdb::core::{DataChunkHandle, Inserter};
 use duckdb::ffi::duckdb_string_t;
 use duckdb::types::DuckString;
 use duckdb::vtab::arrow::WritableVector;

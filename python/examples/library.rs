@@ -7,9 +7,8 @@ use std::fs;
 use std::hint::black_box;
 use std::path::Path;
 
-use cognate::Engine;
-use cognate::Query;
 use cognate::model::OpenOptions;
+use cognate::{Engine, Query};
 
 /// As in `pairs.rs`.
 const PER_PART: usize = 512;

@@ -2,20 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::Array;
-use arrow_array::ArrayRef;
-use arrow_array::FixedSizeListArray;
-use arrow_array::Float32Array;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, Float32Array};
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
-use arrow_schema::Field;
-use arrow_schema::FieldRef;
+use arrow_schema::{DataType, Field, FieldRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
-use pyo3::types::PyTuple;
-use pyo3_arrow::ffi::to_array_pycapsules;
-use pyo3_arrow::ffi::to_schema_pycapsule;
+use pyo3::types::{PyCapsule, PyTuple};
+use pyo3_arrow::ffi::{to_array_pycapsules, to_schema_pycapsule};
 
 /// A column of answers that libraries take over by Arrow's C data interface, without a copy:
 /// `pyarrow.array(column)`, `polars.Series(column)`.

@@ -1,8 +1,6 @@
 //! How a question is asked: method, measure, and what becomes of texts that cannot be scored.
 
-use cognate::Engine;
-use cognate::Measure;
-use cognate::Query;
+use cognate::{Engine, Measure, Query};
 use pyo3::prelude::*;
 
 use crate::error::Problem;

@@ -4,20 +4,12 @@
 //! of `str` objects, whose bytes are read where they lie, too. What is missing (`None`, a float NaN,
 //! `pandas.NA`, a null) is no text; anything else that is not a `str` is refused by its place.
 
-use arrow_array::Array;
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use pyo3::exceptions::PyImportError;
-use pyo3::exceptions::PyTypeError;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use pyo3::types::PyDict;
-use pyo3::types::PyFloat;
-use pyo3::types::PyList;
-use pyo3::types::PyString;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3_arrow::PyChunkedArray;
 
 /// A column of texts, kept alive while they are read.

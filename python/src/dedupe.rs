@@ -1,25 +1,18 @@
 //! Near-duplicates among the texts of a column, or of them in another.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
-use cognate::Engine;
-use cognate::dedupe;
-use cognate::dedupe::DedupeError;
-use cognate::dedupe::Duplicates;
-use cognate::dedupe::Search;
+use cognate::dedupe::{DedupeError, Duplicates, Search};
+use cognate::{Engine, dedupe};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::asked::Asked;
-use crate::asked::Question;
+use crate::asked::{Asked, Question};
 use crate::column::Column;
 use crate::error::Problem;
-use crate::model::NativeModel;
-use crate::model::of_rows;
+use crate::model::{NativeModel, of_rows};
 use crate::work;
 
 /// What is found: for each text the place of the one that stands for it, and their score; then all

@@ -1,7 +1,6 @@
 //! What goes wrong, as the exceptions of `cognate.errors`.
 
-use cognate::engine::Place;
-use cognate::engine::QueryError;
+use cognate::engine::{Place, QueryError};
 use cognate::model::ModelError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

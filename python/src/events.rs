@@ -1,19 +1,13 @@
 //! A stream of texts, each joined to its event as it comes.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::QueryError;
 use cognate::files::instant;
-use cognate::window::Limits;
-use cognate::window::events::Decision;
-use cognate::window::events::Rule;
-use cognate::window::stream::Item;
-use cognate::window::stream::Settings;
-use cognate::window::stream::Stream;
-use cognate::window::usual;
+use cognate::window::events::{Decision, Rule};
+use cognate::window::stream::{Item, Settings, Stream};
+use cognate::window::{Limits, usual};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,7 +1,6 @@
 //! Why two texts scored as they did, as dictionaries: Python gives them their shape.
 
-use cognate::engine::ExplainedWord;
-use cognate::engine::Explanation;
+use cognate::engine::{ExplainedWord, Explanation};
 use cognate::model::phrase::Found;
 use pyo3::prelude::*;
 

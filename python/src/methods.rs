@@ -1,8 +1,7 @@
 //! What there is to be known of every method, with this model.
 
-use cognate::Engine;
-use cognate::Method;
 use cognate::methods::Kind;
+use cognate::{Engine, Method};
 use pyo3::prelude::*;
 
 /// What is to be known of a method.

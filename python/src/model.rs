@@ -6,32 +6,21 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use cognate::Engine;
-use cognate::engine::Place;
-use cognate::engine::RankOptions;
-use cognate::model::OpenOptions;
-use cognate::model::Storage;
-use numpy::PyArray1;
-use numpy::PyArray2;
-use numpy::PyArrayMethods;
+use cognate::engine::{Place, RankOptions};
+use cognate::model::{OpenOptions, Storage};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::answer::ArrowArray;
-use crate::asked::Asked;
-use crate::asked::Question;
-use crate::asked::Unscored;
+use crate::asked::{Asked, Question, Unscored};
 use crate::column::Column;
-use crate::embed;
 use crate::embed::Stand;
-use crate::error;
 use crate::error::Problem;
 use crate::explain::Explained;
-use crate::methods;
 use crate::methods::MethodInfo;
-use crate::pairs;
-use crate::rank;
-use crate::rank::AskedFor;
-use crate::rank::Candidates;
+use crate::rank::{AskedFor, Candidates};
+use crate::{embed, error, methods, pairs, rank};
 
 /// An opened model.
 #[pyclass(frozen, name = "Model", module = "cognate._native")]

@@ -1,12 +1,10 @@
 //! The scores of pairs of texts: one pair, or two columns row by row.
 
 use cognate::Engine;
-use cognate::engine::Place;
-use cognate::engine::QueryError;
+use cognate::engine::{Place, QueryError};
 use pyo3::prelude::*;
 
-use crate::asked::Question;
-use crate::asked::Unscored;
+use crate::asked::{Question, Unscored};
 use crate::error::Problem;
 use crate::work;
 

@@ -1,18 +1,11 @@
 //! One text against many, or many against many.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use cognate::Engine;
-use cognate::engine::Boosts;
-use cognate::engine::Liked;
-use cognate::engine::Likes;
-use cognate::engine::Parts;
-use cognate::engine::Place;
-use cognate::engine::QueryError;
-use cognate::engine::RankOptions;
-use cognate::engine::Ranking;
-use cognate::engine::Strategy;
+use cognate::engine::{
+    Boosts, Liked, Likes, Parts, Place, QueryError, RankOptions, Ranking, Strategy,
+};
 use pyo3::prelude::*;
 
 use crate::error::Problem;

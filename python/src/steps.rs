@@ -1,26 +1,14 @@
 //! The search for near-duplicates in steps, for texts that lie on many machines: each step looks at
 //! the texts at hand, and what the machines tell each other between steps is plain numbers.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::OnceLock;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cognate::Engine;
-use cognate::dedupe;
-use cognate::dedupe::Block;
-use cognate::dedupe::Blocks;
-use cognate::dedupe::Buckets;
-use cognate::dedupe::Centres;
-use cognate::dedupe::DedupeError;
-use cognate::dedupe::Judge;
-use cognate::dedupe::Match;
-use cognate::dedupe::Member;
-use cognate::dedupe::Search;
-use cognate::dedupe::WordCounts;
 use cognate::dedupe::steps::drawn;
-use numpy::PyArray1;
-use numpy::PyReadonlyArray1;
+use cognate::dedupe::{
+    Block, Blocks, Buckets, Centres, DedupeError, Judge, Match, Member, Search, WordCounts,
+};
+use cognate::{Engine, dedupe};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -29,8 +17,7 @@ use crate::asked::Asked;
 use crate::column::Column;
 use crate::dedupe::Sought;
 use crate::error::Problem;
-use crate::model::NativeModel;
-use crate::model::of_rows;
+use crate::model::{NativeModel, of_rows};
 
 /// What a process knows of a search.
 #[pyclass(frozen, module = "cognate._native")]

@@ -16,18 +16,15 @@ mod rows;
 mod sources;
 
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub use question::Question;
-pub use question::Task;
+pub use question::{Question, Task};
 pub use report::Report;
 
 use crate::bulk::report::Tally;
 use crate::engine::QueryError;
-use crate::files::ReadError;
-use crate::files::records;
+use crate::files::{ReadError, records};
 use crate::model::target::clash;
 
 /// What becomes of a row whose texts cannot be scored, or are not there.

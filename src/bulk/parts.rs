@@ -6,19 +6,14 @@
 //! was stopped goes on where it stopped, and one with another question begins again.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::bulk::BulkError;
-use crate::bulk::Options;
-use crate::bulk::into_one;
 use crate::bulk::question::Question;
 use crate::bulk::report::Tally;
 use crate::bulk::sources::STANDARD_INPUT;
-use crate::bulk::unwritten;
+use crate::bulk::{BulkError, Options, into_one, unwritten};
 use crate::files::input::Input;
 use crate::model::disk;
 

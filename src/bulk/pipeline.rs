@@ -3,12 +3,9 @@
 
 use rayon::prelude::*;
 
-use crate::bulk::BulkError;
-use crate::bulk::OnError;
-use crate::bulk::question::Answer;
-use crate::bulk::question::Question;
-use crate::bulk::question::Texts;
+use crate::bulk::question::{Answer, Question, Texts};
 use crate::bulk::report::Tally;
+use crate::bulk::{BulkError, OnError};
 
 /// Rows read at a time.
 pub(super) const ROWS: usize = 8192;

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use crate::engine::Engine;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::Reason;
+use crate::engine::{Engine, Query, QueryError, Reason};
 
 /// Rows answered at a time, unless they must be answered together.
 const PART: usize = 256;

@@ -1,31 +1,15 @@
 //! Rows of text files: JSON objects, or cells between tabs or commas. They are written back byte for
 //! byte with the answer's fields at their end.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::bulk::BulkError;
-use crate::bulk::Options;
-use crate::bulk::pipeline;
-use crate::bulk::pipeline::BYTES;
-use crate::bulk::pipeline::Batch;
-use crate::bulk::pipeline::MOST_TOGETHER;
-use crate::bulk::pipeline::ROWS;
-use crate::bulk::pipeline::Sink;
-use crate::bulk::pipeline::Source;
-use crate::bulk::question::Answer;
-use crate::bulk::question::Cell;
-use crate::bulk::question::Question;
-use crate::bulk::question::Texts;
+use crate::bulk::pipeline::{BYTES, Batch, MOST_TOGETHER, ROWS, Sink, Source};
+use crate::bulk::question::{Answer, Cell, Question, Texts};
 use crate::bulk::report::Tally;
 use crate::bulk::sources::STANDARD_INPUT;
-use crate::bulk::unwritten;
+use crate::bulk::{BulkError, Options, pipeline, unwritten};
 use crate::files::progress::Progress;
-use crate::files::records::Added;
-use crate::files::records::Appender;
-use crate::files::records::Column;
-use crate::files::records::Format;
-use crate::files::records::Records;
+use crate::files::records::{Added, Appender, Column, Format, Records};
 use crate::model::growing::Destination;
 
 /// Answers the rows of files one after the other into one, and gives back its size.

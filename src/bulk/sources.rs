@@ -1,7 +1,6 @@
 //! Which files are meant, and whether they hold rows of text or columns.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::bulk::BulkError;
 #[cfg(feature = "columns")]

@@ -7,12 +7,10 @@ use clap::builder::PossibleValue;
 use crate::bulk::OnError;
 use crate::engine::Measure;
 use crate::eval::View;
-use crate::export::Inflections;
-use crate::export::Library;
+use crate::export::{Inflections, Library};
 use crate::http::api::rank::LikeStrategy;
 use crate::pack::counts::Documents;
-use crate::pack::intake::BadUtf8;
-use crate::pack::intake::FlawedRows;
+use crate::pack::intake::{BadUtf8, FlawedRows};
 use crate::pack::transform::Cut;
 #[cfg(feature = "train-ranker")]
 use crate::train::ranker::Encoder;

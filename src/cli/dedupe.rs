@@ -5,19 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::Failure;
 use crate::cli::ask::Chosen;
-use crate::cli::files::Reading;
-use crate::cli::files::bytes;
-use crate::cli::files::folder_for;
-use crate::cli::show;
-use crate::cli::usage;
+use crate::cli::files::{Reading, bytes, folder_for};
+use crate::cli::{Failure, show, usage};
 use crate::dedupe;
-use crate::dedupe::DedupeError;
-use crate::dedupe::LEAST_MEMORY;
-use crate::dedupe::MEMORY;
-use crate::dedupe::Options;
-use crate::dedupe::Search;
+use crate::dedupe::{DedupeError, LEAST_MEMORY, MEMORY, Options, Search};
 
 #[derive(Debug, Args)]
 pub(super) struct DedupeArgs {

@@ -3,35 +3,20 @@
 mod events;
 mod recommend;
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
-use crate::cli::Failure;
-use crate::cli::MOST_RESAMPLES;
-use crate::cli::count;
 use crate::cli::model::model_file;
-use crate::cli::print;
-use crate::cli::usage;
-use crate::engine::Engine;
-use crate::engine::Measure;
+use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
+use crate::engine::{Engine, Measure};
 use crate::eval;
-use crate::eval::CalibrateOptions;
-use crate::eval::Choice;
-use crate::eval::CombineOptions;
-use crate::eval::Deciding;
-use crate::eval::EvalError;
-use crate::eval::PairsOptions;
-use crate::eval::Presented;
-use crate::eval::RankingOptions;
-use crate::eval::Report;
-use crate::eval::StsOptions;
-use crate::eval::View;
-use crate::model::OpenOptions;
-use crate::model::disk;
+use crate::eval::{
+    CalibrateOptions, Choice, CombineOptions, Deciding, EvalError, PairsOptions, Presented,
+    RankingOptions, Report, StsOptions, View,
+};
 use crate::model::target::clash;
+use crate::model::{OpenOptions, disk};
 use crate::stats::bootstrap::Bootstrap;
 use crate::stats::threshold::Criterion;
 

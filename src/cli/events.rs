@@ -1,29 +1,18 @@
 //! Flags of `cognate events`.
 
 use std::io::ErrorKind;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::Failure;
-use crate::cli::ask;
-use crate::cli::count;
-use crate::cli::follow::FollowArgs;
-use crate::cli::follow::duration;
-use crate::cli::follow::share;
-use crate::cli::usage;
+use crate::cli::follow::{FollowArgs, duration, share};
+use crate::cli::{Failure, ask, count, usage};
 use crate::events;
-use crate::events::Columns;
-use crate::events::EventsError;
-use crate::events::EventsOptions;
-use crate::events::Output;
-use crate::files::records::Format;
-use crate::files::records::Options as RecordOptions;
+use crate::events::{Columns, EventsError, EventsOptions, Output};
+use crate::files::records::{Format, Options as RecordOptions};
 use crate::model::target::clash;
 use crate::window::usual;
 

@@ -4,15 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::Failure;
 use crate::cli::pack::RowType;
-use crate::cli::show;
-use crate::cli::usage;
+use crate::cli::{Failure, show, usage};
 use crate::export;
-use crate::export::ExportError;
-use crate::export::ExportOptions;
-use crate::export::Inflections;
-use crate::export::Library;
+use crate::export::{ExportError, ExportOptions, Inflections, Library};
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {

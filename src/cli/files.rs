@@ -1,18 +1,13 @@
 //! Flags of commands that read files of records: how records are written down, where their texts
 //! stand, how much of the machine may be used.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::Failure;
-use crate::cli::MOST_THREADS;
-use crate::cli::count;
-use crate::files::records::Format;
-use crate::files::records::Options;
+use crate::cli::{Failure, MOST_THREADS, count};
+use crate::files::records::{Format, Options};
 
 /// How the records of files are written down.
 #[derive(Debug, Args)]

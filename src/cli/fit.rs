@@ -2,16 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::ArgGroup;
-use clap::Args;
+use clap::{ArgGroup, Args};
 
-use crate::cli::Failure;
-use crate::cli::show;
-use crate::cli::usage;
+use crate::cli::{Failure, show, usage};
 use crate::fit;
-use crate::fit::FitError;
-use crate::fit::FitOptions;
-use crate::fit::UniverseChoice;
+use crate::fit::{FitError, FitOptions, UniverseChoice};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("sections").required(true).multiple(true))]

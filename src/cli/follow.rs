@@ -2,15 +2,12 @@
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::count;
-use crate::cli::usage;
+use crate::cli::{Failure, count, usage};
 use crate::engine::Engine;
 use crate::files::instant;
-use crate::window::Limits;
 use crate::window::events::Rule;
 use crate::window::stream::Settings;
-use crate::window::usual;
+use crate::window::{Limits, usual};
 
 /// Largest window: its vectors alone are a gigabyte for each million texts and 256 dimensions.
 const MOST_LAST: u64 = 10_000_000;

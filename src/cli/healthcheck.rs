@@ -1,23 +1,14 @@
 //! `cognate healthcheck`: one HTTP request to a service, for images without another client.
 
 use std::io;
-use std::io::Read;
-use std::io::Write;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-use std::net::SocketAddr;
-use std::net::TcpStream;
-use std::net::ToSocketAddrs;
-use std::time::Duration;
-use std::time::Instant;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::machine;
+use crate::cli::{Failure, machine};
 use crate::http::Settings;
 use crate::http::settings::Loaded;
 

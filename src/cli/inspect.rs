@@ -4,14 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::count;
-use crate::cli::show;
+use crate::cli::{Failure, count, show};
 use crate::inspect;
 use crate::inspect::InspectOptions;
-use crate::model::OpenOptions;
-use crate::model::Storage;
-use crate::model::Verify;
+use crate::model::{OpenOptions, Storage, Verify};
 
 #[derive(Debug, Args)]
 pub(super) struct InspectArgs {

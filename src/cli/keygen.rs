@@ -7,9 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::print;
-use crate::cli::usage;
+use crate::cli::{Failure, print, usage};
 use crate::http::auth::keys;
 use crate::http::auth::keys::Scope;
 use crate::http::auth::names::CollectionNames;

@@ -4,20 +4,15 @@
 //! full, lines are lost and nothing else: no request waits for its log.
 
 use std::fs::File;
-use std::io;
-use std::io::IsTerminal;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::panic;
 use std::panic::AssertUnwindSafe;
+use std::{io, panic};
 
 use tracing::Dispatch;
-use tracing_appender::non_blocking::NonBlockingBuilder;
-use tracing_appender::non_blocking::WorkerGuard;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::Layer;
-use tracing_subscriber::fmt;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 /// Lines that wait to be written; more are lost.
 const WAITING_LINES: usize = 8192;
@@ -97,8 +92,7 @@ fn writing_to(
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::time::Duration;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
 

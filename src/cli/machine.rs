@@ -2,27 +2,18 @@
 //! limits, models.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::io::Read;
 use std::path::Path;
 
-use rustix::process::Resource;
-use rustix::process::Rlimit;
+use rustix::process::{Resource, Rlimit};
 
-use crate::cli::log;
-use crate::cli::model;
-use crate::http::Models;
-use crate::http::NamedModel;
-use crate::http::Settings;
+use crate::cli::{log, model};
 use crate::http::auth::keys::Keys;
 use crate::http::registry::models::EMBEDDED;
-use crate::http::settings::Environment;
-use crate::http::settings::FILE_VARIABLE;
-use crate::http::settings::Layers;
-use crate::http::settings::Loaded;
-use crate::http::settings::SettingsFile;
+use crate::http::settings::{Environment, FILE_VARIABLE, Layers, Loaded, SettingsFile};
+use crate::http::{Models, NamedModel, Settings};
 
 /// The settings file that is read if it is there.
 const SETTINGS_FILE: &str = "cognate.toml";

@@ -26,13 +26,10 @@ mod shell;
 mod train;
 
 use std::io;
-use std::io::ErrorKind;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
-use clap::CommandFactory;
-use clap::Parser;
-use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::model::sigbus;
 

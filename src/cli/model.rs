@@ -3,11 +3,9 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::builder::OsStringValueParser;
-use clap::builder::TypedValueParser;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::http::NamedModel;
 use crate::http::registry::models::EMBEDDED;

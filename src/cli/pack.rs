@@ -3,38 +3,21 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use clap::Args;
-use clap::ValueEnum;
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::cli::Failure;
-use crate::cli::count;
-use crate::cli::show;
-use crate::cli::usage;
-use crate::engine::Engine;
-use crate::engine::Served;
-use crate::engine::auto_method;
-use crate::model::Frequency;
-use crate::model::OpenOptions;
-use crate::model::Verify;
-use crate::model::format::Dtype;
-use crate::model::format::Limits;
+use crate::cli::{Failure, count, show, usage};
+use crate::engine::{Engine, Served, auto_method};
+use crate::model::format::{Dtype, Limits};
+use crate::model::{Frequency, OpenOptions, Verify};
 use crate::pack;
-use crate::pack::PackError;
-use crate::pack::PackOptions;
-use crate::pack::Packed;
-use crate::pack::UnknownChoice;
 use crate::pack::counts::Documents;
-use crate::pack::intake::BadUtf8;
-use crate::pack::intake::FlawedRows;
-use crate::pack::intake::Policy;
-use crate::pack::readers::Budget;
-use crate::pack::readers::Format;
+use crate::pack::intake::{BadUtf8, FlawedRows, Policy};
 use crate::pack::readers::format::Source;
-use crate::pack::transform::Changes;
-use crate::pack::transform::Cut;
+use crate::pack::readers::{Budget, Format};
+use crate::pack::transform::{Changes, Cut};
+use crate::pack::{PackError, PackOptions, Packed, UnknownChoice};
 use crate::text::Normalisation;
 
 #[derive(Debug, Args)]

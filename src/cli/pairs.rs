@@ -2,22 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 
-use crate::cli::Failure;
-use crate::cli::count;
-use crate::cli::show;
-use crate::cli::usage;
+use crate::cli::{Failure, count, show, usage};
 use crate::pairs;
-use crate::pairs::Columns;
-use crate::pairs::Filter;
-use crate::pairs::Lengths;
-use crate::pairs::PairsError;
-use crate::pairs::TextOptions;
-use crate::pairs::Texts;
-use crate::pairs::TweetOptions;
+use crate::pairs::{Columns, Filter, Lengths, PairsError, TextOptions, Texts, TweetOptions};
 use crate::text::Normalisation;
 
 #[derive(Debug, Subcommand)]

@@ -2,27 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Arg;
-use clap::ArgAction;
-use clap::ArgMatches;
-use clap::Args;
-use clap::Command;
-use clap::FromArgMatches;
 use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::cli::Failure;
-use crate::cli::log;
-use crate::cli::machine;
 use crate::cli::machine::Machine;
-use crate::cli::print;
-use crate::cli::usage;
+use crate::cli::{Failure, log, machine, print, usage};
 use crate::http;
 use crate::http::Settings;
-use crate::http::settings::LIST;
-use crate::http::settings::Problem;
-use crate::http::settings::RawValue;
-use crate::http::settings::Setting;
-use crate::http::settings::ValueShape;
+use crate::http::settings::{LIST, Problem, RawValue, Setting, ValueShape};
 
 /// Where clap puts the first thing that it does not know, and all that follows.
 const REST: &str = "rest";

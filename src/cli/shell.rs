@@ -5,10 +5,7 @@ use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::Failure;
-use crate::cli::command;
-use crate::cli::print;
-use crate::cli::usage;
+use crate::cli::{Failure, command, print, usage};
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {

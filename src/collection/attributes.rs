@@ -3,13 +3,8 @@
 use std::fmt;
 use std::mem::size_of;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::Serialize;
-use serde::Serializer;
-use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::Visitor;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
 use crate::collection::memory::allocated;

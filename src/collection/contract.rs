@@ -6,35 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::collection::Applied;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::EmbeddedHome;
-use crate::collection::Filter;
-use crate::collection::Home;
-use crate::collection::How;
-use crate::collection::Incoming;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::MatchError;
-use crate::collection::Matched;
-use crate::collection::Outgoing;
-use crate::collection::Page;
-use crate::collection::Settings;
-use crate::collection::SharedEngine;
-use crate::collection::Which;
-use crate::collection::Write;
+use crate::collection::{
+    Applied, Cancellation, Choice, Collection, CollectionError, EmbeddedHome, Filter, Home, How,
+    Incoming, Item, Limits, MatchError, Matched, Outgoing, Page, Settings, SharedEngine, Which,
+    Write,
+};
 use crate::engine::Engine;
 use crate::methods::Method;
 use crate::window;
 use crate::window::events::Rule;
-use crate::window::stream;
-use crate::window::usual;
+use crate::window::{stream, usual};
 
 /// Few items, so that steps of chance meet the limit.
 const LIMITS: Limits = Limits { collections: 2, items: 40, ..Limits::DEFAULT };

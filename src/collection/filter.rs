@@ -11,8 +11,7 @@ use std::collections::HashSet;
 
 use serde_json::Number;
 
-use crate::collection::Attribute;
-use crate::collection::Attributes;
+use crate::collection::{Attribute, Attributes};
 
 /// Which items are meant.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -209,8 +208,7 @@ fn beside(whole: i128, other: f64) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn admits(written: Value, attributes: Value) -> bool {
         let attributes: Attributes = serde_json::from_value(attributes).unwrap();

@@ -2,16 +2,10 @@
 //! writes what was decided, in a turn that nobody else writes in.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::collection::Budget;
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::Settings;
 use crate::collection::held_window::HeldWindow;
+use crate::collection::{Budget, CollectionError, Item, Settings};
 use crate::engine::Engine;
 use crate::window::stream;
 

@@ -1,24 +1,13 @@
 //! The last items of a collection, kept to be matched against.
 
-use std::collections::HashMap;
-use std::collections::HashSet;
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use crate::collection::Budget;
-use crate::collection::CollectionError;
-use crate::collection::Event;
-use crate::collection::Item;
-use crate::collection::MatchError;
-use crate::collection::Matched;
-use crate::collection::SharedEngine;
 use crate::collection::following::Following;
+use crate::collection::{Budget, CollectionError, Event, Item, MatchError, Matched, SharedEngine};
 use crate::engine::Engine;
-use crate::window::BATCH;
-use crate::window::Near;
-use crate::window::stream;
-use crate::window::stream::Settings;
-use crate::window::stream::Stream;
+use crate::window::stream::{Settings, Stream};
+use crate::window::{BATCH, Near, stream};
 
 /// Bytes of the name of an item or an event beside its own, with its place in the lists.
 const NAME_BYTES: usize = 64;

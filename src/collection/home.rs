@@ -6,19 +6,11 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::collection::CollectionError;
-use crate::collection::Filter;
-use crate::collection::How;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::MatchError;
-use crate::collection::Matched;
-use crate::collection::Settings;
-use crate::collection::SharedEngine;
-use crate::collection::embedded::Pending;
-use crate::collection::embedded::Vectors;
-use crate::engine::Engine;
-use crate::engine::QueryError;
+use crate::collection::embedded::{Pending, Vectors};
+use crate::collection::{
+    CollectionError, Filter, How, Item, Limits, MatchError, Matched, Settings, SharedEngine,
+};
+use crate::engine::{Engine, QueryError};
 use crate::methods::Method;
 
 /// All collections of one home.

@@ -5,16 +5,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::Serialize;
-use serde::de::Error;
-use serde::de::Unexpected;
-use serde::de::Visitor;
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::collection::Attributes;
-use crate::collection::Item;
+use crate::collection::{Attributes, Item};
 use crate::files::instant;
 
 /// The milliseconds since 1970 of the years that RFC 3339 can write.

@@ -3,14 +3,11 @@
 use std::fmt;
 use std::mem::size_of;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::collection::Attribute;
-use crate::collection::Attributes;
-use crate::collection::Readable;
 use crate::collection::memory::allocated;
+use crate::collection::{Attribute, Attributes, Readable};
 
 /// Longest name of an item, in bytes.
 pub const ID_BYTES: usize = 256;

@@ -10,19 +10,13 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::collection;
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::ItemProblem;
-use crate::collection::Limits;
-use crate::collection::following::Following;
-use crate::collection::following::Windows;
+use crate::collection::following::{Following, Windows};
 use crate::collection::held_window::HeldWindow;
-use crate::engine::Engine;
-use crate::engine::QueryError;
-use crate::window;
+use crate::collection::{CollectionError, Item, ItemProblem, Limits};
+use crate::engine::{Engine, QueryError};
 use crate::window::BATCH;
 use crate::window::stream::Settings;
+use crate::{collection, window};
 
 /// Why texts cannot be matched.
 #[derive(Debug, thiserror::Error)]

@@ -27,63 +27,24 @@ mod readable;
 mod settings;
 mod shortlist;
 
-use std::time::Duration;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-pub use attributes::Attribute;
-pub use attributes::Attributes;
-pub use attributes::MOST_ATTRIBUTES;
-pub use embedded::BackedUp;
-pub use embedded::Cut;
-pub use embedded::EmbeddedHome;
-pub use embedded::Pending;
-pub use embedded::ReplicaHome;
-pub use embedded::Vectors;
-pub use embedded::back_up;
+pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
+pub use embedded::{BackedUp, Cut, EmbeddedHome, Pending, ReplicaHome, Vectors, back_up};
 pub use error::CollectionError;
-pub use filter::Filter;
-pub use filter::FilterProblem;
-pub use home::Applied;
-pub use home::Behind;
-pub use home::Best;
-pub use home::Cancellation;
-pub use home::Choice;
-pub use home::ChooseError;
-pub use home::Chosen;
-pub use home::Collection;
-pub use home::Home;
-pub use home::Page;
-pub use home::SHORTLIST_METHOD;
-pub use home::Shortlist;
-pub use home::Told;
-pub use home::Totals;
-pub use home::Which;
-pub use home::Write;
-pub use incoming::Id;
-pub use incoming::Incoming;
-pub use incoming::Outgoing;
-pub use incoming::Time;
-pub use item::DATA_BYTES;
-pub use item::Event;
-pub use item::ID_BYTES;
-pub use item::Item;
-pub use item::ItemProblem;
-pub use matcher::How;
-pub use matcher::MatchError;
-pub use matcher::Matched;
-pub use matcher::SharedEngine;
+pub use filter::{Filter, FilterProblem};
+pub use home::{
+    Applied, Behind, Best, Cancellation, Choice, ChooseError, Chosen, Collection, Home, Page,
+    SHORTLIST_METHOD, Shortlist, Told, Totals, Which, Write,
+};
+pub use incoming::{Id, Incoming, Outgoing, Time};
+pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
+pub use matcher::{How, MatchError, Matched, SharedEngine};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
 pub(crate) use readable::Readable;
-pub use settings::Budget;
-pub use settings::Limits;
-pub use settings::NAME_BYTES;
-pub use settings::Settings;
-pub use settings::check_name;
-pub use shortlist::LONGEST_SHORTLIST;
-pub use shortlist::MOST_SCORED;
-pub use shortlist::SHORTLIST_LENGTH;
-pub use shortlist::usual_shortlist;
+pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};
+pub use shortlist::{LONGEST_SHORTLIST, MOST_SCORED, SHORTLIST_LENGTH, usual_shortlist};
 
 pub use crate::files::instant::span;
 

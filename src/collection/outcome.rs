@@ -1,7 +1,6 @@
 //! What adding items to a collection in a database comes to, before anything is written.
 
-use std::collections::BTreeSet;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::collection::Applied;
 

@@ -1,13 +1,10 @@
 //! What a collection keeps, and what all of them together may take.
 
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::collection::CollectionError;
-use crate::collection::Item;
+use crate::collection::{CollectionError, Item};
 
 /// Longest name of a collection.
 pub const NAME_BYTES: usize = 64;

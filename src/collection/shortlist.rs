@@ -15,9 +15,7 @@ pub fn usual_shortlist(items: usize, reads_texts: bool) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::collection::shortlist::MOST_SCORED;
-    use crate::collection::shortlist::SHORTLIST_LENGTH;
-    use crate::collection::shortlist::usual_shortlist;
+    use crate::collection::shortlist::{MOST_SCORED, SHORTLIST_LENGTH, usual_shortlist};
 
     #[test]
     fn only_large_collections_whose_texts_are_read_have_one() {

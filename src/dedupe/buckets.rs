@@ -162,8 +162,7 @@ fn keep<const N: usize>(best: &mut [Option<(usize, f32)>; N], found: (usize, f32
 
 /// Gives a vector length 1; one without length stays as it is.
 pub(super) fn to_length_one(vector: &mut [f32]) {
-    use crate::kernels::vector::Row;
-    use crate::kernels::vector::norm;
+    use crate::kernels::vector::{Row, norm};
     let length = norm(Row::F32(vector));
     if length > 0.0 {
         vector.iter_mut().for_each(|x| *x /= length);

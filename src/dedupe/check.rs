@@ -1,8 +1,7 @@
 //! Recall, measured: some texts are compared with every other by the method itself, and what it
 //! finds is held against what the blocks found.
 
-use std::collections::BTreeSet;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use serde::Serialize;
 
@@ -10,10 +9,8 @@ use crate::dedupe::DedupeError;
 use crate::dedupe::block::Match;
 use crate::dedupe::judge::Judge;
 use crate::dedupe::keys::mixed;
-use crate::dedupe::texts::Text;
-use crate::dedupe::texts::Texts;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
+use crate::dedupe::texts::{Text, Texts};
+use crate::engine::{QueryError, RankOptions};
 
 /// What was found of what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

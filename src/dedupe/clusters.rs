@@ -6,15 +6,12 @@
 
 use std::fs::File;
 use std::io;
-use std::io::BufWriter;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::dedupe::block::Match;
-use crate::dedupe::sorter::Sorted;
-use crate::dedupe::sorter::Sorter;
+use crate::dedupe::sorter::{Sorted, Sorter};
 use crate::model::disk;
 
 /// Matches on their way into order, by the later text and the earlier.

@@ -1,14 +1,9 @@
 //! Duplicates among texts in memory, or of them in others.
 
-use crate::dedupe::DedupeError;
-use crate::dedupe::Match;
-use crate::dedupe::Report;
-use crate::dedupe::Search;
 use crate::dedupe::judge::Judge;
-use crate::dedupe::search;
 use crate::dedupe::search::Found;
-use crate::dedupe::texts::Source;
-use crate::dedupe::texts::Texts;
+use crate::dedupe::texts::{Source, Texts};
+use crate::dedupe::{DedupeError, Match, Report, Search, search};
 use crate::engine::Engine;
 
 /// What stands for what.

@@ -1,13 +1,9 @@
 //! How texts are compared: the method that decides, the vectors that say which pairs it is asked, and
 //! the least score.
 
-use crate::dedupe::DedupeError;
-use crate::dedupe::Search;
 use crate::dedupe::buckets::to_length_one;
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::Query;
-use crate::engine::QueryError;
+use crate::dedupe::{DedupeError, Search};
+use crate::engine::{Engine, Measure, Query, QueryError};
 use crate::methods::Reads;
 use crate::model::Phrase;
 

@@ -1,8 +1,7 @@
 //! What texts must share to be compared at all: one of their rare words, two of their less rare
 //! ones, or a bucket of vectors. How alike they are is not known here.
 
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::model::Phrase;
 use crate::random::SplitMix64;

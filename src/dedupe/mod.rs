@@ -30,26 +30,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use block::Block;
-pub use block::Blocks;
-pub use block::Match;
-pub use block::Member;
-pub use block::Work;
-pub use buckets::Buckets;
-pub use buckets::Centres;
+pub use block::{Block, Blocks, Match, Member, Work};
+pub use buckets::{Buckets, Centres};
 pub use check::Recall;
 pub use clusters::stand_for;
-pub use column::Duplicates;
-pub use column::among;
+pub use column::{Duplicates, among};
 pub use judge::Judge;
 pub use keys::WordCounts;
 pub use report::Report;
 pub use run::run;
 
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::files::ReadError;
-use crate::files::records;
+use crate::engine::{Query, QueryError};
+use crate::files::{ReadError, records};
 
 /// The least memory that sorting can work in.
 pub const LEAST_MEMORY: usize = 16 << 20;

@@ -3,19 +3,15 @@
 
 use std::io;
 use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::dedupe::DedupeError;
-use crate::dedupe::Options;
 use crate::dedupe::block::Match;
 use crate::dedupe::search::Found;
 use crate::dedupe::texts::Source;
+use crate::dedupe::{DedupeError, Options};
 use crate::files::progress::Progress;
-use crate::files::records::Added;
-use crate::files::records::Appender;
-use crate::model::growing::Destination;
-use crate::model::growing::Growing;
+use crate::files::records::{Added, Appender};
+use crate::model::growing::{Destination, Growing};
 use crate::model::target::clash;
 
 /// Bytes of records written at once.

@@ -2,15 +2,10 @@
 
 use std::time::Instant;
 
-use crate::dedupe::DedupeError;
-use crate::dedupe::Options;
-use crate::dedupe::Report;
 use crate::dedupe::judge::Judge;
-use crate::dedupe::output;
-use crate::dedupe::search;
 use crate::dedupe::search::Found;
-use crate::dedupe::texts::Source;
-use crate::dedupe::texts::Texts;
+use crate::dedupe::texts::{Source, Texts};
+use crate::dedupe::{DedupeError, Options, Report, output, search};
 use crate::engine::Engine;
 
 /// Looks for duplicates and writes what was found.

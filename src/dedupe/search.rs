@@ -6,25 +6,15 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
-use crate::dedupe::DedupeError;
-use crate::dedupe::Report;
-use crate::dedupe::Search;
-use crate::dedupe::block::Block;
-use crate::dedupe::block::Blocks;
-use crate::dedupe::block::Match;
-use crate::dedupe::block::Member;
-use crate::dedupe::block::Work;
+use crate::dedupe::block::{Block, Blocks, Match, Member, Work};
 use crate::dedupe::buckets::Buckets;
 use crate::dedupe::check::Check;
-use crate::dedupe::clusters::Clusters;
-use crate::dedupe::clusters::Matches;
+use crate::dedupe::clusters::{Clusters, Matches};
 use crate::dedupe::judge::Judge;
 use crate::dedupe::keys::WordCounts;
-use crate::dedupe::sorter::Sorted;
-use crate::dedupe::sorter::Sorter;
-use crate::dedupe::steps;
-use crate::dedupe::texts::Text;
-use crate::dedupe::texts::Texts;
+use crate::dedupe::sorter::{Sorted, Sorter};
+use crate::dedupe::texts::{Text, Texts};
+use crate::dedupe::{DedupeError, Report, Search, steps};
 
 /// Texts of blocks that are worked on at a time.
 const BATCH: usize = 1 << 15;

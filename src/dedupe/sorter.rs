@@ -5,11 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io;
-use std::io::BufReader;
-use std::io::BufWriter;
-use std::io::Read;
-use std::io::Seek;
-use std::io::Write;
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::PathBuf;
 
 use rayon::slice::ParallelSliceMut;

@@ -4,13 +4,10 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::dedupe::buckets;
-use crate::dedupe::buckets::Buckets;
-use crate::dedupe::buckets::Room;
+use crate::dedupe::buckets::{Buckets, Room};
 use crate::dedupe::judge::Judge;
-use crate::dedupe::keys;
-use crate::dedupe::keys::WordCounts;
-use crate::dedupe::keys::mixed;
+use crate::dedupe::keys::{WordCounts, mixed};
+use crate::dedupe::{buckets, keys};
 use crate::engine::QueryError;
 
 /// Whether the text of this number is in the sample of so many different texts.

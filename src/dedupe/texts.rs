@@ -4,8 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::io::Seek;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
@@ -13,9 +12,7 @@ use crate::dedupe::DedupeError;
 use crate::files::ReadError;
 use crate::files::input::Input;
 use crate::files::progress::Progress;
-use crate::files::records::Column;
-use crate::files::records::Options;
-use crate::files::records::Records;
+use crate::files::records::{Column, Options, Records};
 use crate::model::disk;
 
 /// Texts read while others are worked on.

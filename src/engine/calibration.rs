@@ -8,18 +8,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
-use crate::engine::Measure;
+use crate::engine::{Engine, Measure};
 use crate::methods::Method;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::Section;
-use crate::model::draft::Draft;
-use crate::model::draft::Table;
+use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
+use crate::model::{Model, ModelError, Section};
 
 /// The section's name.
 const SECTION: &str = "calibration";

@@ -1,12 +1,7 @@
 //! What can be said of a question before it is answered.
 
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::scorable;
-use crate::methods::Method;
-use crate::methods::Scorer;
+use crate::engine::{Engine, Place, Query, QueryError, scorable};
+use crate::methods::{Method, Scorer};
 use crate::model::Phrase;
 
 impl Engine {

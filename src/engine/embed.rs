@@ -1,14 +1,8 @@
 //! The vectors of texts.
 
-use crate::engine::Embeddings;
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
-use crate::methods::Method;
-use crate::methods::Scorer;
+use crate::engine::{Embeddings, Engine, Place, Query, QueryError, scorable};
+use crate::methods::{Method, Scorer};
 use crate::model::Frequency;
 
 impl Engine {

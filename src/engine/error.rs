@@ -2,8 +2,7 @@
 
 use crate::engine::answers::Reason;
 use crate::engine::fuse::FusedProblem;
-use crate::methods::Measure;
-use crate::methods::Unavailable;
+use crate::methods::{Measure, Unavailable};
 
 /// Which text of a question is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,19 +1,12 @@
 //! Why two texts scored as they did: their words, the products between them, and what each adds.
 
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::finite;
-use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
+use crate::engine::{Engine, Place, Query, QueryError, finite, scorable};
 use crate::kernels::vector;
-use crate::methods::Reads;
-use crate::methods::Shares;
 use crate::methods::ranker::Attention;
+use crate::methods::{Reads, Shares};
 use crate::model::Phrase;
-use crate::model::phrase::Found;
-use crate::model::phrase::Word;
+use crate::model::phrase::{Found, Word};
 
 /// One word of an explained text.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,38 +21,18 @@ mod similarity;
 mod text_limits;
 mod workspace;
 
-pub use answers::Counts;
-pub use answers::Embeddings;
-pub use answers::Ranked;
-pub use answers::Ranking;
-pub use answers::Reason;
-pub use answers::Scores;
-pub use calibration::Calibration;
-pub use calibration::Calibrations;
-pub use error::Place;
-pub use error::QueryError;
-pub use explain::ExplainedWord;
-pub use explain::Explanation;
-pub use explain::UnknownToken;
+pub use answers::{Counts, Embeddings, Ranked, Ranking, Reason, Scores};
+pub use calibration::{Calibration, Calibrations};
+pub use error::{Place, QueryError};
+pub use explain::{ExplainedWord, Explanation, UnknownToken};
 pub use parts::Parts;
 pub use probability::Probability;
-pub use query::Query;
-pub use query::RankOptions;
-pub use rank::BoostBy;
-pub use rank::Boosts;
-pub use rank::Duplicate;
-pub use rank::Fold;
-pub use rank::KeptFor;
-pub use rank::KeptText;
-pub use rank::Liked;
-pub use rank::Likes;
-pub use rank::Passed;
-pub use rank::RankSession;
-pub use rank::Rankings;
-pub use rank::Strategy;
-pub use served::Missing;
-pub use served::Served;
-pub use served::auto_method;
+pub use query::{Query, RankOptions};
+pub use rank::{
+    BoostBy, Boosts, Duplicate, Fold, KeptFor, KeptText, Liked, Likes, Passed, RankSession,
+    Rankings, Strategy,
+};
+pub use served::{Missing, Served, auto_method};
 pub use text_limits::TextLimits;
 
 pub use crate::methods::Measure;
@@ -60,19 +40,11 @@ pub use crate::methods::Measure;
 #[cfg(unix)]
 use std::path::Path;
 
-use crate::engine::fuse::FusedProblem;
-use crate::engine::fuse::Fusions;
-use crate::methods::Auto;
-use crate::methods::Info;
-use crate::methods::Method;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Unavailable;
-use crate::model::Model;
-use crate::model::ModelError;
+use crate::engine::fuse::{FusedProblem, Fusions};
+use crate::methods::{Auto, Info, Method, Reads, Scorer, Unavailable};
 #[cfg(unix)]
 use crate::model::OpenOptions;
-use crate::model::Phrase;
+use crate::model::{Model, ModelError, Phrase};
 
 /// A model with every method it can serve.
 pub struct Engine {

@@ -1,11 +1,7 @@
 //! Answers put together from parts: a long question may be asked piece by piece, on several
 //! threads, and the answer is the same bit for bit.
 
-use crate::engine::Embeddings;
-use crate::engine::RankOptions;
-use crate::engine::Ranked;
-use crate::engine::Ranking;
-use crate::engine::Scores;
+use crate::engine::{Embeddings, RankOptions, Ranked, Ranking, Scores};
 
 /// The parts of an answer, one after the other.
 pub trait Parts {

@@ -1,7 +1,6 @@
 //! How likely a score says that two texts are related, from the labelled pairs of a calibration.
 
-use crate::engine::calibration::BINS;
-use crate::engine::calibration::Calibration;
+use crate::engine::calibration::{BINS, Calibration};
 
 /// A share of related pairs for every score, which never falls as scores rise.
 ///
@@ -80,8 +79,7 @@ impl Probability {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::calibration::QUANTILES;
-    use crate::engine::calibration::Threshold;
+    use crate::engine::calibration::{QUANTILES, Threshold};
     use proptest::prelude::*;
 
     fn calibration(related: Vec<f32>, unrelated: Vec<f32>, prior: Option<f64>) -> Calibration {

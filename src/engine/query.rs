@@ -1,9 +1,7 @@
 //! How a question is asked: method, measure, what to do with unknown and overlong texts.
 
-use crate::engine::error::Place;
-use crate::engine::error::QueryError;
-use crate::methods::Measure;
-use crate::methods::Method;
+use crate::engine::error::{Place, QueryError};
+use crate::methods::{Measure, Method};
 
 /// A question's settings.
 #[derive(Debug, Clone, Copy)]

@@ -5,10 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::methods::Auto;
-use crate::methods::Kind;
-use crate::methods::Method;
-use crate::methods::Unavailable;
+use crate::methods::{Auto, Kind, Method, Unavailable};
 
 /// What `auto` stands for and which methods the model cannot serve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,16 +1,8 @@
 //! The scores of pairs of texts.
 
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::Scores;
-use crate::engine::finite;
-use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Scorer;
+use crate::engine::{Engine, Place, Query, QueryError, Scores, finite, scorable};
+use crate::methods::{Info, Kind, Scorer};
 
 impl Engine {
     /// The scores of pairs of texts.

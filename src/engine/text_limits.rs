@@ -1,7 +1,6 @@
 //! How long texts may be.
 
-use crate::engine::error::Place;
-use crate::engine::error::QueryError;
+use crate::engine::error::{Place, QueryError};
 
 /// How long texts may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,8 @@
 use std::cell::Cell;
 
 use crate::methods::Scratch;
-use crate::model::Model;
-use crate::model::Phrase;
 use crate::model::phrase::PhraseMemory;
+use crate::model::{Model, Phrase};
 
 /// Phrases a thread keeps the memory of: a pair, or a block of candidates.
 const KEPT_PHRASES: usize = 40;

@@ -9,8 +9,7 @@
 //! contenders are not known here.
 
 use crate::engine::fuse::standardised;
-use crate::eval::datasets::ranking::Judged;
-use crate::eval::datasets::ranking::Topic;
+use crate::eval::datasets::ranking::{Judged, Topic};
 use crate::eval::parallel;
 use crate::eval::scoring::Scored;
 use crate::random::Random;
@@ -252,8 +251,7 @@ impl<'l> Ascent<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::fuse::FuseBy;
-    use crate::engine::fuse::combine;
+    use crate::engine::fuse::{FuseBy, combine};
     use crate::stats::ranking::JudgedRanking;
     use proptest::prelude::*;
 

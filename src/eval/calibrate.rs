@@ -4,30 +4,19 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::engine::Calibration;
-use crate::engine::Calibrations;
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::calibration::BINS;
-use crate::engine::calibration::Threshold;
-use crate::eval::EvalError;
-use crate::eval::contenders;
+use crate::engine::calibration::{BINS, Threshold};
+use crate::engine::{Calibration, Calibrations, Engine, Measure};
 use crate::eval::contenders::Scores;
-use crate::eval::datasets::Source;
-use crate::eval::datasets::pairs;
-use crate::eval::scoring;
+use crate::eval::datasets::{Source, pairs};
 use crate::eval::scoring::Scored;
+use crate::eval::{EvalError, contenders, scoring};
 use crate::files::ReadError;
 use crate::model::target::clash;
 use crate::model::update::Update;
 use crate::model::writer::Draft;
-use crate::stats::classification::Confusion;
-use crate::stats::classification::Weights;
-use crate::stats::distribution::equal_edges;
-use crate::stats::distribution::histogram;
-use crate::stats::distribution::percentiles;
-use crate::stats::threshold::Criterion;
-use crate::stats::threshold::best_weighted_threshold;
+use crate::stats::classification::{Confusion, Weights};
+use crate::stats::distribution::{equal_edges, histogram, percentiles};
+use crate::stats::threshold::{Criterion, best_weighted_threshold};
 
 /// What `cognate eval calibrate` does.
 #[derive(Debug, Clone)]

@@ -1,35 +1,22 @@
 //! The linear combination of scores that ranks best on files kept for learning it, as one more
 //! contender. How weights are found is known to [`ascent`].
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::fuse::FuseBy;
-use crate::engine::fuse::Fusions;
-use crate::engine::fuse::combine;
-use crate::engine::fuse::stored::Learned;
-use crate::engine::fuse::stored::StoredFusion;
-use crate::engine::fuse::stored::StoredPart;
-use crate::eval::EvalError;
-use crate::eval::ascent;
+use crate::engine::fuse::stored::{Learned, StoredFusion, StoredPart};
+use crate::engine::fuse::{FuseBy, Fusions, combine};
+use crate::engine::{Engine, Measure};
 use crate::eval::ascent::TrainingQuery;
-use crate::eval::contenders::Contender;
-use crate::eval::contenders::Field;
-use crate::eval::contenders::Scores;
-use crate::eval::datasets;
-use crate::eval::datasets::Source;
-use crate::eval::datasets::ranking;
+use crate::eval::contenders::{Contender, Field, Scores};
 use crate::eval::datasets::ranking::Judged;
-use crate::eval::scoring;
+use crate::eval::datasets::{Source, ranking};
 use crate::eval::scoring::Scored;
+use crate::eval::{EvalError, ascent, datasets, scoring};
 use crate::methods::Kind;
 use crate::model::update::Update;
-use crate::model::writer::Draft;
-use crate::model::writer::Written;
+use crate::model::writer::{Draft, Written};
 
 /// The name that its figures stand under.
 pub(super) const NAME: &str = "combination";

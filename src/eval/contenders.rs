@@ -3,18 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::Query;
-use crate::engine::fuse::FusedMethod;
-use crate::engine::fuse::Fusion;
-use crate::engine::fuse::Ranker;
+use crate::engine::fuse::{FusedMethod, Fusion, Ranker};
+use crate::engine::{Engine, Measure, Query};
 use crate::eval::EvalError;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Method;
-use crate::methods::Scorer;
 use crate::methods::sets::ablation;
+use crate::methods::{Info, Kind, Method, Scorer};
 
 /// Which methods are measured, and against what.
 #[derive(Debug, Clone)]

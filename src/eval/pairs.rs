@@ -9,28 +9,19 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::eval::EvalError;
-use crate::eval::Report;
-use crate::eval::contenders;
-use crate::eval::contenders::Choice;
-use crate::eval::contenders::Field;
-use crate::eval::datasets;
+use crate::eval::contenders::{Choice, Field};
 use crate::eval::datasets::pairs;
 use crate::eval::datasets::pairs::PairSet;
-use crate::eval::parallel;
 use crate::eval::report::Figures;
-use crate::eval::scoring;
 use crate::eval::scoring::Scored;
+use crate::eval::{EvalError, Report, contenders, datasets, parallel, scoring};
 use crate::methods::Kind;
 use crate::random::Random;
 use crate::stats::auc_interval::roc_auc_interval;
-use crate::stats::classification::Confusion;
-use crate::stats::classification::average_precision;
-use crate::stats::classification::roc_auc;
+use crate::stats::classification::{Confusion, average_precision, roc_auc};
 use crate::stats::divergence::jensen_shannon;
 use crate::stats::significance::sign_test;
-use crate::stats::threshold::Criterion;
-use crate::stats::threshold::best_threshold;
+use crate::stats::threshold::{Criterion, best_threshold};
 
 /// What `cognate eval pairs` measures.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! The same work for many items on every core; the outcome does not depend on how many.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 

@@ -3,21 +3,12 @@
 //! A text that the engine cannot score (no known word, or white space alone) keeps its place: a
 //! pair counts as 0, a candidate ranks below every scored one, as `/rank` has it. None is dropped.
 
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::QueryError;
-use crate::engine::Scores as Answer;
-use crate::engine::fuse::FuseSession;
-use crate::engine::fuse::Fusion;
-use crate::engine::fuse::PartScores;
-use crate::eval::EvalError;
-use crate::eval::contenders::Contender;
-use crate::eval::contenders::Scores;
-use crate::eval::contenders::query;
+use crate::engine::fuse::{FuseSession, Fusion, PartScores};
+use crate::engine::{Engine, Measure, QueryError, Scores as Answer};
+use crate::eval::contenders::{Contender, Scores, query};
 use crate::eval::datasets::is_blank;
-use crate::eval::datasets::ranking::RankingSet;
-use crate::eval::datasets::ranking::Topic;
-use crate::eval::parallel;
+use crate::eval::datasets::ranking::{RankingSet, Topic};
+use crate::eval::{EvalError, parallel};
 
 /// Pairs scored by one thread at a time, so that a single large file keeps all busy.
 const BLOCK: usize = 1000;

@@ -4,8 +4,7 @@
 //! question that names no measure is answered by the method's own. Rankers, columns, ablations and
 //! combinations are measured, but never chosen.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -13,16 +12,12 @@ use crate::engine::Engine;
 use crate::eval::EvalError;
 use crate::eval::pairs::PairsFigures;
 use crate::eval::ranking::RankingFigures;
-use crate::eval::report::Figures;
-use crate::eval::report::Report;
-use crate::eval::sts::StsFigures;
-use crate::eval::sts::View;
-use crate::methods::Kind;
-use crate::methods::Method;
+use crate::eval::report::{Figures, Report};
+use crate::eval::sts::{StsFigures, View};
+use crate::methods::{Kind, Method};
 use crate::model::format::AUTO_METHOD;
 use crate::model::update::Update;
-use crate::model::writer::Draft;
-use crate::model::writer::Written;
+use crate::model::writer::{Draft, Written};
 
 /// Figures of which one says which method is best.
 pub trait Deciding: Figures {

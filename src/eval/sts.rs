@@ -15,22 +15,14 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::engine::Engine;
-use crate::eval::EvalError;
-use crate::eval::Report;
-use crate::eval::contenders;
-use crate::eval::contenders::Choice;
-use crate::eval::contenders::Field;
-use crate::eval::datasets;
+use crate::eval::contenders::{Choice, Field};
 use crate::eval::datasets::sts;
-use crate::eval::parallel;
-use crate::eval::report::Difference;
-use crate::eval::report::Figures;
-use crate::eval::scoring;
+use crate::eval::report::{Difference, Figures};
 use crate::eval::scoring::Scored;
+use crate::eval::{EvalError, Report, contenders, datasets, parallel, scoring};
 use crate::methods::Kind;
 use crate::stats::bootstrap::Bootstrap;
-use crate::stats::correlation::pearson;
-use crate::stats::correlation::spearman;
+use crate::stats::correlation::{pearson, spearman};
 use crate::stats::signed_rank::signed_rank;
 
 /// What `cognate eval sts` measures.

@@ -2,20 +2,12 @@
 
 use indicatif::HumanCount;
 
-use crate::eval::combination::Combination;
-use crate::eval::combination::Weight;
-use crate::eval::pairs::PairFile;
-use crate::eval::pairs::PairsFigures;
-use crate::eval::ranking::RankingFigures;
-use crate::eval::ranking::RankingFile;
+use crate::eval::combination::{Combination, Weight};
+use crate::eval::pairs::{PairFile, PairsFigures};
+use crate::eval::ranking::{RankingFigures, RankingFile};
 use crate::eval::report::Report;
-use crate::eval::sts::StsFigures;
-use crate::eval::sts::Subtask;
-use crate::eval::table::Better;
-use crate::eval::table::Cell;
-use crate::eval::table::Column;
-use crate::eval::table::Mark;
-use crate::eval::table::Table;
+use crate::eval::sts::{StsFigures, Subtask};
+use crate::eval::table::{Better, Cell, Column, Mark, Table};
 
 /// Below this a difference is called significant.
 const SIGNIFICANT: f64 = 0.05;

@@ -13,13 +13,11 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -29,18 +27,13 @@ pub use source::Columns;
 
 use crate::engine::Engine;
 use crate::events::order::Order;
-use crate::events::source::Source;
-use crate::events::source::Tweet;
+use crate::events::source::{Source, Tweet};
 use crate::events::summary::Summary;
 use crate::files::progress::Progress;
-use crate::files::records::Added;
-use crate::files::records::Appender;
-use crate::files::records::Options as RecordOptions;
+use crate::files::records::{Added, Appender, Options as RecordOptions};
 use crate::window::BATCH;
 use crate::window::events::Decision;
-use crate::window::stream::Item;
-use crate::window::stream::Settings;
-use crate::window::stream::Stream;
+use crate::window::stream::{Item, Settings, Stream};
 
 /// What is done with a stream.
 #[derive(Debug, Clone)]

@@ -1,19 +1,14 @@
 //! Where the lines of a stream go: standard output, a file that is there only when it is whole, or
 //! one that grows from run to run.
 
-use std::fs::File;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::events::EventsError;
-use crate::model::disk::Disk;
-use crate::model::disk::DiskFile;
-use crate::model::disk::LocalDisk;
-use crate::model::target::Target;
-use crate::model::target::directory_of;
+use crate::model::disk::{Disk, DiskFile, LocalDisk};
+use crate::model::target::{Target, directory_of};
 
 /// Where lines go.
 pub enum Output {

@@ -1,15 +1,10 @@
 //! Records as texts with times and ids.
 
-use crate::events::EventsError;
-use crate::events::EventsOptions;
-use crate::files::ReadError;
+use crate::events::{EventsError, EventsOptions};
 use crate::files::input::shown;
-use crate::files::instant;
 use crate::files::progress::Progress;
-use crate::files::records::Column;
-use crate::files::records::Format;
-use crate::files::records::Record;
-use crate::files::records::Records;
+use crate::files::records::{Column, Format, Record, Records};
+use crate::files::{ReadError, instant};
 
 /// Names of the field that holds the time, where none is said; the first that is there.
 const TIMES: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];

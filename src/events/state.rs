@@ -7,15 +7,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::events::EventsError;
-use crate::events::Run;
+use crate::events::{EventsError, Run};
 use crate::files::input::Input;
 use crate::model::disk;
-use crate::window::stream::Item;
-use crate::window::stream::Settings;
+use crate::window::stream::{Item, Settings};
 
 /// Name and version of the shape.
 const FORMAT: &str = "cognate-events-1";

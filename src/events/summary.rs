@@ -7,22 +7,16 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::Query;
-use crate::events::EventsError;
-use crate::events::Names;
+use crate::engine::{Engine, Measure, Query};
 use crate::events::source::Tweet;
+use crate::events::{EventsError, Names};
 use crate::files::instant;
 use crate::files::records::Added;
 use crate::model::disk;
 use crate::text;
-use crate::text::Kind;
-use crate::text::Normalisation;
-use crate::text::Tokens;
+use crate::text::{Kind, Normalisation, Tokens};
 use crate::window::events::Decision;
 
 /// Texts that stand for all of an event's.

@@ -3,8 +3,7 @@
 use std::io;
 use std::io::Write;
 
-use crate::export::Exported;
-use crate::export::Library;
+use crate::export::{Exported, Library};
 use crate::model::Model;
 
 /// Writes the card.

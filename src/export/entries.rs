@@ -4,13 +4,9 @@
 use std::collections::HashSet;
 
 use crate::export::Inflections;
-use crate::model::Model;
-use crate::model::Phrase;
-use crate::model::Unknown;
-use crate::model::WordId;
-use crate::model::phrase::Found;
-use crate::model::phrase::Word;
+use crate::model::phrase::{Found, Word};
 use crate::model::unknown::Fallback;
+use crate::model::{Model, Phrase, Unknown, WordId};
 
 /// Entries beside the listed words.
 pub(super) struct Entries {

@@ -1,8 +1,7 @@
 //! Why no folder was written.
 
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::ModelError;
 

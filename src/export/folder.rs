@@ -1,12 +1,9 @@
 //! The folder that is exported, and its files. Knows nothing of what is in them.
 
-use std::fs;
 use std::fs::File;
-use std::io;
-use std::io::BufWriter;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::export::ExportError;
 use crate::model::disk::TEMPORARY_PREFIX;

@@ -1,14 +1,10 @@
 //! What a model does and an exported folder does not, in words for the person who exports it and for
 //! those who get the folder.
 
-use crate::export::ExportOptions;
-use crate::export::Inflections;
-use crate::export::Library;
 use crate::export::rules::Rules;
-use crate::model::Frequency;
-use crate::model::Model;
-use crate::model::Unknown;
+use crate::export::{ExportOptions, Inflections, Library};
 use crate::model::unknown::Fallback;
+use crate::model::{Frequency, Model, Unknown};
 
 /// Sections that no method reads: they say how texts are looked up.
 const NO_METHODS: [&str; 2] = ["pieces", "subword"];

@@ -25,9 +25,8 @@ use crate::export::entries::Entries;
 use crate::export::folder::Folder;
 use crate::export::rules::Rules;
 use crate::export::tensors::Layout;
-use crate::model::Model;
-use crate::model::OpenOptions;
 use crate::model::format::Dtype;
+use crate::model::{Model, OpenOptions};
 
 /// The library that a folder is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

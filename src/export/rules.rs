@@ -5,26 +5,13 @@
 //! look at the vocabulary, or at what a whole stretch of text is, do not, and are named in
 //! [`Rules::left_behind`]. The expressions use only what both engines of that library know.
 
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::text;
-use crate::text::Accents;
-use crate::text::Case;
-use crate::text::Cjk;
-use crate::text::Contractions;
-use crate::text::Controls;
-use crate::text::Cues;
-use crate::text::Elongations;
-use crate::text::Emoji;
-use crate::text::Entities;
-use crate::text::Hashtags;
-use crate::text::Initials;
-use crate::text::Mentions;
-use crate::text::Normalisation;
-use crate::text::Numbers;
-use crate::text::Punctuation;
-use crate::text::Urls;
+use crate::text::{
+    Accents, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities, Hashtags,
+    Initials, Mentions, Normalisation, Numbers, Punctuation, Urls,
+};
 
 /// Characters that are not meant to be seen; the joiners among them hold emoji together.
 const IGNORABLE: &str = r"[\x{AD}\x{34F}\x{61C}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{20E3}\x{3164}\x{FE00}-\x{FE0F}\x{FEFF}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}]";

@@ -14,13 +14,11 @@ use std::io::Write;
 
 use serde_json::json;
 
-use crate::export::ExportOptions;
-use crate::export::Library;
 use crate::export::entries::Entries;
-use crate::model::Model;
-use crate::model::WordId;
+use crate::export::{ExportOptions, Library};
 use crate::model::format::Dtype;
 use crate::model::quantise::Quantiser;
+use crate::model::{Model, WordId};
 
 /// The header is padded to this many bytes, so that numbers lie where they can be used in place.
 const ALIGNMENT: usize = 8;

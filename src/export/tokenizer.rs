@@ -4,9 +4,8 @@
 use std::io;
 use std::io::Write;
 
-use serde::Serialize;
-use serde::Serializer;
 use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::export::entries::Entries;
 use crate::export::rules::Rules;

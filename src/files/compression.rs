@@ -5,20 +5,11 @@
 //! unpack a download and keep its `.gz`. What the unpacked bytes mean is not known here.
 
 use std::fs::File;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Cursor;
-use std::io::Error;
-use std::io::ErrorKind;
-use std::io::Read;
-use std::io::Result;
-use std::io::Seek;
+use std::io::{BufRead, BufReader, Cursor, Error, ErrorKind, Read, Result, Seek};
 
 use flate2::bufread::MultiGzDecoder;
-use ruzstd::decoding::BlockDecodingStrategy;
-use ruzstd::decoding::FrameDecoder;
-use ruzstd::decoding::errors::FrameDecoderError;
-use ruzstd::decoding::errors::ReadFrameHeaderError;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Largest distance a zstd frame may reach back, which is what unpacking it costs in memory.
 ///

@@ -6,19 +6,14 @@
 //! What the bytes mean is not known here.
 
 use std::fs::OpenOptions;
-use std::io::BufRead;
-use std::io::ErrorKind;
-use std::io::Read;
+use std::io::{BufRead, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::Place;
-use super::ReadError;
-use super::compression::Stored;
-use super::compression::Unpacked;
+use super::compression::{Stored, Unpacked};
+use super::{Place, ReadError};
 
 /// Bytes asked of the system at a time.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -1,10 +1,9 @@
 //! Points in time as tweets carry them. Which column they stand in is not known here.
 
-use time::OffsetDateTime;
-use time::PrimitiveDateTime;
 use time::format_description::StaticFormatDescription;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
+use time::{OffsetDateTime, PrimitiveDateTime};
 
 /// What is read, for messages.
 pub const FORMS: &str = "RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \

@@ -4,9 +4,7 @@
 //! How many there must be, and how long a text may be, is for the reader's caller to say.
 
 use crate::files::ReadError;
-use crate::files::rows::Rows;
-use crate::files::rows::field;
-use crate::files::rows::short;
+use crate::files::rows::{Rows, field, short};
 
 /// Labelled pairs, in the order of their file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
-use crate::files::Place;
-use crate::files::ReadError;
 use crate::files::input::Input;
+use crate::files::{Place, ReadError};
 
 /// Longest row.
 const ROW_BYTES: usize = 1 << 20;

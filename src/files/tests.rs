@@ -6,8 +6,7 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
-use ruzstd::encoding::CompressionLevel;
-use ruzstd::encoding::compress_to_vec;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use crate::files::ReadError;
 use crate::files::input::Input;

@@ -9,10 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::files::ReadError;
 use crate::files::pairs::Accept;
-use crate::files::rows::Rows;
-use crate::files::rows::field;
-use crate::files::rows::number;
-use crate::files::rows::short;
+use crate::files::rows::{Rows, field, number, short};
 
 /// A query and its candidates.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -3,26 +3,20 @@
 //! All that it held stays, byte for byte, but for sections that are fitted anew. What is fitted is
 //! the methods' business.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::files::ReadError;
 use crate::files::input::Input;
 use crate::files::progress::Progress;
-use crate::methods::Fitted;
-use crate::methods::Unfittable;
-use crate::methods::means::sif;
-use crate::methods::means::usif;
+use crate::methods::means::{sif, usif};
 use crate::methods::sets::fbow_jaccard;
 use crate::methods::sets::fbow_jaccard::Universe;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::OpenOptions;
+use crate::methods::{Fitted, Unfittable};
 use crate::model::format::Limits;
 use crate::model::target::clash;
 use crate::model::update::Update;
-use crate::model::writer::Draft;
-use crate::model::writer::Written;
+use crate::model::writer::{Draft, Written};
+use crate::model::{Model, ModelError, OpenOptions};
 
 /// What a model file is to get.
 #[derive(Debug)]

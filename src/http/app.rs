@@ -2,17 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use arc_swap::Guard;
+use arc_swap::{ArcSwap, Guard};
 use axum::http::Method as Verb;
 use tokio::sync::Mutex;
-use tokio::task::JoinError;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::collection;
 use crate::collection::CollectionError;
@@ -20,22 +17,17 @@ use crate::http::auth::access::Access;
 use crate::http::auth::client::Peers;
 use crate::http::auth::keys::KeysError;
 use crate::http::dialect::Dialect;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::Budget;
 use crate::http::observe::early_ends::EarlyEnds;
-use crate::http::observe::metrics::Metrics;
-use crate::http::observe::metrics::Snapshot;
+use crate::http::observe::metrics::{Metrics, Snapshot};
 use crate::http::observe::request_id::Ids;
 use crate::http::observe::request_log::RequestLog;
 use crate::http::observe::trace::Tracer;
 use crate::http::registry::memory;
-use crate::http::registry::models::LoadedModel;
-use crate::http::registry::models::Models;
-use crate::http::registry::models::ModelsError;
+use crate::http::registry::models::{LoadedModel, Models, ModelsError};
 use crate::http::registry::reachable::Collections;
-use crate::http::registry::reload::ModelSummary;
-use crate::http::registry::reload::Reloaded;
+use crate::http::registry::reload::{ModelSummary, Reloaded};
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
 use crate::http::work::file_threads;

@@ -29,12 +29,8 @@ mod surface;
 pub mod work;
 
 pub use app::App;
-pub use net::ConnectionMetrics;
-pub use net::Listener;
-pub use net::Peer;
+pub use net::{ConnectionMetrics, Listener, Peer};
 pub use registry::Models;
 pub use router::document;
-pub use serve::ServeError;
-pub use serve::serve;
-pub use settings::NamedModel;
-pub use settings::Settings;
+pub use serve::{ServeError, serve};
+pub use settings::{NamedModel, Settings};

@@ -5,29 +5,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::HeaderValue;
-use axum::http::Method as Verb;
-use axum::http::header;
+use axum::http::{HeaderValue, Method as Verb, header};
 use serde_json::Value;
-use tower_http::cors::AllowHeaders;
-use tower_http::cors::AllowOrigin;
-use tower_http::cors::CorsLayer;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::http::api;
-use crate::http::app::App;
-use crate::http::app::AppError;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::app::{App, AppError};
+use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize::AuthorizeLayer;
 use crate::http::middleware::gate::QuestionGate;
 use crate::http::middleware::request_context::RequestContextLayer;
 use crate::http::net::gate::Gate;
-use crate::http::openapi;
 use crate::http::registry::models::Models;
-use crate::http::routes::RouteName;
-use crate::http::routes::Routes;
+use crate::http::routes::{RouteName, Routes};
 use crate::http::settings::Settings;
-use crate::http::surface;
+use crate::http::{api, openapi, surface};
 
 /// The document of the whole surface, whatever models a server has.
 pub fn document() -> Value {

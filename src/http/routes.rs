@@ -6,15 +6,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::Method as Verb;
 use axum::routing::MethodRouter;
-use utoipa::openapi::OpenApi;
-use utoipa::openapi::SecurityRequirement;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::router::UtoipaMethodRouter;
+use utoipa::openapi::{OpenApi, SecurityRequirement};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::http::app::App;
 use crate::http::dialect::Dialect;
-use crate::http::openapi::operations;
-use crate::http::openapi::refusals;
+use crate::http::openapi::{operations, refusals};
 
 /// Routes that belong together.
 pub(crate) struct Routes {

@@ -8,24 +8,13 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
-use tokio::signal::unix::Signal;
-use tokio::signal::unix::SignalKind;
-use tokio::signal::unix::signal;
-use tokio::task::JoinSet;
-use tokio::task::spawn_blocking;
-use tokio::time::Instant;
-use tokio::time::sleep;
-use tokio::time::sleep_until;
-use tokio::time::timeout;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::http::app::App;
-use crate::http::app::AppError;
-use crate::http::app::BLOCKING_THREADS;
-use crate::http::net::ConnectionMetrics;
-use crate::http::net::Listener;
-use crate::http::net::shutdown::Drained;
-use crate::http::net::shutdown::Shutdown;
-use crate::http::net::shutdown::ShutdownTrigger;
+use crate::http::app::{App, AppError, BLOCKING_THREADS};
+use crate::http::net::shutdown::{Drained, Shutdown, ShutdownTrigger};
+use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
 use crate::model::sigbus;
 

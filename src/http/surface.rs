@@ -4,19 +4,15 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::Response;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use utoipa::openapi::OpenApi;
 
-use crate::http::api;
 use crate::http::app::App;
-use crate::http::compatible;
 use crate::http::dialect::Dialect;
-use crate::http::openapi;
 use crate::http::routes::Routes;
+use crate::http::{api, compatible, openapi};
 
 /// Whether the process lives, in our own words and in these dialects.
 pub(crate) fn life(dialects: &[Dialect]) -> Routes {

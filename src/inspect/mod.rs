@@ -10,14 +10,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::methods::Auto;
-use crate::model::Frequency;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::OpenOptions;
-use crate::model::Phrase;
-use crate::model::format::AUTO_METHOD;
-use crate::model::format::Dtype;
+use crate::model::format::{AUTO_METHOD, Dtype};
 use crate::model::phrase::Found;
+use crate::model::{Frequency, Model, ModelError, OpenOptions, Phrase};
 
 pub use neighbours::Neighbour;
 

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::model::Model;
-use crate::model::WordId;
+use crate::model::{Model, WordId};
 
 /// A word and how alike its vector is.
 #[derive(Debug, Clone, PartialEq, Serialize)]

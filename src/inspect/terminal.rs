@@ -5,9 +5,7 @@ use std::fmt;
 use indicatif::HumanCount;
 use serde_json::Value;
 
-use crate::inspect::Inspection;
-use crate::inspect::TextView;
-use crate::inspect::WordView;
+use crate::inspect::{Inspection, TextView, WordView};
 use crate::model::Unknown;
 use crate::model::phrase::Found;
 use crate::model::unknown::Fallback;

@@ -3,9 +3,7 @@
 //! Rows lie one after another, `dims` numbers each.
 
 use crate::kernels::simd;
-use crate::kernels::simd::Columns;
-use crate::kernels::simd::Packed;
-use crate::kernels::simd::Rows;
+use crate::kernels::simd::{Columns, Packed, Rows};
 
 /// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`.
 pub fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {

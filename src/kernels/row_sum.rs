@@ -2,11 +2,10 @@
 
 use half::f16;
 
-use crate::kernels::simd;
 use crate::kernels::simd::sums;
 use crate::kernels::simd::sums::Sum;
-use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::kernels::{simd, vector};
 
 /// `share · Σ weight · row` over rows of one type.
 #[derive(Debug, Default)]

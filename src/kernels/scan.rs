@@ -10,13 +10,9 @@
 //! product of bytes is a whole number and so is the same on every processor.
 
 use crate::kernels::simd::scan;
-use crate::kernels::simd::scan::BLOCK;
-use crate::kernels::simd::scan::GROUP;
-use crate::kernels::simd::scan::PROBES;
-use crate::kernels::simd::scan::TILE;
+use crate::kernels::simd::scan::{BLOCK, GROUP, PROBES, TILE};
 
-pub use crate::kernels::simd::scan::PROBES as QUERIES;
-pub use crate::kernels::simd::scan::TILE as ROWS;
+pub use crate::kernels::simd::scan::{PROBES as QUERIES, TILE as ROWS};
 
 /// What covers the rounding of single precision: of the rows themselves, of their errors and of what
 /// is compared.
@@ -193,10 +189,7 @@ impl Probe {
 
 #[cfg(test)]
 mod tests {
-    use crate::kernels::scan::Probe;
-    use crate::kernels::scan::QUERIES;
-    use crate::kernels::scan::ROWS;
-    use crate::kernels::scan::Shelf;
+    use crate::kernels::scan::{Probe, QUERIES, ROWS, Shelf};
     use crate::random::SplitMix64;
 
     fn unit(dims: usize, random: &mut SplitMix64) -> Vec<f32> {

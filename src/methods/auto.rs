@@ -1,11 +1,9 @@
 //! Which method `auto` stands for with a model, and why. Whether the model can serve it is not
 //! asked here.
 
-use crate::methods::Kind;
-use crate::methods::Method;
-use crate::model::Frequency;
-use crate::model::Model;
+use crate::methods::{Kind, Method};
 use crate::model::format::AUTO_METHOD;
+use crate::model::{Frequency, Model};
 
 /// The method that `auto` stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,22 +8,13 @@
 
 use serde::Deserialize;
 
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Shares;
 use crate::methods::common::cosine;
 use crate::methods::common::text_vector::TextVector;
 use crate::methods::means::avg_cos::Mean;
-use crate::methods::sets;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{
+    Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares, sets,
+};
+use crate::model::{Model, Phrase};
 
 /// The cost of a mean beside that of sets. Costs are plain functions, which capture nothing.
 macro_rules! cost {

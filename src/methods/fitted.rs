@@ -1,7 +1,6 @@
 //! What a method fitted to a model and its corpus, on its way into the model file.
 
-use crate::model::draft::Draft;
-use crate::model::draft::Table;
+use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
 
 /// What a method fitted to a model and its corpus, to be stored as a section.

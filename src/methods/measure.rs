@@ -1,8 +1,7 @@
 //! What two vectors are compared by. It does not know which texts they stand for.
 
-use crate::kernels::simd;
-use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::kernels::{simd, vector};
 
 /// What two vectors are compared by.
 #[derive(

@@ -24,28 +24,16 @@ pub mod sets;
 pub mod transport;
 
 pub use auto::Auto;
-pub use cost::Cost;
-pub use cost::Formula;
-pub use fitted::Fitted;
-pub use fitted::Unfittable;
-pub use info::Info;
-pub use info::Kind;
-pub use info::Reads;
-pub use info::Unavailable;
+pub use cost::{Cost, Formula};
+pub use fitted::{Fitted, Unfittable};
+pub use info::{Info, Kind, Reads, Unavailable};
 pub use lexical::posts::Posts;
 pub use measure::Measure;
-pub use scorer::Against;
-pub use scorer::Compare;
-pub use scorer::DynCompare;
-pub use scorer::Embed;
-pub use scorer::Memberships;
-pub use scorer::RankList;
-pub use scorer::Scorer;
-pub use scorer::Scratch;
-pub use scorer::Shares;
+pub use scorer::{
+    Against, Compare, DynCompare, Embed, Memberships, RankList, Scorer, Scratch, Shares,
+};
 
-use crate::model::Model;
-use crate::model::ModelError;
+use crate::model::{Model, ModelError};
 
 /// A scorer, or why there is none.
 pub type Loaded = Result<Result<Scorer, Unavailable>, ModelError>;

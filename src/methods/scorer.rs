@@ -5,17 +5,11 @@
 //! number is read from it that the same call did not write.
 
 use crate::kernels::transport::Transport;
-use crate::methods::Measure;
-use crate::methods::Posts;
-use crate::methods::common::cosine;
-use crate::methods::common::text_vector::Sums;
-use crate::methods::common::text_vector::TextVector;
-use crate::methods::common::unit_rows;
+use crate::methods::common::text_vector::{Sums, TextVector};
+use crate::methods::common::{cosine, unit_rows};
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::methods::ranker;
-use crate::methods::sets::coverage;
-use crate::methods::sets::dynamax;
-use crate::methods::sets::dynamax_weighted;
+use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
+use crate::methods::{Measure, Posts, ranker};
 use crate::model::Phrase;
 
 /// Turns a text into one vector, compared by cosine or Euclidean distance.

@@ -11,13 +11,10 @@ use std::io::Read;
 use crate::kernels::vector;
 use crate::model::bytes::numbers;
 use crate::model::error::FormatError;
-use crate::model::format::Dtype;
-use crate::model::format::Header;
-use crate::model::format::Tensor;
+use crate::model::format::{Dtype, Header, Tensor};
 use crate::model::limits::LONGEST;
 use crate::model::vectors::Vectors;
-use crate::model::vocabulary::EMPTY;
-use crate::model::vocabulary::Vocabulary;
+use crate::model::vocabulary::{EMPTY, Vocabulary};
 
 /// How much of a model file is checked when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,8 +1,7 @@
 //! What a corpus says of a vocabulary: counts, and the idf made of them. How words are counted is
 //! known where texts are read.
 
-use crate::model::draft::Draft;
-use crate::model::draft::Table;
+use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
 
 /// What a corpus says of a vocabulary.

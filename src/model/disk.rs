@@ -3,25 +3,17 @@
 //! The steps are asked of a [`Disk`], so that tests can fail each of them, kill the process between
 //! any two, or drop what was never synced. It knows nothing of what is written.
 
-use std::fs;
-use std::fs::File;
-use std::fs::TryLockError;
-use std::io;
-use std::io::Read;
-use std::io::Seek;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::path::PathBuf;
-use std::time::Duration;
-use std::time::Instant;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::model::target::Target;
-use crate::model::target::directory_of;
+use crate::model::target::{Target, directory_of};
 
 /// How the name of every temporary file of ours begins.
 pub const TEMPORARY_PREFIX: &str = ".cognate-tmp-";

@@ -1,8 +1,7 @@
 //! What can go wrong with a model file: which file, what was expected, what was found, what to do.
 
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::limits::LONGEST;
 

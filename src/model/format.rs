@@ -35,13 +35,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use crate::model::limits::Limits;
-pub use crate::model::tensor::Dtype;
-pub use crate::model::tensor::Tensor;
+pub use crate::model::tensor::{Dtype, Tensor};
 
 use crate::model::error::FormatError;
 pub(crate) use crate::model::error::shorten;
-use crate::model::header::RawHeader;
-use crate::model::header::read_header;
+use crate::model::header::{RawHeader, read_header};
 use crate::model::profile;
 
 /// The value of `format` that this version writes and reads.

@@ -5,19 +5,14 @@
 
 use std::fs::File;
 use std::io;
-use std::io::BufWriter;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::model::disk::Disk;
-use crate::model::disk::DiskFile;
-use crate::model::disk::LocalDisk;
-use crate::model::target::Target;
-use crate::model::target::directory_of;
+use crate::model::disk::{Disk, DiskFile, LocalDisk};
+use crate::model::target::{Target, directory_of};
 
 /// Bytes moved at once.
 const BUFFER: usize = 1 << 20;

@@ -7,12 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::Visitor;
+use serde::de::{Error, MapAccess, Visitor};
 
-use crate::model::error::FormatError;
-use crate::model::error::shorten;
+use crate::model::error::{FormatError, shorten};
 use crate::model::tensor::Dtype;
 
 /// Type, shape and place of a tensor, as the header states them.

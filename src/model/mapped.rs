@@ -10,14 +10,12 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
 use memmap2::Advice;
-use memmap2::Mmap;
-use memmap2::MmapMut;
+use memmap2::{Mmap, MmapMut};
 
 use crate::model::bytes::Storage;
 use crate::model::error::ModelError;

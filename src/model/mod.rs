@@ -47,32 +47,22 @@ pub mod writer;
 pub use bytes::Storage;
 pub use check::Verify;
 pub use counts::Counts;
-pub use error::FormatError;
-pub use error::ModelError;
+pub use error::{FormatError, ModelError};
 pub use limits::LONGEST;
 #[cfg(unix)]
 pub use origin::FileState;
 pub use phrase::Phrase;
 pub use section::Section;
 pub use unknown::Unknown;
-pub use vectors::Frequency;
-pub use vectors::Vectors;
-pub use vocabulary::Vocabulary;
-pub use vocabulary::WordId;
+pub use vectors::{Frequency, Vectors};
+pub use vocabulary::{Vocabulary, WordId};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::model::bytes::AlignedBytes;
-use crate::model::bytes::Bytes;
-use crate::model::bytes::in_memory;
-use crate::model::bytes::numbers;
-use crate::model::format::Dtype;
-use crate::model::format::Header;
-use crate::model::format::Limits;
-use crate::model::format::Tensor;
+use crate::model::bytes::{AlignedBytes, Bytes, in_memory, numbers};
+use crate::model::format::{Dtype, Header, Limits, Tensor};
 #[cfg(unix)]
 use crate::model::mapped::Mapping;
 #[cfg(unix)]

@@ -3,16 +3,12 @@
 //! The open file is looked at, not its path, so another file renamed over it changes nothing. What
 //! the bytes mean, and whether they matter once the file has changed, is not known here.
 
-use std::fs::File;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
-use std::os::unix::fs::MetadataExt;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// What tells a file that was written to from one that was not. Not the time of its last change of
 /// any kind: a rename, a link and another mode move that as well, and leave the bytes alone.

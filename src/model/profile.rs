@@ -3,8 +3,7 @@
 
 use crate::kernels::simd::bytes;
 use crate::model::error::FormatError;
-use crate::model::tensor::Dtype;
-use crate::model::tensor::Tensor;
+use crate::model::tensor::{Dtype, Tensor};
 
 /// Names, order, types and shapes of the tensors of `v` words and `d` dimensions: what the table at
 /// the top of `format.rs` says.

@@ -1,8 +1,7 @@
 //! How the weights in a model file were trained: files, settings and results, kept so that a result
 //! can be traced and made again. Nothing is computed with it.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a set of weights was trained. Nothing is computed with it, so what a file does not say is
 /// left empty.

@@ -8,11 +8,9 @@ use std::collections::BTreeSet;
 
 use serde::de::DeserializeOwned;
 
-use crate::model::Model;
-use crate::model::ModelError;
 use crate::model::bytes::numbers;
-use crate::model::format::Dtype;
-use crate::model::format::Tensor;
+use crate::model::format::{Dtype, Tensor};
+use crate::model::{Model, ModelError};
 
 impl Model {
     /// What a trained method stored under `name`.

@@ -8,15 +8,11 @@
 
 #![allow(unsafe_code)]
 
-use std::io;
 use std::path::Path;
-use std::ptr;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicPtr;
-use std::sync::atomic::Ordering::Acquire;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Mutex, PoisonError};
+use std::{io, ptr};
 
 /// Maps that can be told apart. Of more, the signal still ends the process, without the line.
 const PLACES: usize = 64;

@@ -2,11 +2,9 @@
 //!
 //! How a file is replaced is `disk`'s part.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use rustix::io::Errno;
 

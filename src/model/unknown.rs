@@ -3,8 +3,7 @@
 //!
 //! Rules see strings and answer with strings or numbers; looking words up is the phrase's part.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::random::SplitMix64;
 

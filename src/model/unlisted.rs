@@ -3,19 +3,14 @@
 
 use std::ops::Range;
 
-use crate::model::FormatError;
-use crate::model::LONGEST;
-use crate::model::Model;
-use crate::model::Unknown;
 use crate::model::bytes::numbers;
-use crate::model::format;
 use crate::model::format::Tensor;
 use crate::model::pieces::PieceTable;
-use crate::model::profile::Shape;
-use crate::model::profile::accept;
+use crate::model::profile::{Shape, accept};
 use crate::model::subword::NGrams;
 use crate::model::unigram::Scale;
 use crate::model::unknown::Fallback;
+use crate::model::{FormatError, LONGEST, Model, Unknown, format};
 
 /// The section that says how unlisted words get a vector.
 pub const SUBWORD_SECTION: &str = "subword";

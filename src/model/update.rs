@@ -6,17 +6,12 @@
 
 use std::path::Path;
 
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::OpenOptions;
-use crate::model::disk::Disk;
-use crate::model::disk::LocalDisk;
+use crate::model::disk::{Disk, LocalDisk};
 use crate::model::draft::Draft;
-use crate::model::format::AUTO_METHOD;
-use crate::model::format::HEADER_DIGEST;
-use crate::model::target::Target;
-use crate::model::target::directory_of;
+use crate::model::format::{AUTO_METHOD, HEADER_DIGEST};
+use crate::model::target::{Target, directory_of};
 use crate::model::writer::Written;
+use crate::model::{Model, ModelError, OpenOptions};
 
 /// The turn of one process to write a model with changes. Others wait until it is dropped.
 pub struct Update<'m> {

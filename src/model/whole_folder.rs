@@ -5,17 +5,12 @@
 //! run is writing by a lock on the folder itself, which the kernel gives up with the process; where folders
 //! cannot be locked, as on some network file systems, leftovers stay. It knows nothing of what is written.
 
-use std::fs;
-use std::fs::DirBuilder;
-use std::fs::File;
-use std::fs::TryLockError;
-use std::io;
+use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use rustix::fs::Mode;
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 
 use crate::model::disk::drawn_name;
 use crate::model::target::directory_of;

@@ -4,33 +4,18 @@
 //! temporary file and checked once more by reading it back before it gets its name.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
-use std::io::Read;
-use std::io::Seek;
-use std::io::SeekFrom;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::model::disk;
-use crate::model::disk::Disk;
-use crate::model::disk::LocalDisk;
-pub use crate::model::draft::Draft;
-pub use crate::model::draft::Source;
-pub use crate::model::draft::Stream;
-pub use crate::model::draft::Table;
+use crate::model::disk::{Disk, LocalDisk};
+pub use crate::model::draft::{Draft, Source, Stream, Table};
 use crate::model::error::ModelError;
-use crate::model::format::ALIGNMENT;
-use crate::model::format::Dtype;
-use crate::model::format::FORMAT;
-use crate::model::format::HEADER_DIGEST;
-use crate::model::format::NO_DIGEST;
-use crate::model::format::PADDING;
-use crate::model::format::PREFIX;
-use crate::model::format::digest_of_header;
-use crate::model::target::Target;
-use crate::model::target::directory_of;
+use crate::model::format::{
+    ALIGNMENT, Dtype, FORMAT, HEADER_DIGEST, NO_DIGEST, PADDING, PREFIX, digest_of_header,
+};
+use crate::model::target::{Target, directory_of};
 
 /// What was written. Its text is the last two lines of a report.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -3,13 +3,11 @@
 //! Either way the file is streamed and memory is bound by the vocabulary, not by the file.
 
 use crate::files::progress::Progress;
-use crate::model::Counts;
-use crate::model::Vocabulary;
+use crate::model::{Counts, Vocabulary};
 use crate::pack::PackError;
 use crate::pack::readers::input::Input;
 use crate::text;
-use crate::text::Normalisation;
-use crate::text::Tokens;
+use crate::text::{Normalisation, Tokens};
 
 /// What separates the documents of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

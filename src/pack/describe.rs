@@ -3,15 +3,12 @@
 use std::io;
 
 use crate::model::Unknown;
-use crate::model::format::AUTO_METHOD;
-use crate::model::format::Dtype;
+use crate::model::format::{AUTO_METHOD, Dtype};
 use crate::model::unlisted::SUBWORD_SECTION;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
-use crate::pack::PackError;
-use crate::pack::PackOptions;
+use crate::model::writer::{Draft, Table};
 use crate::pack::matrix::Matrix;
 use crate::pack::readers::Subword;
+use crate::pack::{PackError, PackOptions};
 
 /// Fills in everything of the metadata that is not a size. `digest` is that of the source.
 pub(crate) fn describe(

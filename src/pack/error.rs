@@ -1,12 +1,10 @@
 //! Why a model file was not packed.
 
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::ModelError;
-use crate::pack::readers::Place;
-use crate::pack::readers::ReadError;
+use crate::pack::readers::{Place, ReadError};
 
 /// Why nothing was packed.
 #[derive(Debug, thiserror::Error)]

@@ -8,11 +8,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::files::progress::Progress;
-use crate::model::LONGEST;
-use crate::model::vocabulary;
+use crate::model::{LONGEST, vocabulary};
 use crate::pack::PackError;
-use crate::pack::readers::Place;
-use crate::pack::readers::VectorReader;
+use crate::pack::readers::{Place, VectorReader};
 use crate::pack::spool::Spool;
 
 /// What to do with a row that has something wrong with it.

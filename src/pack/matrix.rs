@@ -8,8 +8,7 @@ use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::model::format::Dtype;
 use crate::model::quantise::Quantiser;
-use crate::model::writer::Source;
-use crate::model::writer::Table;
+use crate::model::writer::{Source, Table};
 use crate::pack::spool::Rows;
 use crate::pack::transform::Transform;
 

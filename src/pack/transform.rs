@@ -5,11 +5,9 @@
 
 use std::io;
 
-use crate::kernels::linalg;
-use crate::kernels::linalg::About;
-use crate::kernels::linalg::Moments;
-use crate::kernels::vector;
+use crate::kernels::linalg::{About, Moments};
 use crate::kernels::vector::Row;
+use crate::kernels::{linalg, vector};
 use crate::pack::spool::Rows;
 
 /// How rows are cut to fewer dimensions.

@@ -5,9 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::page::frame::Axis;
-use crate::page::frame::escaped;
-use crate::page::frame::number;
+use crate::page::frame::{Axis, escaped, number};
 
 /// Where the least figure is at most this part of the largest, the axis begins at 0.
 const NEAR_ZERO: f64 = 0.35;

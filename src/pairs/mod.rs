@@ -18,16 +18,9 @@ use crate::files::ReadError;
 
 pub use chunks::Lengths;
 pub use output::Rows;
-pub use passages::TextMade;
-pub use passages::TextOptions;
-pub use passages::from_text;
-pub use tweets::Rejections;
-pub use tweets::Texts;
-pub use tweets::TweetOptions;
-pub use tweets::TweetsMade;
-pub use tweets::columns::Columns;
-pub use tweets::columns::Filter;
-pub use tweets::from_tweets;
+pub use passages::{TextMade, TextOptions, from_text};
+pub use tweets::columns::{Columns, Filter};
+pub use tweets::{Rejections, Texts, TweetOptions, TweetsMade, from_tweets};
 
 /// Longest text that is written. `cognate eval pairs` and the service take as many characters.
 const TEXT_BYTES: usize = 8192;

@@ -6,11 +6,8 @@
 
 use std::fs::File;
 use std::io;
-use std::io::BufWriter;
-use std::io::Seek;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -18,9 +15,7 @@ use serde::Serialize;
 
 use crate::model::disk;
 use crate::model::disk::LocalDisk;
-use crate::model::target::Target;
-use crate::model::target::clash;
-use crate::model::target::directory_of;
+use crate::model::target::{Target, clash, directory_of};
 use crate::pairs::PairsError;
 
 /// Bytes moved at once.

@@ -3,27 +3,20 @@
 //! A sentence stands on a line; one empty line ends a paragraph, a second one the document, and so
 //! does the end of a file. The text goes by once and memory does not grow with it.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::files::Place;
 use crate::files::input::Input;
 use crate::files::progress::Progress;
-use crate::pairs::PairsError;
-use crate::pairs::Rows;
-use crate::pairs::TEXT_BYTES;
-use crate::pairs::chunks::ChunkRules;
-use crate::pairs::chunks::Lengths;
-use crate::pairs::chunks::Paragraph;
-use crate::pairs::output::Label;
-use crate::pairs::output::Output;
+use crate::pairs::chunks::{ChunkRules, Lengths, Paragraph};
+use crate::pairs::output::{Label, Output};
 use crate::pairs::pool::Pool;
+use crate::pairs::{PairsError, Rows, TEXT_BYTES};
 use crate::random::Random;
 use crate::text;
-use crate::text::Normalisation;
-use crate::text::Tokens;
+use crate::text::{Normalisation, Tokens};
 
 /// What `cognate pairs text` does.
 #[derive(Debug, Clone)]

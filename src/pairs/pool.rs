@@ -7,8 +7,7 @@
 //! wait, non-related pairs are only counted as owed; they are made at the end of those that are left.
 
 use crate::pairs::PairsError;
-use crate::pairs::output::Label;
-use crate::pairs::output::Output;
+use crate::pairs::output::{Label, Output};
 use crate::random::Random;
 
 /// Chunks that wait: some 400 articles of an encyclopaedia, and a few megabytes.

@@ -159,8 +159,7 @@ fn acceleration(jackknife: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Bootstrap;
-    use super::bca_interval;
+    use super::{Bootstrap, bca_interval};
     use crate::stats::correlation::pearson;
     use crate::stats::golden;
 

@@ -164,9 +164,7 @@ fn share(part: f64, rest: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Confusion;
-    use super::average_precision;
-    use super::roc_auc;
+    use super::{Confusion, average_precision, roc_auc};
     use crate::stats::golden;
     use proptest::prelude::*;
 

@@ -188,9 +188,7 @@ fn by_size(sizes: &[usize]) -> BTreeMap<usize, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::golden::cases;
-    use crate::stats::golden::check_within;
-    use crate::stats::golden::number;
+    use crate::stats::golden::{cases, check_within, number};
     use proptest::prelude::*;
 
     fn labels(value: &serde_json::Value) -> Vec<u64> {

@@ -81,9 +81,7 @@ pub(super) fn standardised(numbers: &[f64]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::average_ranks;
-    use super::pearson;
-    use super::spearman;
+    use super::{average_ranks, pearson, spearman};
     use crate::stats::golden;
     use proptest::prelude::*;
 

@@ -3,8 +3,7 @@
 //! Thinning leaves out points and moves none. Areas are not taken from these points but from all
 //! (`classification`). It knows nothing of drawing.
 
-use super::sweep::Step;
-use super::sweep::Sweep;
+use super::sweep::{Step, Sweep};
 
 /// A point of the ROC curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,8 +95,7 @@ fn thinned<Point: Copy>(
 
 #[cfg(test)]
 mod tests {
-    use super::precision_recall;
-    use super::roc;
+    use super::{precision_recall, roc};
     use crate::stats::classification::Confusion;
     use crate::stats::golden;
     use proptest::prelude::*;

@@ -89,10 +89,7 @@ fn sorted(numbers: &[f64]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::equal_edges;
-    use super::histogram;
-    use super::percentiles;
-    use super::quantile;
+    use super::{equal_edges, histogram, percentiles, quantile};
     use crate::stats::golden;
 
     #[test]

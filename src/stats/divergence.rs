@@ -4,8 +4,7 @@
 //! al. 2016). The figure depends on the bins; here they are 100 equal ones over the joint range, to
 //! be said wherever the figure is shown.
 
-use super::distribution::equal_edges;
-use super::distribution::histogram;
+use super::distribution::{equal_edges, histogram};
 
 /// How many equal bins the joint range is cut into.
 pub const BINS: usize = 100;
@@ -63,8 +62,7 @@ fn bits(share: f64, reference: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::jensen_shannon;
-    use super::jensen_shannon_of_counts;
+    use super::{jensen_shannon, jensen_shannon_of_counts};
     use crate::stats::golden;
     use proptest::prelude::*;
 

@@ -8,9 +8,7 @@
 //! The data may not be passed on, so it lies beside the project and the test passes over it where
 //! it is absent.
 
-use super::ranking::Counted;
-use super::ranking::JudgedRanking;
-use super::ranking::mean;
+use super::ranking::{Counted, JudgedRanking, mean};
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -209,8 +209,7 @@ const TAIL_UNDER: [f64; 8] = [
 
 #[cfg(test)]
 mod tests {
-    use super::cumulative;
-    use super::quantile;
+    use super::{cumulative, quantile};
     use crate::stats::golden;
 
     #[test]

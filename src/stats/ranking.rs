@@ -3,8 +3,7 @@
 //! A ranking is judged by grades: 0 is not relevant or not judged, 1 and up are relevant. Documents
 //! are known only as something that can be ordered; queries not at all.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the judges say of one query's ranking.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,10 +165,7 @@ fn share(sum: f64, count: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Counted;
-    use super::JudgedRanking;
-    use super::mean;
-    use super::trec_order;
+    use super::{Counted, JudgedRanking, mean, trec_order};
     use crate::stats::golden;
     use proptest::prelude::*;
     use serde_json::Value;

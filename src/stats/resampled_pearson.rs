@@ -4,9 +4,7 @@
 //!
 //! How an interval is made of the resamples is known to `bootstrap`.
 
-use super::bootstrap::Bootstrap;
-use super::bootstrap::Interval;
-use super::bootstrap::bca_interval;
+use super::bootstrap::{Bootstrap, Interval, bca_interval};
 use super::correlation::standardised;
 use crate::random::Random;
 
@@ -157,8 +155,7 @@ fn spread(count: f64, sum: f64, squares: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Sums;
-    use super::rows;
+    use super::{Sums, rows};
     use crate::stats::golden;
 
     #[test]

@@ -122,8 +122,7 @@ fn count_extreme(sum: f64, rest: &[f64], extreme: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::Randomisation;
-    use super::sign_test;
+    use super::{Randomisation, sign_test};
     use crate::stats::golden;
     use proptest::prelude::*;
 

@@ -65,8 +65,7 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
-    use super::Step;
-    use super::Sweep;
+    use super::{Step, Sweep};
 
     #[test]
     fn ties_are_accepted_together() {

@@ -5,8 +5,7 @@
 //! [`Confusion`](super::classification::Confusion).
 
 use super::classification::Weights;
-use super::sweep::Step;
-use super::sweep::Sweep;
+use super::sweep::{Step, Sweep};
 
 /// What a threshold is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,11 +79,8 @@ fn worth(sweep: &Sweep, step: &Step, aim: Criterion, weights: Weights) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Criterion;
-    use super::best_threshold;
-    use super::best_weighted_threshold;
-    use crate::stats::classification::Confusion;
-    use crate::stats::classification::Weights;
+    use super::{Criterion, best_threshold, best_weighted_threshold};
+    use crate::stats::classification::{Confusion, Weights};
     use crate::stats::golden;
     use proptest::prelude::*;
 

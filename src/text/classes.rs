@@ -1,9 +1,7 @@
 //! What a character can be to the tokeniser. ASCII is read from a table by the byte; everything
 //! else is asked for by the character, common scripts first.
 
-use unicode_properties::GeneralCategoryGroup;
-use unicode_properties::UnicodeEmoji;
-use unicode_properties::UnicodeGeneralCategory;
+use unicode_properties::{GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
 
 /// The class of a byte: what the scanner does when it meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,23 +6,15 @@
 //! starter that never composes with what stands before it, so the segments' results joined are
 //! the result of the whole. Stretches of ASCII are copied whole.
 
-use super::classes::is_emoji;
-use super::classes::is_emoji_joiner;
-use super::classes::is_ignorable;
+use super::classes::{is_emoji, is_emoji_joiner, is_ignorable};
 use super::entities::entity;
-use super::normalisation::Controls;
-use super::normalisation::Emoji;
-use super::normalisation::Entities;
-use super::normalisation::Normalisation;
+use super::normalisation::{Controls, Emoji, Entities, Normalisation};
 use super::position::position;
 use crate::kernels::simd::Kinds;
-use unicode_normalization::IsNormalized;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::canonical_combining_class;
-use unicode_normalization::char::decompose_canonical;
-use unicode_normalization::char::decompose_compatible;
-use unicode_normalization::char::is_combining_mark;
-use unicode_normalization::is_nfc_quick;
+use unicode_normalization::char::{
+    canonical_combining_class, decompose_canonical, decompose_compatible, is_combining_mark,
+};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// Further marks on one letter are dropped; no orthography needs as many.
 const MARKS_PER_BASE: usize = 8;

@@ -4,19 +4,10 @@
 //! words in a run of letters, are looked at by the character: who wants much work for little must not
 //! find a mark that is not seen here.
 
-use super::classes::Byte;
-use super::classes::Wide;
-use super::classes::byte_class;
-use super::classes::is_han;
-use super::classes::is_ignorable;
-use super::classes::wide_class;
-use super::normalisation::Cjk;
-use super::normalisation::Contractions;
-use super::normalisation::Emoji;
-use super::normalisation::Hashtags;
-use super::normalisation::Normalisation;
-use super::normalisation::Numbers;
-use super::normalisation::Punctuation;
+use super::classes::{Byte, Wide, byte_class, is_han, is_ignorable, wide_class};
+use super::normalisation::{
+    Cjk, Contractions, Emoji, Hashtags, Normalisation, Numbers, Punctuation,
+};
 
 /// Bytes that are counted in a byte.
 const BLOCK: usize = 128;
@@ -150,8 +141,7 @@ fn by_characters(rules: &Normalisation, input: &str, camel: bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Tokens;
-    use crate::text::tokenise;
+    use crate::text::{Tokens, tokenise};
     use proptest::prelude::*;
 
     fn counted(preset: &str, input: &str) -> (usize, usize) {

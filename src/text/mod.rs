@@ -32,34 +32,17 @@ mod window;
 #[cfg(unix)]
 pub(crate) use entities::NAMED as NAMED_ENTITIES;
 pub use length::about;
-pub use normalisation::Accents;
-pub use normalisation::Case;
-pub use normalisation::Cjk;
-pub use normalisation::Contractions;
-pub use normalisation::Controls;
-pub use normalisation::Cues;
-pub use normalisation::Elongations;
-pub use normalisation::Emoji;
-pub use normalisation::Entities;
-pub use normalisation::Hashtags;
-pub use normalisation::Initials;
-pub use normalisation::Mentions;
-pub use normalisation::Normalisation;
-pub use normalisation::Numbers;
-pub use normalisation::Punctuation;
-pub use normalisation::TOKENISER;
-pub use normalisation::Urls;
+pub use normalisation::{
+    Accents, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities, Hashtags,
+    Initials, Mentions, Normalisation, Numbers, Punctuation, TOKENISER, Urls,
+};
 pub use spelling::shortened;
-pub use tokens::Kind;
-pub use tokens::Token;
-pub use tokens::Tokens;
+pub use tokens::{Kind, Token, Tokens};
 #[cfg(unix)]
 pub(crate) use web::SHORTENERS;
 
-use crate::kernels::simd::BLOCK;
-use crate::kernels::simd::kinds;
-use window::Plain;
-use window::Window;
+use crate::kernels::simd::{BLOCK, kinds};
+use window::{Plain, Window};
 
 /// Text beyond this many bytes is not read. Callers bound texts far below it; it only makes sure
 /// that every position, also of the longest output, fits into 32 bits.

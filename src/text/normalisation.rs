@@ -2,8 +2,7 @@
 //! training and serving cut text alike. It knows what can be chosen, not how it is done, and the
 //! ready-made choices for known vectors are in `presets`.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The version of the tokeniser that this build implements.
 ///

@@ -1,8 +1,7 @@
 //! Words that nothing has to be decided about: runs of ASCII letters that are no part of anything
 //! longer. Their text is the text itself in the right case, which lies in the arena already.
 
-use super::classes::Byte;
-use super::classes::byte_class;
+use super::classes::{Byte, byte_class};
 use super::position::position;
 use super::scan::Scanner;
 use super::tokens::Kind;

@@ -4,33 +4,18 @@
 //! It looks back one character at most. It looks ahead a bounded way, except that the last group
 //! after a number and the end of a word around a name or scheme can be read a second time.
 
-use super::classes::Byte;
-use super::classes::Wide;
-use super::classes::byte_class;
-use super::classes::is_han;
-use super::classes::wide_class;
+use super::classes::{Byte, Wide, byte_class, is_han, wide_class};
 use super::clean::Origin;
-use super::contractions::ending_len;
-use super::contractions::lone_ending;
-use super::contractions::stem_end;
-use super::emoji::cluster;
-use super::emoji::keycap;
-use super::normalisation::Case;
-use super::normalisation::Cjk;
-use super::normalisation::Contractions;
-use super::normalisation::Cues;
-use super::normalisation::Elongations;
-use super::normalisation::Emoji;
-use super::normalisation::Initials;
-use super::normalisation::Normalisation;
-use super::normalisation::Numbers;
-use super::normalisation::Punctuation;
+use super::contractions::{ending_len, lone_ending, stem_end};
+use super::emoji::{cluster, keycap};
+use super::normalisation::{
+    Case, Cjk, Contractions, Cues, Elongations, Emoji, Initials, Normalisation, Numbers,
+    Punctuation,
+};
 use super::position::position;
 use super::spelling;
-use super::tokens::Kind;
-use super::tokens::Tokens;
-use super::window::Plain;
-use super::window::Window;
+use super::tokens::{Kind, Tokens};
+use super::window::{Plain, Window};
 use std::ops::Range;
 
 /// One pass over one clean text.

@@ -1,16 +1,10 @@
 //! How a word is written as a token: case, accents, apostrophes, digits, last letters. It works
 //! on the end of the arena, where the word has just been put, and knows no other words.
 
-use super::normalisation::Accents;
-use super::normalisation::Case;
-use super::normalisation::Contractions;
-use super::normalisation::Normalisation;
-use super::normalisation::Numbers;
+use super::normalisation::{Accents, Case, Contractions, Normalisation, Numbers};
 use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::decompose_canonical;
-use unicode_normalization::char::is_combining_mark;
-use unicode_properties::GeneralCategory;
-use unicode_properties::UnicodeGeneralCategory;
+use unicode_normalization::char::{decompose_canonical, is_combining_mark};
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 const DOT_ABOVE: char = '\u{307}';
 

@@ -1,15 +1,9 @@
 //! What people write on the web: addresses, user names and hashtags. It finds their ends and
 //! knows none of the sites behind them but a few shorteners, whose addresses come without a scheme.
 
-use super::classes::Byte;
-use super::classes::Wide;
-use super::classes::byte_class;
-use super::classes::wide_class;
+use super::classes::{Byte, Wide, byte_class, wide_class};
 use super::entities::ENTITY_BYTES;
-use super::normalisation::Cues;
-use super::normalisation::Hashtags;
-use super::normalisation::Mentions;
-use super::normalisation::Urls;
+use super::normalisation::{Cues, Hashtags, Mentions, Urls};
 use super::scan::Scanner;
 use super::spelling::is_capital;
 use super::tokens::Kind;

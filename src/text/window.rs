@@ -3,13 +3,8 @@
 //! instruction away. It knows of the rules only what makes a byte part of a word or of a gap.
 
 use super::clean::Unclean;
-use super::normalisation::Contractions;
-use super::normalisation::Normalisation;
-use super::normalisation::Numbers;
-use super::normalisation::Punctuation;
-use crate::kernels::simd::BLOCK;
-use crate::kernels::simd::Kinds;
-use crate::kernels::simd::kinds;
+use super::normalisation::{Contractions, Normalisation, Numbers, Punctuation};
+use crate::kernels::simd::{BLOCK, Kinds, kinds};
 
 /// What the rules say of single bytes of ASCII.
 #[derive(Debug, Clone, Copy)]

@@ -6,14 +6,11 @@
 //! its tensors are bytes. What they mean is known to the run that writes them. The file is replaced
 //! whole, so there is always the state before or the state after, never half of one.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
-use std::path::Path;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
-use safetensors::Dtype;
-use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

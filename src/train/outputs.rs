@@ -1,7 +1,6 @@
 //! What a run writes, so that it never takes the place of what the run reads, and is whole or not there.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::disk;
 use crate::model::target::clash;

@@ -7,11 +7,9 @@
 //! that is alike by chance so joins no two events, which it does where the nearest text alone decides.
 //! Events of which the window holds no text any more are forgotten.
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;

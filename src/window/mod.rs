@@ -13,10 +13,7 @@ pub mod stream;
 mod tests;
 pub mod usual;
 
-use crate::kernels::scan::Probe;
-use crate::kernels::scan::QUERIES;
-use crate::kernels::scan::ROWS;
-use crate::kernels::scan::Shelf;
+use crate::kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::window::nearest::Nearest;

@@ -4,19 +4,10 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::engine::Engine;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
+use crate::engine::{Engine, Query, QueryError, RankOptions};
 use crate::methods::Method;
-use crate::window::BATCH;
-use crate::window::Entry;
-use crate::window::Limits;
-use crate::window::Near;
-use crate::window::Window;
-use crate::window::events::Decision;
-use crate::window::events::Events;
-use crate::window::events::Rule;
+use crate::window::events::{Decision, Events, Rule};
+use crate::window::{BATCH, Entry, Limits, Near, Window};
 
 /// How a stream is followed.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,15 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::kernels::simd;
 use crate::kernels::simd::Width;
-use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::kernels::{simd, vector};
 use crate::random::Random;
-use crate::window::Entry;
-use crate::window::Limits;
-use crate::window::Near;
-use crate::window::Window;
+use crate::window::{Entry, Limits, Near, Window};
 
 const DIMS: usize = 21;
 

@@ -3,21 +3,16 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::Output;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
-use cognate::Engine;
-use cognate::Query;
 use cognate::model::format::Dtype;
+use cognate::{Engine, Query};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::support;
-use crate::support::command::cognate;
-use crate::support::command::command;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{cognate, command, stderr, stdout};
 
 const ENVIRONMENT: [(&str, &str); 1] = [("COGNATE_MODEL", "tiny.safetensors")];
 

@@ -4,21 +4,16 @@
 use std::fs::File;
 use std::path::Path;
 
-use arrow_array::Array;
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float32Type;
-use arrow_array::types::Int64Type;
-use arrow_array::types::UInt64Type;
+use arrow_array::types::{Float32Type, Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
-use cognate::Engine;
-use cognate::Query;
 use cognate::model::format::Dtype;
+use cognate::{Engine, Query};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::support;
-use crate::support::command::cognate;
-use crate::support::command::stderr;
+use crate::support::command::{cognate, stderr};
 
 /// The texts of `make.py`.
 const WORDS: [Option<&str>; 6] =

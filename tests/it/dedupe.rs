@@ -6,27 +6,15 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::atomic::Ordering;
 
-use cognate::Engine;
-use cognate::Query;
-use cognate::dedupe;
-use cognate::dedupe::Block;
-use cognate::dedupe::Blocks;
-use cognate::dedupe::Buckets;
-use cognate::dedupe::DedupeError;
-use cognate::dedupe::Judge;
-use cognate::dedupe::Member;
-use cognate::dedupe::Options;
-use cognate::dedupe::Report;
-use cognate::dedupe::Search;
-use cognate::dedupe::WordCounts;
 use cognate::dedupe::steps::drawn;
+use cognate::dedupe::{
+    Block, Blocks, Buckets, DedupeError, Judge, Member, Options, Report, Search, WordCounts,
+};
 use cognate::files::records::Options as Records;
 use cognate::random::Random;
+use cognate::{Engine, Query, dedupe};
 
-use crate::support::command::cognate;
-use crate::support::command::command;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{cognate, command, stderr, stdout};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
 

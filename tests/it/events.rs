@@ -2,19 +2,13 @@
 //! several.
 
 use std::fmt::Write as _;
-use std::io::BufRead;
-use std::io::BufReader;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::Output;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::command::cognate;
-use crate::support::command::command;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{cognate, command, stderr, stdout};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
 

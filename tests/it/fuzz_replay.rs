@@ -6,9 +6,7 @@
 mod targets;
 
 use std::fs;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::fuzz_seeds::corpus;
 use crate::support::Chance;

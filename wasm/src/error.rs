@@ -1,10 +1,8 @@
 //! What goes wrong, as JavaScript's side makes exceptions of it.
 
-use cognate::engine::Place;
-use cognate::engine::QueryError;
+use cognate::engine::{Place, QueryError};
 use cognate::model::ModelError;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A question that has no answer, or a model that is none.
 #[derive(Debug)]

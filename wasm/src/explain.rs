@@ -1,16 +1,12 @@
 //! Why two texts score as they do, in the form of the service's `/explain`.
 
 use cognate::Engine;
-use cognate::engine::ExplainedWord;
-use cognate::engine::Explanation;
-use cognate::engine::UnknownToken;
+use cognate::engine::{ExplainedWord, Explanation, UnknownToken};
 use cognate::methods::ranker::Attention;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Answer;
-use crate::error::Problem;
-use crate::error::of_pair;
+use crate::error::{Problem, of_pair};
 use crate::question::Question;
 
 /// The explanation of the first two texts.

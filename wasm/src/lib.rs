@@ -14,14 +14,12 @@ mod question;
 mod rank;
 
 use cognate::Engine;
-use cognate::model::Model;
-use cognate::model::OpenOptions;
 use cognate::model::bytes::AlignedBytes;
+use cognate::model::{Model, OpenOptions};
 use serde_json::Value;
 
 use crate::error::Problem;
-use crate::question::Asked;
-use crate::question::Question;
+use crate::question::{Asked, Question};
 
 /// What is answered: words and counts, and numbers that would be slow to write out.
 pub(crate) struct Answer {

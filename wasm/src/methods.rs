@@ -1,10 +1,7 @@
 //! What there is to be known of a model and of every method with it.
 
-use cognate::Engine;
-use cognate::Measure;
-use cognate::Method;
-use serde_json::Value;
-use serde_json::json;
+use cognate::{Engine, Measure, Method};
+use serde_json::{Value, json};
 
 /// What the model is, as the service's `/models` tells it.
 pub(crate) fn about(engine: &Engine) -> Value {

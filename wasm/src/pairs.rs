@@ -4,8 +4,7 @@ use cognate::Engine;
 use serde_json::json;
 
 use crate::Answer;
-use crate::error::Problem;
-use crate::error::of_pair;
+use crate::error::{Problem, of_pair};
 use crate::question::Question;
 
 /// A score a pair; 0 for one that cannot be scored.

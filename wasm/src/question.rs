@@ -1,8 +1,6 @@
 //! A question as JavaScript passes it: settings, and texts one after another.
 
-use cognate::Engine;
-use cognate::Measure;
-use cognate::Query;
+use cognate::{Engine, Measure, Query};
 use serde::Deserialize;
 
 use crate::error::Problem;

@@ -1,24 +1,19 @@
 //! P15: a model file that must not be taken is refused by name, counted, and changes nothing.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rustix::fs::CWD;
-use rustix::fs::FileType;
-use rustix::fs::Mode;
+use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::Signal;
 
 use crate::chance::Chance;
 use crate::generator::Load;
 use crate::ground::Ground;
-use crate::models;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::reload::Swap;
 use crate::scenarios::stop;
 use crate::server::Server;
-use crate::wire;
 use crate::wire::Reply;
+use crate::{models, wire};
 
 const FAILURES: &str = "cognate_reload_failures_total";
 

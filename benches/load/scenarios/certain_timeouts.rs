@@ -1,11 +1,9 @@
 //! P36: what cannot be done in time is refused at once, without asking for another try.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::stop;
 use crate::server::Server;
 use crate::wire;

@@ -2,21 +2,15 @@
 //! It needs the preloaded library `libfaketime`; without it the scenario is skipped.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
-use std::time::Duration;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use crate::attackers::Head;
-use crate::attackers::hold_body;
-use crate::attackers::hold_head;
+use crate::attackers::{Head, hold_body, hold_head};
 use crate::generator::Load;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::stop;
-use crate::server::Launch;
-use crate::server::Server;
+use crate::server::{Launch, Server};
 use crate::wire;
 use crate::wire::Connection;
 

@@ -2,22 +2,17 @@
 //! mapped one ends the process or its readiness, never in silence; and the file is refused after.
 
 use std::fs;
-use std::io::Seek;
-use std::io::SeekFrom;
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::generator::Load;
 use crate::ground::Ground;
 use crate::models;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::stop;
-use crate::server::Launch;
-use crate::server::Server;
+use crate::server::{Launch, Server};
 
 /// Within which damage must show.
 const NOTICE_S: f64 = 5.0;

@@ -1,17 +1,14 @@
 //! P34: a stream that drips ends. As many streams as there may be, each of which sends a newline
 //! every three seconds, leave room for others and are ended.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
 use crate::attackers::drip;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::gauge_returns;
-use crate::scenarios::stop;
+use crate::report::{Bar, Report};
+use crate::scenarios::{gauge_returns, stop};
 use crate::server::Server;
 
 const CONNECTIONS: u64 = 60;

@@ -1,8 +1,7 @@
 //! P33: an answer that is given before the body was read loses no other request: the body is read
 //! all the same, or the answer says that the connection closes.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 

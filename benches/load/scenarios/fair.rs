@@ -2,20 +2,16 @@
 //! or the health check waiting.
 
 use std::rc::Rc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::generator::Load;
 use crate::ground::Ground;
 use crate::oracle::Question;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::stop;
 use crate::server::Server;
-use crate::tally::Tally;
-use crate::tally::milliseconds;
-use crate::wire::Connection;
-use crate::wire::get;
+use crate::tally::{Tally, milliseconds};
+use crate::wire::{Connection, get};
 
 /// The most candidates that are allowed.
 const MOST: usize = 10_000;

@@ -1,20 +1,15 @@
 //! P9: a network that delays, splits, cuts and swallows bytes. What it only delays is answered
 //! rightly; what it swallows is forgotten in time.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::ground::Ground;
 use crate::oracle::Question;
-use crate::proxy::Cut;
-use crate::proxy::Faults;
-use crate::proxy::Proxy;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::proxy::{Cut, Faults, Proxy};
+use crate::report::{Bar, Report};
 use crate::scenarios::slow_readers::large_answer;
 use crate::scenarios::stop;
 use crate::server::Server;

@@ -1,12 +1,8 @@
 //! P1: at 70 % of the peak, with 64 and with 256 connections, answers come in time and none fails.
 
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::P99_MS;
-use crate::scenarios::P999_MS;
-use crate::scenarios::peak;
-use crate::scenarios::stop;
+use crate::report::{Bar, Report};
+use crate::scenarios::{P99_MS, P999_MS, peak, stop};
 use crate::server::Server;
 
 /// Runs it.

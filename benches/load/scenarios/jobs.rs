@@ -6,11 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::fair::rankings;
-use crate::scenarios::gauge_returns;
-use crate::scenarios::stop;
+use crate::scenarios::{gauge_returns, stop};
 use crate::server::Server;
 use crate::wire::once;
 

@@ -9,8 +9,7 @@ use crate::models;
 use crate::report::Report;
 use crate::scenarios::bad_reload::ask_reload;
 use crate::scenarios::stop;
-use crate::server::Launch;
-use crate::server::Server;
+use crate::server::{Launch, Server};
 
 const LIMIT_KIB: u64 = 1536 << 10;
 

@@ -28,8 +28,7 @@ use std::time::Duration;
 use crate::generator::Load;
 use crate::ground::Ground;
 use crate::options::Choice;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::server::Server;
 
 /// P1's figures: the 99th and the 99.9th percentile in milliseconds.

@@ -11,20 +11,11 @@ use tokio::task::JoinHandle;
 
 use crate::generator::Load;
 use crate::ground::Ground;
-use crate::processor::Meter;
-use crate::processor::Spent;
-use crate::processor::Usage;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::P99_MS;
-use crate::scenarios::P999_MS;
-use crate::scenarios::PEAK_SECONDS;
-use crate::scenarios::mebibytes;
-use crate::scenarios::peak;
-use crate::scenarios::stop;
+use crate::processor::{Meter, Spent, Usage};
+use crate::report::{Bar, Report};
+use crate::scenarios::{P99_MS, P999_MS, PEAK_SECONDS, mebibytes, peak, stop};
 use crate::server::Server;
-use crate::tally::Tally;
-use crate::tally::milliseconds;
+use crate::tally::{Tally, milliseconds};
 use crate::wire;
 use crate::wire::Connection;
 

@@ -2,25 +2,17 @@
 //! model whose fingerprint it bears.
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::generator::Load;
-use crate::ground::Ground;
-use crate::ground::small_questions;
+use crate::ground::{Ground, small_questions};
 use crate::models;
 use crate::oracle::Oracle;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::P99_MS;
-use crate::scenarios::P999_MS;
-use crate::scenarios::mebibytes;
-use crate::scenarios::peak;
-use crate::scenarios::stop;
-use crate::server::Launch;
-use crate::server::Server;
+use crate::report::{Bar, Report};
+use crate::scenarios::{P99_MS, P999_MS, mebibytes, peak, stop};
+use crate::server::{Launch, Server};
 
 const CONNECTIONS: usize = 200;
 const ROUNDS: usize = 200;

@@ -1,20 +1,16 @@
 //! P35: a revoked key is out at the next reload, whatever else fails.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cognate::http::auth::keys;
 use cognate::http::auth::keys::Scope;
 use rustix::process::Signal;
 
 use crate::ground::Ground;
-use crate::models;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::stop;
-use crate::server::Launch;
-use crate::server::Server;
-use crate::wire;
+use crate::server::{Launch, Server};
+use crate::{models, wire};
 
 /// Runs it.
 pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {

@@ -7,10 +7,8 @@ use tokio::task::JoinSet;
 
 use crate::attackers::hold_body;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::gauge_returns;
-use crate::scenarios::stop;
+use crate::report::{Bar, Report};
+use crate::scenarios::{gauge_returns, stop};
 use crate::server::Server;
 
 const CONNECTIONS: u64 = 200;

@@ -5,17 +5,11 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::attackers::Head;
-use crate::attackers::hold_head;
+use crate::attackers::{Head, hold_head};
 use crate::generator::Load;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::P99_MS;
-use crate::scenarios::P999_MS;
-use crate::scenarios::gauge_returns;
-use crate::scenarios::peak;
-use crate::scenarios::stop;
+use crate::report::{Bar, Report};
+use crate::scenarios::{P99_MS, P999_MS, gauge_returns, peak, stop};
 use crate::server::Server;
 
 const EACH: usize = 250;

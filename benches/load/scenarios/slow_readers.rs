@@ -1,21 +1,15 @@
 //! P8: clients that ask for large answers and read a byte a second are dropped in time, their
 //! answers take no more memory than they must, and the others do not notice.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
 use crate::attackers::read_slowly;
 use crate::generator::Load;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::P99_MS;
-use crate::scenarios::P999_MS;
-use crate::scenarios::mebibytes;
-use crate::scenarios::peak;
-use crate::scenarios::stop;
+use crate::report::{Bar, Report};
+use crate::scenarios::{P99_MS, P999_MS, mebibytes, peak, stop};
 use crate::server::Server;
 use crate::wire;
 

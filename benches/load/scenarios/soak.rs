@@ -8,22 +8,14 @@ use hdrhistogram::Histogram;
 
 use crate::chance::Chance;
 use crate::generator::Load;
-use crate::ground::Ground;
-use crate::ground::small_questions;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::P99_MS;
-use crate::scenarios::P999_MS;
-use crate::scenarios::mebibytes;
-use crate::scenarios::peak;
+use crate::ground::{Ground, small_questions};
+use crate::report::{Bar, Report};
 use crate::scenarios::reload::Swap;
 use crate::scenarios::slow_readers::large_answer;
-use crate::scenarios::soak::faults::Faulty;
-use crate::scenarios::soak::faults::Happening;
-use crate::scenarios::stop;
+use crate::scenarios::soak::faults::{Faulty, Happening};
+use crate::scenarios::{P99_MS, P999_MS, mebibytes, peak, stop};
 use crate::server::Server;
-use crate::tally::Tally;
-use crate::tally::milliseconds;
+use crate::tally::{Tally, milliseconds};
 
 mod faults;
 

@@ -2,8 +2,7 @@
 //! connection that was made; what a client may send again (RFC 9112 section 9.3.1) is told apart:
 //! the server closed an idle connection while the request was on its way and never read it.
 
-use std::cell::Cell;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,13 +15,9 @@ use tokio::task::JoinSet;
 use crate::chance::Chance;
 use crate::ground::Ground;
 use crate::oracle::Question;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::server::Server;
-use crate::wire::Broken;
-use crate::wire::Connection;
-use crate::wire::Fault;
-use crate::wire::Reply;
+use crate::wire::{Broken, Connection, Fault, Reply};
 
 const CONNECTIONS: usize = 256;
 const DELAY: [&str; 2] = ["--shutdown-delay-s", "1"];

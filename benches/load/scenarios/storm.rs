@@ -1,16 +1,14 @@
 //! Three replicas behind a balancer, one of them restarted or killed every few seconds: with the
 //! balancer's one retry no client sees an error.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::balancer::Balancer;
 use crate::generator::Load;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
+use crate::report::{Bar, Report};
 use crate::scenarios::peak;
 use crate::server::Server;
 

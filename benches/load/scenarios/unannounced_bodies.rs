@@ -6,11 +6,8 @@ use tokio::task::JoinSet;
 
 use crate::attackers::never_finish;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::gauge_returns;
-use crate::scenarios::mebibytes;
-use crate::scenarios::stop;
+use crate::report::{Bar, Report};
+use crate::scenarios::{gauge_returns, mebibytes, stop};
 use crate::server::Server;
 
 const CLIENTS: u64 = 60;

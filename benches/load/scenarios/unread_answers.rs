@@ -8,13 +8,8 @@ use tokio::task::JoinSet;
 use crate::attackers::stop_reading;
 use crate::generator::Load;
 use crate::ground::Ground;
-use crate::report::Bar;
-use crate::report::Report;
-use crate::scenarios::P99_MS;
-use crate::scenarios::P999_MS;
-use crate::scenarios::mebibytes;
-use crate::scenarios::peak;
-use crate::scenarios::stop;
+use crate::report::{Bar, Report};
+use crate::scenarios::{P99_MS, P999_MS, mebibytes, peak, stop};
 use crate::server::Server;
 use crate::wire;
 

@@ -4,11 +4,10 @@
 //! A contestant loads once, then reads lines `go METHOD EVERY`, makes one pass over every EVERY-th
 //! pair, and prints `NANOSECONDS MEAN_SCORE`, or `absent` where it has no such method.
 
-use std::fs;
-use std::io;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
+use std::{fs, io};
 
 /// Two texts to be compared.
 pub type Pair = (String, String);

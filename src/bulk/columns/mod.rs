@@ -4,16 +4,13 @@
 mod reader;
 mod writer;
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::bulk::BulkError;
-use crate::bulk::Options;
 use crate::bulk::columns::reader::Reader;
 use crate::bulk::columns::writer::Writer;
-use crate::bulk::pipeline;
 use crate::bulk::question::Question;
 use crate::bulk::report::Tally;
+use crate::bulk::{BulkError, Options, pipeline};
 
 /// How columns are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,28 +6,17 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::Array;
-use arrow_array::ArrayRef;
-use arrow_array::RecordBatch;
-use arrow_array::RecordBatchReader;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::FileReader;
-use arrow_schema::ArrowError;
-use arrow_schema::DataType;
-use arrow_schema::Schema;
+use arrow_schema::{ArrowError, DataType, Schema};
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::bulk::BulkError;
-use crate::bulk::Options;
 use crate::bulk::columns::Layout;
-use crate::bulk::pipeline::Batch;
-use crate::bulk::pipeline::MOST_TOGETHER;
-use crate::bulk::pipeline::ROWS;
-use crate::bulk::pipeline::Source;
-use crate::bulk::question::Question;
-use crate::bulk::question::Texts;
-use crate::bulk::rows;
+use crate::bulk::pipeline::{Batch, MOST_TOGETHER, ROWS, Source};
+use crate::bulk::question::{Question, Texts};
+use crate::bulk::{BulkError, Options, rows};
 use crate::files::ReadError;
 use crate::files::progress::Progress;
 

@@ -2,38 +2,23 @@
 
 use std::io;
 use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_array::FixedSizeListArray;
-use arrow_array::Float32Array;
-use arrow_array::RecordBatch;
-use arrow_array::UInt64Array;
 use arrow_array::types::Float32Type;
+use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, UInt64Array};
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::DataType;
-use arrow_schema::Field;
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::bulk::BulkError;
-use crate::bulk::Options;
 use crate::bulk::columns::Layout;
-use crate::bulk::columns::reader::Kept;
-use crate::bulk::columns::reader::Reader;
-use crate::bulk::columns::reader::as_io;
+use crate::bulk::columns::reader::{Kept, Reader, as_io};
 use crate::bulk::pipeline::Sink;
-use crate::bulk::question::Answer;
-use crate::bulk::question::Cell;
-use crate::bulk::question::Kind;
-use crate::bulk::question::Question;
-use crate::bulk::rows;
-use crate::bulk::unwritten;
+use crate::bulk::question::{Answer, Cell, Kind, Question};
+use crate::bulk::{BulkError, Options, rows, unwritten};
 use crate::model::growing::Growing;
 
 /// Where batches go.

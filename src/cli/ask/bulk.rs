@@ -6,18 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::bulk;
-use crate::bulk::BulkError;
-use crate::bulk::OnError;
-use crate::bulk::Options;
-use crate::bulk::Question;
-use crate::bulk::Task;
-use crate::cli::Failure;
+use crate::bulk::{BulkError, OnError, Options, Question, Task};
 use crate::cli::ask::refused;
 use crate::cli::files::Reading;
-use crate::cli::show;
-use crate::cli::usage;
-use crate::engine::Engine;
-use crate::engine::Query;
+use crate::cli::{Failure, show, usage};
+use crate::engine::{Engine, Query};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rows of files")]

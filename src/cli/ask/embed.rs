@@ -5,14 +5,10 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::bulk::Task;
-use crate::cli::Failure;
-use crate::cli::ask::Asked;
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::refused;
-use crate::cli::ask::texts;
-use crate::cli::print;
-use crate::http::api::embed::EmbedResponse;
-use crate::http::api::embed::Vector;
+use crate::cli::ask::{Asked, refused, texts};
+use crate::cli::{Failure, print};
+use crate::http::api::embed::{EmbedResponse, Vector};
 use crate::http::request::query::Resolved;
 
 #[derive(Debug, Args)]

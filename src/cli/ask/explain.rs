@@ -7,17 +7,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::ask::Asked;
-use crate::cli::ask::heat;
-use crate::cli::ask::on_a_line;
-use crate::cli::ask::pair_refused;
-use crate::cli::print;
-use crate::engine::ExplainedWord;
-use crate::engine::Explanation;
-use crate::engine::Measure;
-use crate::engine::Query;
-use crate::engine::UnknownToken;
+use crate::cli::ask::{Asked, heat, on_a_line, pair_refused};
+use crate::cli::{Failure, print};
+use crate::engine::{ExplainedWord, Explanation, Measure, Query, UnknownToken};
 use crate::http::api::explain::ExplainResponse;
 use crate::http::request::query::Resolved;
 use crate::model::phrase::Found;

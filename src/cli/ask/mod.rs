@@ -15,21 +15,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::machine;
-use crate::cli::serve;
-use crate::cli::usage;
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::fuse::FusedProblem;
-use crate::engine::fuse::Ranker;
-use crate::http::Models;
-use crate::http::Settings;
+use crate::cli::{Failure, machine, serve, usage};
+use crate::engine::fuse::{FusedProblem, Ranker};
+use crate::engine::{Engine, Measure, Query, QueryError};
 use crate::http::registry::models::LoadedModel;
-use crate::http::request::query::Fused;
-use crate::http::request::query::Resolved;
+use crate::http::request::query::{Fused, Resolved};
+use crate::http::{Models, Settings};
 
 /// Most bytes of standard input: it is held in memory.
 const MOST_INPUT: u64 = 256 << 20;

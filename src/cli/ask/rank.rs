@@ -3,41 +3,22 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use crate::bulk::Task;
-use crate::cli::Failure;
-use crate::cli::ask::Asked;
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::on_a_line;
-use crate::cli::ask::refused;
-use crate::cli::ask::texts;
-use crate::cli::count;
-use crate::cli::print;
-use crate::cli::usage;
-use crate::engine::Boosts;
-use crate::engine::Measure;
-use crate::engine::Passed;
-use crate::engine::RankOptions;
-use crate::http::api::rank::Asked as RankAsked;
-use crate::http::api::rank::Diversify;
-use crate::http::api::rank::LikeStrategy;
-use crate::http::api::rank::Page;
-use crate::http::api::rank::RankRequest;
-use crate::http::api::rank::RankResponse;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::DislikedText;
-use crate::http::request::fields::LikedText;
-use crate::http::request::fields::List;
-use crate::http::request::fields::Offset;
-use crate::http::request::fields::Share;
-use crate::http::request::fields::Text;
-use crate::http::request::query::Fused;
-use crate::http::request::query::Resolved;
+use crate::cli::ask::{Asked, on_a_line, refused, texts};
+use crate::cli::{Failure, count, print, usage};
+use crate::engine::{Boosts, Measure, Passed, RankOptions};
+use crate::http::api::rank::{
+    Asked as RankAsked, Diversify, LikeStrategy, Page, RankRequest, RankResponse,
+};
+use crate::http::request::fields::{
+    Candidate, Count, DislikedText, LikedText, List, Offset, Share, Text,
+};
+use crate::http::request::query::{Fused, Resolved};
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
 

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::bulk::Task;
-use crate::cli::Failure;
-use crate::cli::ask::Asked;
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::pair_refused;
-use crate::cli::print;
-use crate::engine::Measure;
-use crate::engine::Query;
+use crate::cli::ask::{Asked, pair_refused};
+use crate::cli::{Failure, print};
+use crate::engine::{Measure, Query};
 use crate::http::api::similarity::SimilarityResponse;
 use crate::http::request::query::Resolved;
 

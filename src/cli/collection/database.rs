@@ -3,8 +3,7 @@
 
 use std::fmt;
 
-use clap::Args;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::Failure;

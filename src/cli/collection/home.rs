@@ -1,24 +1,18 @@
 //! Where collections are: a folder or a database.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(feature = "postgres")]
 use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::usage;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Cut;
-use crate::collection::EmbeddedHome;
-use crate::collection::Home;
-use crate::collection::Limits;
+use crate::cli::{Failure, usage};
 #[cfg(feature = "postgres")]
 use crate::collection::PostgresHome;
-use crate::collection::ReplicaHome;
+use crate::collection::{
+    Collection, CollectionError, Cut, EmbeddedHome, Home, Limits, ReplicaHome,
+};
 use crate::engine::TextLimits;
 
 /// What collections may take is for whoever serves them to say.

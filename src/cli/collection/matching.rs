@@ -3,28 +3,17 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::io::BufWriter;
-use std::io::ErrorKind;
-use std::io::Write;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::ask;
-use crate::cli::collection::home::HomeArgs;
-use crate::cli::collection::home::named;
-use crate::cli::collection::input_of;
-use crate::cli::collection::item;
-use crate::cli::follow::FollowArgs;
-use crate::cli::follow::share;
-use crate::cli::usage;
+use crate::cli::collection::home::{HomeArgs, named};
+use crate::cli::collection::{input_of, item};
+use crate::cli::follow::{FollowArgs, share};
+use crate::cli::{Failure, ask, usage};
 use crate::collection;
-use crate::collection::Collection;
-use crate::collection::How;
-use crate::collection::Item;
-use crate::collection::MatchError;
-use crate::collection::SharedEngine;
+use crate::collection::{Collection, How, Item, MatchError, SharedEngine};
 use crate::files::progress::Progress;
 use crate::http::api::collections::MatchedEntry;
 

@@ -9,40 +9,22 @@ mod rank;
 #[cfg(feature = "postgres")]
 mod tables;
 
-use std::fmt;
-use std::io;
-use std::io::BufWriter;
-use std::io::ErrorKind;
-use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
-use clap::Args;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::Failure;
-use crate::cli::collection::home::FolderArgs;
-use crate::cli::collection::home::HomeArgs;
-use crate::cli::collection::home::named;
-use crate::cli::count;
+use crate::cli::collection::home::{FolderArgs, HomeArgs, named};
 use crate::cli::events::stop_at_signals;
-use crate::cli::show;
-use crate::cli::usage;
+use crate::cli::{Failure, count, show, usage};
 use crate::collection;
-use crate::collection::Applied;
-use crate::collection::BackedUp;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::CollectionError;
-use crate::collection::Incoming;
-use crate::collection::Item;
-use crate::collection::Outgoing;
-use crate::collection::Settings;
-use crate::collection::Told;
-use crate::collection::Which;
-use crate::collection::back_up;
+use crate::collection::{
+    Applied, BackedUp, Cancellation, Choice, CollectionError, Incoming, Item, Outgoing, Settings,
+    Told, Which, back_up,
+};
 use crate::engine::TextLimits;
 use crate::files::input::Input;
 use crate::files::instant;

@@ -9,38 +9,19 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::cli::Failure;
-use crate::cli::ask;
-use crate::cli::ask::Chosen;
-use crate::cli::ask::on_a_line;
-use crate::cli::collection::home::HomeArgs;
-use crate::cli::collection::home::named;
-use crate::cli::count;
+use crate::cli::ask::{Chosen, on_a_line};
+use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::follow::duration;
-use crate::cli::print;
-use crate::cli::usage;
+use crate::cli::{Failure, ask, count, print, usage};
 use crate::collection;
-use crate::collection::Attributes;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::Collection;
-use crate::collection::Filter;
-use crate::collection::Item;
-use crate::collection::Shortlist;
-use crate::collection::Which;
-use crate::collection::usual_shortlist;
+use crate::collection::{
+    Attributes, Cancellation, Choice, Collection, Filter, Item, Shortlist, Which, usual_shortlist,
+};
 use crate::engine::Measure;
-use crate::http::api::rank::LikeStrategy;
-use crate::http::api::rank::RankRequest;
-use crate::http::api::rank::SharedWord;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::DislikedText;
-use crate::http::request::fields::LikedText;
-use crate::http::request::fields::List;
-use crate::http::request::fields::Offset;
-use crate::http::request::fields::ShortlistLength;
-use crate::http::request::fields::Text;
+use crate::http::api::rank::{LikeStrategy, RankRequest, SharedWord};
+use crate::http::request::fields::{
+    Candidate, Count, DislikedText, LikedText, List, Offset, ShortlistLength, Text,
+};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {

@@ -1,20 +1,11 @@
 //! What `cognate collection init` and `index` do in PostgreSQL.
 
-use crate::cli::Failure;
-use crate::cli::ask;
-use crate::cli::collection::database::Index;
-use crate::cli::collection::database::IndexArgs;
-use crate::cli::collection::database::Indexed;
-use crate::cli::collection::database::InitArgs;
-use crate::cli::collection::database::Initialised;
-use crate::cli::collection::home::database;
-use crate::cli::collection::home::named;
-use crate::cli::show;
-use crate::cli::usage;
+use crate::cli::collection::database::{Index, IndexArgs, Indexed, InitArgs, Initialised};
+use crate::cli::collection::home::{database, named};
+use crate::cli::{Failure, ask, show, usage};
 use crate::collection;
-use crate::collection::ChooseError;
-use crate::collection::PostgresHome;
 use crate::collection::postgres::IndexKind;
+use crate::collection::{ChooseError, PostgresHome};
 use crate::files::progress::Progress;
 
 pub(super) fn init(url: &str, args: &InitArgs) -> Result<(), Failure> {

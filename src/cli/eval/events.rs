@@ -1,17 +1,12 @@
 //! Flags of `cognate eval events`.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::count;
-use crate::cli::eval::refused;
-use crate::cli::eval::write;
+use crate::cli::eval::{refused, write};
 use crate::cli::model::model_file;
-use crate::cli::print;
-use crate::cli::usage;
+use crate::cli::{Failure, count, print, usage};
 use crate::engine::Engine;
 use crate::eval::events;
 use crate::eval::events::EventsOptions;

@@ -1,20 +1,13 @@
 //! Flags of `cognate eval recommend`.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::count;
-use crate::cli::eval::refused;
-use crate::cli::eval::write;
+use crate::cli::eval::{refused, write};
 use crate::cli::model::model_file;
-use crate::cli::print;
-use crate::cli::share;
-use crate::cli::usage;
-use crate::engine::Engine;
-use crate::engine::Measure;
+use crate::cli::{Failure, count, print, share, usage};
+use crate::engine::{Engine, Measure};
 use crate::eval::recommend;
 use crate::eval::recommend::RecommendOptions;
 use crate::model::OpenOptions;

@@ -6,24 +6,17 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::cli::Failure;
-use crate::cli::MOST_EPOCHS;
-use crate::cli::MOST_THREADS;
-use crate::cli::count;
 use crate::cli::pack::RowType;
-use crate::cli::show;
-use crate::cli::train::CheckpointArgs;
-use crate::cli::train::refused;
-use crate::cli::usage;
+use crate::cli::train::{CheckpointArgs, refused};
+use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show, usage};
 use crate::engine::auto_method;
 use crate::model::format::Limits;
 use crate::text::Normalisation;
 use crate::train::distill;
-use crate::train::distill::CHECKPOINT_EVERY;
-use crate::train::distill::DistillOptions;
 use crate::train::distill::run::Schedule;
 use crate::train::distill::student::Pace;
 use crate::train::distill::texts::Numbers;
+use crate::train::distill::{CHECKPOINT_EVERY, DistillOptions};
 
 /// Most texts of a kind.
 const MOST_TEXTS: u64 = 100_000_000;

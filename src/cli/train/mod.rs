@@ -7,16 +7,12 @@ mod ranker;
 mod vectors;
 mod weights;
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
-use crate::cli::Failure;
-use crate::cli::usage;
-use crate::train::TrainError;
-use crate::train::checkpoint;
+use crate::cli::{Failure, usage};
+use crate::train::{TrainError, checkpoint};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrainCommand {

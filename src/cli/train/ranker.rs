@@ -1,26 +1,19 @@
 //! Flags of `cognate train ranker`.
 
-use std::num::NonZeroU32;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::MOST_EPOCHS;
-use crate::cli::count;
 use crate::cli::model::model_file;
-use crate::cli::show;
-use crate::cli::train::CheckpointArgs;
-use crate::cli::train::refused;
+use crate::cli::train::{CheckpointArgs, refused};
+use crate::cli::{Failure, MOST_EPOCHS, count, show};
 use crate::train::ranker;
-use crate::train::ranker::Encoder;
-use crate::train::ranker::Goal;
-use crate::train::ranker::RankerOptions;
 use crate::train::ranker::batch::Grouping;
 use crate::train::ranker::run::CHECKPOINT_EVERY;
 use crate::train::ranker::state::Pace;
+use crate::train::ranker::{Encoder, Goal, RankerOptions};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankerArgs {

@@ -3,26 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
-use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
-use crate::cli::Failure;
-use crate::cli::MOST_EPOCHS;
-use crate::cli::MOST_THREADS;
-use crate::cli::count;
-use crate::cli::show;
-use crate::cli::train::CheckpointArgs;
-use crate::cli::train::refused;
-use crate::cli::usage;
+use crate::cli::train::{CheckpointArgs, refused};
+use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show, usage};
 use crate::model::format::Limits;
 use crate::text::Normalisation;
 use crate::train::vectors;
-use crate::train::vectors::CHECKPOINT_EVERY;
-use crate::train::vectors::Objective;
-use crate::train::vectors::VectorsOptions;
 use crate::train::vectors::run::Schedule;
 use crate::train::vectors::siamese::Others;
+use crate::train::vectors::{CHECKPOINT_EVERY, Objective, VectorsOptions};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VectorsArgs {

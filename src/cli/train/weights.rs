@@ -5,21 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::Failure;
-use crate::cli::MOST_EPOCHS;
-use crate::cli::MOST_THREADS;
-use crate::cli::count;
 use crate::cli::model::model_file;
-use crate::cli::show;
-use crate::cli::train::CheckpointArgs;
-use crate::cli::train::refused;
+use crate::cli::train::{CheckpointArgs, refused};
+use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show};
 use crate::engine::Measure;
 use crate::train::weights;
-use crate::train::weights::ImportOptions;
-use crate::train::weights::Kappa;
-use crate::train::weights::Loss;
-use crate::train::weights::Use;
-use crate::train::weights::WeightsOptions;
+use crate::train::weights::{ImportOptions, Kappa, Loss, Use, WeightsOptions};
 
 /// Flags that say how weights are trained, and so have no say over weights that are there.
 const OF_TRAINING: [&str; 14] = [

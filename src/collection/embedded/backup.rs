@@ -1,26 +1,17 @@
 //! A copy of a folder of collections, while a service writes there or not, and read back before it has
 //! its name.
 
-use std::fs;
 use std::fs::OpenOptions;
-use std::io;
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
-use crate::collection::Applied;
-use crate::collection::CollectionError;
-use crate::collection::check_name;
-use crate::collection::embedded::folder::LOCK;
-use crate::collection::embedded::folder::LOG;
-use crate::collection::embedded::folder::UNWHOLE;
+use crate::collection::embedded::folder::{LOCK, LOG, UNWHOLE};
 use crate::collection::embedded::held::Held;
 use crate::collection::embedded::replay;
-use crate::collection::embedded::storage::LocalStorage;
-use crate::collection::embedded::storage::Storage;
-use crate::collection::embedded::storage::is_nothing;
-use crate::collection::embedded::storage::open_regular;
+use crate::collection::embedded::storage::{LocalStorage, Storage, is_nothing, open_regular};
+use crate::collection::{Applied, CollectionError, check_name};
 use crate::model::target::directory_of;
 use crate::model::whole_folder::WholeFolder;
 

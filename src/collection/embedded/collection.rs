@@ -2,33 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::collection::Applied;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::ChooseError;
-use crate::collection::Chosen;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Home;
-use crate::collection::How;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::MatchError;
-use crate::collection::Matched;
-use crate::collection::Page;
-use crate::collection::Settings;
-use crate::collection::SharedEngine;
-use crate::collection::Told;
-use crate::collection::Totals;
-use crate::collection::Which;
-use crate::collection::Write;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::EmbeddedHome;
-use crate::collection::embedded::Pending;
-use crate::collection::embedded::Vectors;
 use crate::collection::embedded::log::Change;
+use crate::collection::embedded::{EmbeddedCollection, EmbeddedHome, Pending, Vectors};
 use crate::collection::following::Following;
-use crate::collection::matcher;
+use crate::collection::{
+    Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Home, How,
+    Item, Limits, MatchError, Matched, Page, Settings, SharedEngine, Told, Totals, Which, Write,
+    matcher,
+};
 use crate::engine::Engine;
 use crate::methods::Method;
 

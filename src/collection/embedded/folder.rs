@@ -1,24 +1,15 @@
 //! The folder of all collections: a folder each, and in it the log.
 
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::Settings;
-use crate::collection::check_name;
-use crate::collection::embedded::Cut;
 use crate::collection::embedded::kept::Kept;
-use crate::collection::embedded::log;
-use crate::collection::embedded::log::Change;
-use crate::collection::embedded::log::Log;
-use crate::collection::embedded::replay;
-use crate::collection::embedded::storage::Storage;
-use crate::collection::embedded::storage::Stored;
+use crate::collection::embedded::log::{Change, Log};
+use crate::collection::embedded::storage::{Storage, Stored};
+use crate::collection::embedded::{Cut, log, replay};
+use crate::collection::{CollectionError, Item, Settings, check_name};
 use crate::model::disk::drawn_name;
 use crate::model::target::directory_of;
 

@@ -2,18 +2,13 @@
 //! give the same, whether they are made or read back.
 
 use std::borrow::Borrow;
-use std::collections::BTreeSet;
-use std::collections::HashMap;
-use std::collections::HashSet;
-use std::hash::Hash;
-use std::hash::Hasher;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::collection::Applied;
-use crate::collection::Item;
-use crate::collection::Settings;
 use crate::collection::embedded::Table;
 use crate::collection::embedded::log::Change;
+use crate::collection::{Applied, Item, Settings};
 
 /// Bytes of a number's place among those in the order of their times: a tree that grows at its end is
 /// little more than half full.

@@ -5,14 +5,11 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::collection::CollectionError;
-use crate::collection::Settings;
 use crate::collection::embedded::Table;
 use crate::collection::embedded::held::Held;
-use crate::collection::embedded::log::Change;
-use crate::collection::embedded::log::Lasting;
-use crate::collection::embedded::log::Log;
+use crate::collection::embedded::log::{Change, Lasting, Log};
 use crate::collection::embedded::storage::Storage;
+use crate::collection::{CollectionError, Settings};
 
 /// The log of a collection that is kept.
 pub(super) struct Kept {

@@ -7,19 +7,13 @@
 
 use std::io;
 use std::io::Read;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::collection::CollectionError;
-use crate::collection::embedded::frame::HEAD;
-use crate::collection::embedded::frame::Head;
-use crate::collection::embedded::frame::add_frame;
-use crate::collection::embedded::storage::ReadFrom;
-use crate::collection::embedded::storage::Storage;
-use crate::collection::embedded::storage::Stored;
-use crate::collection::embedded::storage::is_nothing;
+use crate::collection::embedded::frame::{HEAD, Head, add_frame};
+use crate::collection::embedded::storage::{ReadFrom, Storage, Stored, is_nothing};
 use crate::model::target::directory_of;
 
 /// The name of the file.

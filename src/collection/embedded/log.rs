@@ -10,25 +10,16 @@
 //! no exception.
 
 use std::io;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::OnceLock;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::Settings;
 use crate::collection::embedded::frame::add_frame;
 use crate::collection::embedded::length::Length;
-use crate::collection::embedded::storage::Storage;
-use crate::collection::embedded::storage::Stored;
+use crate::collection::embedded::storage::{Storage, Stored};
+use crate::collection::{CollectionError, Item, Settings};
 use crate::model::target::directory_of;
 
 /// The name of the shape, which the first frame begins with.

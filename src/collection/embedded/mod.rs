@@ -31,13 +31,11 @@ mod tests;
 mod turn;
 mod vectors;
 
-pub use backup::BackedUp;
-pub use backup::back_up;
+pub use backup::{BackedUp, back_up};
 pub use registry::EmbeddedHome;
 pub use replay::Cut;
 pub use replica::ReplicaHome;
-pub use store::EmbeddedCollection;
-pub use store::View;
+pub use store::{EmbeddedCollection, View};
 pub use table::Table;
 pub use turn::Pending;
 pub use vectors::Vectors;

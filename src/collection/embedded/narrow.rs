@@ -5,28 +5,12 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use crate::collection::Best;
-use crate::collection::Cancellation;
-use crate::collection::ChooseError;
-use crate::collection::Chosen;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::Which;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::View;
-use crate::collection::embedded::shelves::BLOCK;
-use crate::collection::embedded::shelves::Bits;
-use crate::collection::embedded::shelves::ShelfMaker;
-use crate::collection::embedded::shelves::unit;
-use crate::collection::embedded::shortlist::Found;
-use crate::collection::embedded::shortlist::Seek;
-use crate::collection::embedded::shortlist::items_of;
-use crate::collection::embedded::shortlist::look;
-use crate::collection::embedded::shortlist::ones;
+use crate::collection::embedded::shelves::{BLOCK, Bits, ShelfMaker, unit};
+use crate::collection::embedded::shortlist::{Found, Seek, items_of, look, ones};
+use crate::collection::embedded::{EmbeddedCollection, View};
+use crate::collection::{Best, Cancellation, ChooseError, Chosen, SHORTLIST_METHOD, Which};
 use crate::engine::Query;
-use crate::kernels::scan::Probe;
-use crate::kernels::scan::QUERIES;
-use crate::kernels::scan::ROWS;
-use crate::kernels::scan::Shelf;
+use crate::kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
 /// Items up to which all are scored in no more time.
 const FEW: usize = 1_000;

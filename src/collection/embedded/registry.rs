@@ -2,23 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::RwLock;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crate::collection::Applied;
-use crate::collection::Budget;
-use crate::collection::CollectionError;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::check_name;
-use crate::collection::embedded::Cut;
-use crate::collection::embedded::EmbeddedCollection;
 use crate::collection::embedded::folder::Folder;
 use crate::collection::embedded::held::Held;
-use crate::collection::embedded::storage::LocalStorage;
-use crate::collection::embedded::storage::Storage;
+use crate::collection::embedded::storage::{LocalStorage, Storage};
+use crate::collection::embedded::{Cut, EmbeddedCollection};
+use crate::collection::{Applied, Budget, CollectionError, Limits, Settings, check_name};
 
 /// Every collection of a process.
 #[derive(Debug)]

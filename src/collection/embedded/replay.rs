@@ -1,26 +1,17 @@
 //! A log read from its beginning: its changes in their order, and what a crash left at its end.
 
 use std::io;
-use std::io::BufReader;
-use std::io::Read;
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::collection::CollectionError;
-use crate::collection::embedded::frame::HEAD;
-use crate::collection::embedded::frame::Head;
-use crate::collection::embedded::frame::MARK;
-use crate::collection::embedded::frame::OLD_MARK;
+use crate::collection::embedded::frame::{HEAD, Head, MARK, OLD_MARK};
 use crate::collection::embedded::length;
 use crate::collection::embedded::length::Length;
-use crate::collection::embedded::log::Change;
-use crate::collection::embedded::log::FORMAT;
-use crate::collection::embedded::log::Log;
-use crate::collection::embedded::storage::ReadFrom;
-use crate::collection::embedded::storage::Storage;
-use crate::collection::embedded::storage::Stored;
+use crate::collection::embedded::log::{Change, FORMAT, Log};
+use crate::collection::embedded::storage::{ReadFrom, Storage, Stored};
 use crate::model::target::directory_of;
 
 /// Bytes that are copied at once.

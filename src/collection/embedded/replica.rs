@@ -1,35 +1,19 @@
 //! A replica: the collections of a folder that another process writes, to be read here.
 
-use std::collections::BTreeMap;
-use std::collections::HashSet;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::RwLock;
-use std::sync::RwLockWriteGuard;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::thread;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
+use std::{io, thread};
 
-use crate::collection::Behind;
-use crate::collection::Budget;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Home;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::Totals;
-use crate::collection::check_name;
 use crate::collection::embedded::folder::LOG;
 use crate::collection::embedded::replicated::ReplicatedCollection;
-use crate::collection::embedded::storage::LocalStorage;
-use crate::collection::embedded::storage::Storage;
-use crate::collection::embedded::storage::is_nothing;
+use crate::collection::embedded::storage::{LocalStorage, Storage, is_nothing};
 use crate::collection::embedded::tail::Stamp;
+use crate::collection::{
+    Behind, Budget, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
+};
 
 /// How often the folder is looked at.
 const EVERY: Duration = Duration::from_millis(100);

@@ -2,36 +2,16 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::collection::Applied;
-use crate::collection::Budget;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::ChooseError;
-use crate::collection::Chosen;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::How;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::MatchError;
-use crate::collection::Matched;
-use crate::collection::Page;
-use crate::collection::SharedEngine;
-use crate::collection::Told;
-use crate::collection::Which;
-use crate::collection::Write;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::Pending;
-use crate::collection::embedded::Vectors;
 use crate::collection::embedded::held::Held;
-use crate::collection::embedded::tail::Stamp;
-use crate::collection::embedded::tail::Tail;
+use crate::collection::embedded::tail::{Stamp, Tail};
+use crate::collection::embedded::{EmbeddedCollection, Pending, Vectors};
+use crate::collection::{
+    Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, How,
+    Item, Limits, MatchError, Matched, Page, SharedEngine, Told, Which, Write,
+};
 use crate::engine::Engine;
 use crate::methods::Method;
 

@@ -4,17 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::collection::Budget;
-use crate::collection::ChooseError;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::Vectors;
-use crate::collection::embedded::View;
-use crate::engine::Engine;
-use crate::engine::KeptText;
-use crate::engine::Query;
-use crate::kernels::scan::ROWS;
-use crate::kernels::scan::Shelf;
+use crate::collection::embedded::{EmbeddedCollection, Vectors, View};
+use crate::collection::{Budget, ChooseError, SHORTLIST_METHOD};
+use crate::engine::{Engine, KeptText, Query};
+use crate::kernels::scan::{ROWS, Shelf};
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 

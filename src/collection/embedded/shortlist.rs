@@ -2,30 +2,16 @@
 //! is looked at as signed bytes.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use crate::collection::Cancellation;
-use crate::collection::ChooseError;
-use crate::collection::Chosen;
-use crate::collection::Item;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::Shortlist;
-use crate::collection::Which;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::View;
-use crate::collection::embedded::shelves::BLOCK;
-use crate::collection::embedded::shelves::Bits;
-use crate::collection::embedded::shelves::Block;
-use crate::collection::embedded::shelves::ShelfMaker;
-use crate::collection::embedded::shelves::TILES;
-use crate::collection::embedded::shelves::unit;
+use crate::collection::embedded::shelves::{BLOCK, Bits, Block, ShelfMaker, TILES, unit};
+use crate::collection::embedded::{EmbeddedCollection, View};
+use crate::collection::{
+    Cancellation, ChooseError, Chosen, Item, SHORTLIST_METHOD, Shortlist, Which,
+};
 use crate::engine::Query;
-use crate::kernels::scan::Probe;
-use crate::kernels::scan::QUERIES;
-use crate::kernels::scan::ROWS;
-use crate::kernels::scan::Shelf;
+use crate::kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
 /// Items that are held at once for all texts that are looked for together: 16 MB.
 const MOST_HELD: usize = 1 << 20;

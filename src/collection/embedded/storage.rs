@@ -2,18 +2,11 @@
 //! between any two.
 
 use std::fmt::Debug;
-use std::fs;
-use std::fs::DirBuilder;
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::fs::TryLockError;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::fs::FileExt;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use rustix::fs::OFlags;
 

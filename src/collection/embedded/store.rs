@@ -2,35 +2,17 @@
 //! began.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::RwLock;
-use std::sync::RwLockReadGuard;
-use std::sync::RwLockWriteGuard;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::collection::Applied;
-use crate::collection::Budget;
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::Told;
-use crate::collection::Write;
-use crate::collection::embedded::Table;
-use crate::collection::embedded::Vectors;
 use crate::collection::embedded::held::Held;
 use crate::collection::embedded::kept::Kept;
 use crate::collection::embedded::log::Change;
 use crate::collection::embedded::shelves::Shelves;
-use crate::collection::embedded::turn::Pending;
-use crate::collection::embedded::turn::Turn;
-use crate::collection::embedded::turn::Writer;
+use crate::collection::embedded::turn::{Pending, Turn, Writer};
+use crate::collection::embedded::{Table, Vectors};
 use crate::collection::following::Windows;
+use crate::collection::{Applied, Budget, CollectionError, Item, Limits, Settings, Told, Write};
 
 /// Bytes of a log below which it is never written anew.
 const LEAST_LOG: u64 = 4 << 20;

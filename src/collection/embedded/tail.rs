@@ -4,27 +4,19 @@
 //! process that writes, unless the disk itself fails. That process may write the log anew or put another
 //! file in its place; then it is read from its beginning.
 
-use std::fs;
-use std::fs::File;
-use std::fs::Metadata;
-use std::fs::OpenOptions;
-use std::io;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::collection;
 use crate::collection::CollectionError;
-use crate::collection::embedded::frame::HEAD;
-use crate::collection::embedded::frame::Head;
+use crate::collection::embedded::frame::{HEAD, Head};
 use crate::collection::embedded::log::Change;
 use crate::collection::embedded::replay;
 use crate::collection::embedded::replay::Place;
-use crate::collection::embedded::storage::ReadFrom;
-use crate::collection::embedded::storage::Stored;
-use crate::collection::embedded::storage::is_nothing;
-use crate::collection::embedded::storage::open_regular;
+use crate::collection::embedded::storage::{ReadFrom, Stored, is_nothing, open_regular};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;

@@ -3,20 +3,13 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
-use crate::collection::Applied;
-use crate::collection::Budget;
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::Settings;
 use crate::collection::embedded::EmbeddedCollection;
 use crate::collection::embedded::kept::Kept;
-use crate::collection::embedded::log::Change;
-use crate::collection::embedded::log::Lasting;
-use crate::collection::following::Following;
-use crate::collection::following::Windows;
+use crate::collection::embedded::log::{Change, Lasting};
+use crate::collection::following::{Following, Windows};
+use crate::collection::{Applied, Budget, CollectionError, Item, Settings};
 
 /// What only one at a time may use.
 pub(super) struct Writer {

@@ -4,16 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::collection::Budget;
-use crate::collection::Cancellation;
-use crate::collection::ChooseError;
-use crate::collection::CollectionError;
-use crate::collection::Item;
 use crate::collection::embedded::EmbeddedCollection;
-use crate::engine::Engine;
-use crate::engine::KeptText;
-use crate::engine::Query;
-use crate::engine::Reason;
+use crate::collection::{Budget, Cancellation, ChooseError, CollectionError, Item};
+use crate::engine::{Engine, KeptText, Query, Reason};
 use crate::methods::Method;
 
 /// Items of a block.

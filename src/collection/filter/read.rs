@@ -4,22 +4,12 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::DeserializeSeed;
-use serde::de::Deserializer;
-use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::SeqAccess;
-use serde::de::Visitor;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_json::error::Category;
 
 use crate::collection::Attribute;
-use crate::collection::filter::Condition;
-use crate::collection::filter::Filter;
-use crate::collection::filter::FilterProblem;
-use crate::collection::filter::Side;
-use crate::collection::filter::Test;
-use crate::collection::filter::Values;
+use crate::collection::filter::{Condition, Filter, FilterProblem, Side, Test, Values};
 
 /// Most bytes of a filter as it is written.
 const MOST_BYTES: usize = 64 << 10;

@@ -2,33 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::collection::Applied;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::ChooseError;
-use crate::collection::Chosen;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::How;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::MatchError;
-use crate::collection::Matched;
-use crate::collection::Page;
-use crate::collection::Pending;
-use crate::collection::SharedEngine;
-use crate::collection::Told;
-use crate::collection::Which;
-use crate::collection::Write;
-use crate::collection::matcher;
 use crate::collection::postgres::condition::Sql;
 use crate::collection::postgres::home::Shared;
-use crate::collection::postgres::rows;
-use crate::collection::postgres::rows::COLUMNS;
-use crate::collection::postgres::rows::signed;
-use crate::collection::postgres::turn::Entry;
-use crate::collection::postgres::turn::Turn;
-use crate::collection::postgres::vectors;
+use crate::collection::postgres::rows::{COLUMNS, signed};
+use crate::collection::postgres::turn::{Entry, Turn};
+use crate::collection::postgres::{rows, vectors};
+use crate::collection::{
+    Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, How, Item,
+    Limits, MatchError, Matched, Page, Pending, SharedEngine, Told, Which, Write, matcher,
+};
 
 /// Most items that are sent here to be ranked.
 const MOST_CHOSEN: usize = 200_000;

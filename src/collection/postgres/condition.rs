@@ -3,15 +3,10 @@
 use std::fmt::Write;
 
 use postgres::types::ToSql;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::collection::Attribute;
-use crate::collection::Filter;
-use crate::collection::Which;
-use crate::collection::filter::Condition;
-use crate::collection::filter::Side;
-use crate::collection::filter::Test;
+use crate::collection::filter::{Condition, Side, Test};
+use crate::collection::{Attribute, Filter, Which};
 
 /// A condition with its values.
 #[derive(Default)]

@@ -1,27 +1,19 @@
 //! All collections of a database.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::collection::Budget;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Home;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::Totals;
-use crate::collection::check_name;
 use crate::collection::following::Windows;
 use crate::collection::postgres::collection::PostgresCollection;
 use crate::collection::postgres::pool::Pool;
 use crate::collection::postgres::rows::signed;
 use crate::collection::postgres::schema;
-use crate::collection::postgres::schema::MAKING;
-use crate::collection::postgres::schema::Ready;
+use crate::collection::postgres::schema::{MAKING, Ready};
 use crate::collection::postgres::turn::Turn;
+use crate::collection::{
+    Budget, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
+};
 
 /// Connections to the database of a server.
 const CONNECTIONS: usize = 16;

@@ -22,5 +22,4 @@ mod vectors;
 
 pub use home::PostgresHome;
 pub use schema::Ready;
-pub use vectors::IndexKind;
-pub use vectors::Indexed;
+pub use vectors::{IndexKind, Indexed};

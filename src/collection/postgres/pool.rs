@@ -1,21 +1,14 @@
 //! Connections to a database: made when they are needed, given back, waited for when all are in use, and
 //! what is asked of them asked again where it may pass.
 
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use postgres::Client;
-use postgres::Config;
-use postgres::Error;
+use postgres::{Client, Config, Error};
 
 use crate::collection::CollectionError;
-use crate::collection::postgres::problem;
-use crate::collection::postgres::session::Session;
-use crate::collection::postgres::session::Statements;
-use crate::collection::postgres::tls;
+use crate::collection::postgres::session::{Session, Statements};
+use crate::collection::postgres::{problem, tls};
 
 /// How often what may pass is asked.
 const ATTEMPTS: u32 = 3;

@@ -4,18 +4,12 @@ use std::sync::Arc;
 
 use postgres::Row;
 use postgres::binary_copy::BinaryCopyInWriter;
-use postgres::types::Json;
-use postgres::types::Type;
+use postgres::types::{Json, Type};
 use serde_json::value::RawValue;
 
-use crate::collection::Attribute;
-use crate::collection::Attributes;
-use crate::collection::CollectionError;
-use crate::collection::Event;
-use crate::collection::Item;
-use crate::collection::ItemProblem;
 use crate::collection::postgres::pool::Failed;
 use crate::collection::postgres::session::Session;
+use crate::collection::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
 
 /// What is read of an item, with its number.
 pub(super) const COLUMNS: &str =

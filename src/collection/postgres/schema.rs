@@ -2,8 +2,7 @@
 //! can change.
 
 use crate::collection::CollectionError;
-use crate::collection::postgres::pool::Failed;
-use crate::collection::postgres::pool::Pool;
+use crate::collection::postgres::pool::{Failed, Pool};
 use crate::collection::postgres::session::Session;
 
 /// What brings a database from each version to the next; the first begins with nothing.

@@ -2,11 +2,8 @@
 
 use std::collections::HashMap;
 
-use postgres::Error;
-use postgres::Row;
-use postgres::Statement;
-use postgres::Transaction;
 use postgres::types::ToSql;
+use postgres::{Error, Row, Statement, Transaction};
 
 /// Most statements that a connection keeps. Filters make ever new ones.
 const MOST_STATEMENTS: usize = 256;

@@ -1,31 +1,18 @@
 //! The contract over a real server: `TEST_COGNATE_POSTGRES` is the URL of a database that these tests may
 //! fill and empty. `.ci/long postgres` starts one.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use serde_json::json;
 
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::ChooseError;
-use crate::collection::Filter;
-use crate::collection::Home;
-use crate::collection::Incoming;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::Settings;
-use crate::collection::Shortlist;
-use crate::collection::Which;
-use crate::collection::Write;
-use crate::collection::contract;
-use crate::collection::postgres::IndexKind;
-use crate::collection::postgres::Indexed;
-use crate::collection::postgres::PostgresHome;
+use crate::collection::postgres::{IndexKind, Indexed, PostgresHome};
+use crate::collection::{
+    Cancellation, Choice, ChooseError, Filter, Home, Incoming, Item, Limits, SHORTLIST_METHOD,
+    Settings, Shortlist, Which, Write, contract,
+};
 use crate::engine::Query;
 
 /// One database, one test at a time.

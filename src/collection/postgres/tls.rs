@@ -2,8 +2,7 @@
 
 use std::sync::OnceLock;
 
-use rustls::ClientConfig;
-use rustls::RootCertStore;
+use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// What makes connections encrypted where the server offers it and the URL's `sslmode` is not `disable`.

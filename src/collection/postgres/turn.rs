@@ -1,27 +1,17 @@
 //! The turn to write to a collection: whoever has the lock of its row, on whatever server.
 
-use std::collections::BTreeSet;
-use std::collections::HashMap;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use postgres::Row;
 
-use crate::collection::Applied;
-use crate::collection::Budget;
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::following::Following;
-use crate::collection::following::Windows;
+use crate::collection::following::{Following, Windows};
 use crate::collection::outcome::Outcome;
 use crate::collection::postgres::pool::Failed;
 use crate::collection::postgres::rows;
-use crate::collection::postgres::rows::COLUMNS;
-use crate::collection::postgres::rows::signed;
-use crate::collection::postgres::rows::unsigned;
+use crate::collection::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::collection::postgres::session::Session;
+use crate::collection::{Applied, Budget, CollectionError, Item, Limits, Settings};
 
 /// What is read of a collection's row.
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items";

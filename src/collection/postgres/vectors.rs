@@ -10,28 +10,20 @@ use pgvector::HalfVector;
 use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::types::Type;
 
-use crate::collection::Cancellation;
-use crate::collection::ChooseError;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Item;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::Shortlist;
-use crate::collection::Which;
 use crate::collection::postgres::collection::PostgresCollection;
 use crate::collection::postgres::condition::Sql;
 use crate::collection::postgres::home::PostgresHome;
 use crate::collection::postgres::pool::Failed;
 use crate::collection::postgres::rows;
-use crate::collection::postgres::rows::COLUMNS;
-use crate::collection::postgres::rows::signed;
+use crate::collection::postgres::rows::{COLUMNS, signed};
 use crate::collection::postgres::schema::MAKING;
 use crate::collection::postgres::session::Session;
-use crate::collection::postgres::turn::ENTRY;
-use crate::collection::postgres::turn::Entry;
-use crate::engine::Engine;
-use crate::engine::Query;
-use crate::engine::QueryError;
+use crate::collection::postgres::turn::{ENTRY, Entry};
+use crate::collection::{
+    Cancellation, ChooseError, Collection, CollectionError, Item, SHORTLIST_METHOD, Shortlist,
+    Which,
+};
+use crate::engine::{Engine, Query, QueryError};
 
 /// Items whose vectors are made in one transaction.
 const PIECE: usize = 1000;

@@ -12,24 +12,15 @@ mod scores;
 mod session;
 pub mod stored;
 
-pub use combine::combine;
-pub use combine::standardised;
+pub use combine::{combine, standardised};
 pub use scores::PartScores;
 pub use session::FuseSession;
-pub use stored::FusedMethod;
-pub use stored::FusedProblem;
-pub use stored::Fusions;
-pub use stored::Ranker;
+pub use stored::{FusedMethod, FusedProblem, Fusions, Ranker};
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::methods::Measure;
-use crate::methods::Method;
-use crate::methods::Reads;
+use crate::engine::{Engine, Query, QueryError};
+use crate::methods::{Measure, Method, Reads};
 
 /// Most parts of a fusion.
 pub const MOST_PARTS: usize = 16;

@@ -3,17 +3,8 @@
 
 use std::cmp::Ordering;
 
-use crate::engine::BoostBy;
-use crate::engine::Boosts;
-use crate::engine::Counts;
-use crate::engine::Parts;
-use crate::engine::RankOptions;
-use crate::engine::Ranked;
-use crate::engine::Ranking;
-use crate::engine::Reason;
-use crate::engine::fuse::Fusion;
-use crate::engine::fuse::Source;
-use crate::engine::fuse::combine;
+use crate::engine::fuse::{Fusion, Source, combine};
+use crate::engine::{BoostBy, Boosts, Counts, Parts, RankOptions, Ranked, Ranking, Reason};
 
 /// The scores of candidates by the methods of a fusion.
 #[derive(Debug, Clone, PartialEq, Default)]

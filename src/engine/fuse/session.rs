@@ -1,25 +1,12 @@
 //! A text at work against which every method of a fusion scores: candidates are read once, whatever
 //! the number of methods.
 
-use crate::engine::Boosts;
-use crate::engine::Engine;
-use crate::engine::Item;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranking;
-use crate::engine::finite;
-use crate::engine::fuse::Fusion;
-use crate::engine::fuse::PartScores;
-use crate::engine::scorable;
+use crate::engine::fuse::{Fusion, PartScores};
 use crate::engine::workspace::Workspace;
-use crate::methods::Against;
-use crate::methods::Info;
-use crate::methods::Posts;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
+use crate::engine::{
+    Boosts, Engine, Item, Place, Query, QueryError, RankOptions, Ranking, finite, scorable,
+};
+use crate::methods::{Against, Info, Posts, Reads, Scorer, Scratch};
 use crate::model::Phrase;
 
 /// Candidates looked up and scored at once, as in a ranking by one method.

@@ -9,21 +9,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
-use crate::engine::QueryError;
-use crate::engine::fuse::FuseBy;
-use crate::engine::fuse::Fusion;
-use crate::engine::fuse::Part;
-use crate::engine::fuse::Source;
-use crate::methods::Measure;
-use crate::methods::Method;
-use crate::methods::Unavailable;
-use crate::model::Model;
-use crate::model::ModelError;
+use crate::engine::fuse::{FuseBy, Fusion, Part, Source};
+use crate::engine::{Engine, QueryError};
+use crate::methods::{Measure, Method, Unavailable};
 use crate::model::draft::Draft;
+use crate::model::{Model, ModelError};
 
 /// The section's name.
 const SECTION: &str = "fused";

@@ -5,9 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranked;
+use crate::engine::{QueryError, RankOptions, Ranked};
 
 /// A result that is greater the worse it is, so that a heap shows the worst of the best.
 struct Worst(Ranked);

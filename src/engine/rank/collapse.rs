@@ -1,14 +1,10 @@
 //! Candidates that are nearly the same are folded into the best of them.
 
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::Ranked;
 use crate::engine::rank::diversify::together;
 use crate::engine::rank::many::blocks;
 use crate::engine::rank::panel::Panel;
 use crate::engine::workspace::Workspace;
+use crate::engine::{Engine, Place, Query, QueryError, Ranked};
 use crate::model::Phrase;
 
 /// A candidate that stands for others.

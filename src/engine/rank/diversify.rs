@@ -1,13 +1,9 @@
 //! Maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): of candidates that are much like
 //! what was asked, those that are not like the ones before them.
 
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::Ranked;
 use crate::engine::rank::panel::Panel;
 use crate::engine::workspace::Workspace;
+use crate::engine::{Engine, Place, Query, QueryError, Ranked};
 use crate::model::Phrase;
 
 /// Most tokens of texts that are compared with each other, all of which are held at once.

@@ -1,21 +1,12 @@
 //! Candidates whose vectors were made before: ranked as [`Engine::rank_each`] and
 //! [`Engine::rank_liked`] rank their texts, bit for bit, without reading them.
 
-use crate::engine::Engine;
-use crate::engine::Likes;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranked;
-use crate::engine::Ranking;
-use crate::engine::Reason;
-use crate::engine::Strategy;
-use crate::engine::finite;
-use crate::engine::rank::liked::Sides;
-use crate::engine::rank::liked::Sums;
+use crate::engine::rank::liked::{Sides, Sums};
 use crate::engine::rank::panel::Panel;
 use crate::engine::workspace::Workspace;
+use crate::engine::{
+    Engine, Likes, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, Strategy, finite,
+};
 use crate::methods::Scorer;
 
 /// Candidates that are scored together.
@@ -167,17 +158,10 @@ impl Default for Likes<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Boosts;
-    use crate::engine::Engine;
-    use crate::engine::KeptFor;
-    use crate::engine::KeptText;
-    use crate::engine::Liked;
-    use crate::engine::Likes;
-    use crate::engine::Measure;
-    use crate::engine::Query;
-    use crate::engine::RankOptions;
-    use crate::engine::Ranking;
-    use crate::engine::Strategy;
+    use crate::engine::{
+        Boosts, Engine, KeptFor, KeptText, Liked, Likes, Measure, Query, RankOptions, Ranking,
+        Strategy,
+    };
     use crate::methods::Method;
 
     const TEXTS: [&str; 9] = [

@@ -3,19 +3,11 @@
 //! Each text's scores are those of a ranking for it alone. Texts are taken in the order of their bytes,
 //! whatever the order they were given in, so that sums have the same bits.
 
-use crate::engine::Boosts;
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranked;
-use crate::engine::Ranking;
-use crate::engine::finite;
-use crate::engine::rank::many::Asked;
-use crate::engine::rank::many::blocks;
+use crate::engine::rank::many::{Asked, blocks};
 use crate::engine::rank::panel::Panel;
 use crate::engine::rank::reader::Reader;
 use crate::engine::workspace::Workspace;
+use crate::engine::{Boosts, Engine, Place, QueryError, RankOptions, Ranked, Ranking, finite};
 use crate::methods::Kind;
 
 /// A liked text.

@@ -1,22 +1,14 @@
 //! The same candidates ranked for several texts: each candidate is looked up once, and where the method
 //! has vectors its vector is made once.
 
-use crate::engine::Boosts;
-use crate::engine::Engine;
-use crate::engine::Parts;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranked;
-use crate::engine::Ranking;
-use crate::engine::Reason;
-use crate::engine::finite;
 use crate::engine::rank::best::best_of_bounded;
 use crate::engine::rank::panel::Panel;
 use crate::engine::rank::reader::Reader;
-use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
+use crate::engine::{
+    Boosts, Engine, Parts, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,
+    scorable,
+};
 use crate::methods::Posts;
 use crate::model::Phrase;
 

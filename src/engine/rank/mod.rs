@@ -12,28 +12,16 @@ mod panel;
 mod reader;
 mod session;
 
-pub use boost::BoostBy;
-pub use boost::Boosts;
-pub use collapse::Duplicate;
-pub use collapse::Fold;
-pub use kept::KeptFor;
-pub use kept::KeptText;
-pub use liked::Liked;
-pub use liked::Likes;
-pub use liked::Passed;
-pub use liked::Strategy;
+pub use boost::{BoostBy, Boosts};
+pub use collapse::{Duplicate, Fold};
+pub use kept::{KeptFor, KeptText};
+pub use liked::{Liked, Likes, Passed, Strategy};
 pub use many::Rankings;
 pub use session::RankSession;
 
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranking;
 use crate::engine::rank::reader::Reader;
-use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
+use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranking, scorable};
 use crate::methods::Scorer;
 
 /// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in

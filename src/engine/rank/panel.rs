@@ -1,17 +1,8 @@
 //! Texts that were read together, and a text that is compared with each of them: what belongs to one
 //! text is made once, however many it is compared with.
 
-use crate::engine::Engine;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::finite;
-use crate::methods::Against;
-use crate::methods::Embed;
-use crate::methods::Info;
-use crate::methods::Measure;
-use crate::methods::Posts;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
+use crate::engine::{Engine, Query, QueryError, finite};
+use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch};
 use crate::model::Phrase;
 
 /// A method, and what it made of the texts of the panel.

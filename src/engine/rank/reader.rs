@@ -1,16 +1,10 @@
 //! Candidates read block by block: those that can be scored become phrases, the others are noted with
 //! the reason.
 
-use crate::engine::Engine;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::Ranking;
 use crate::engine::rank::BLOCK;
-use crate::engine::scorable;
 use crate::engine::workspace::Workspace;
-use crate::methods::Info;
-use crate::methods::Reads;
+use crate::engine::{Engine, Place, Query, QueryError, Ranking, scorable};
+use crate::methods::{Info, Reads};
 use crate::model::Phrase;
 
 /// Reads candidates.

@@ -1,19 +1,11 @@
 //! One text at work, against which lists of candidates are ranked block by block.
 
-use crate::engine::Boosts;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranked;
-use crate::engine::Ranking;
-use crate::engine::finite;
 use crate::engine::rank::BLOCK;
 use crate::engine::rank::best::best_of_bounded;
 use crate::engine::rank::reader::Reader;
 use crate::engine::workspace::Workspace;
-use crate::methods::Against;
-use crate::methods::Info;
-use crate::methods::Measure;
-use crate::methods::Posts;
+use crate::engine::{Boosts, QueryError, RankOptions, Ranked, Ranking, finite};
+use crate::methods::{Against, Info, Measure, Posts};
 
 /// A text at work, against which lists of candidates are ranked: see [`crate::Engine::rank_session`].
 pub struct RankSession<'s, 'e> {

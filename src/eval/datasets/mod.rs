@@ -7,12 +7,9 @@ pub(super) mod sts;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::engine::Place as TextPlace;
-use crate::engine::QueryError;
-use crate::engine::TextLimits;
+use crate::engine::{Place as TextPlace, QueryError, TextLimits};
 use crate::eval::EvalError;
 
 /// What the names of files in a folder end in. A file named outright may be called anything.

@@ -1,7 +1,6 @@
 //! Pairs of texts that are related or not, enough of either to be measured on.
 
-use crate::eval::datasets::Source;
-use crate::eval::datasets::text;
+use crate::eval::datasets::{Source, text};
 use crate::files::ReadError;
 use crate::files::pairs::Pairs;
 use crate::files::rows::Rows;

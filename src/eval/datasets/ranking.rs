@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::eval::datasets::Source;
-use crate::eval::datasets::text;
-use crate::files::ReadError;
+use crate::eval::datasets::{Source, text};
 use crate::files::rows::Rows;
-use crate::files::topics;
 use crate::files::topics::Judgements;
+use crate::files::{ReadError, topics};
 
 pub(in crate::eval) use crate::files::topics::Topic;
 

@@ -1,11 +1,8 @@
 //! Pairs of sentences with a gold score: `score`, `sentence 1`, `sentence 2`.
 
-use crate::eval::datasets::Source;
-use crate::eval::datasets::text;
+use crate::eval::datasets::{Source, text};
 use crate::files::ReadError;
-use crate::files::rows::Rows;
-use crate::files::rows::exactly;
-use crate::files::rows::number;
+use crate::files::rows::{Rows, exactly, number};
 
 /// The pairs of one file.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,6 @@
 //! What the readers take, and that each fault is reported with its file and line.
 
-use super::Source;
-use super::pairs;
-use super::ranking;
-use super::sources;
-use super::sts;
+use super::{Source, pairs, ranking, sources, sts};
 use crate::files::input::Input;
 use crate::files::rows::Rows;
 use crate::files::topics;

@@ -21,19 +21,14 @@ use crate::engine::Engine;
 use crate::eval::EvalError;
 use crate::eval::events::neighbours::Contender;
 use crate::eval::events::stream::Labelled;
-use crate::eval::table::Better;
-use crate::eval::table::Cell;
-use crate::eval::table::Column;
-use crate::eval::table::Mark;
-use crate::eval::table::Table;
+use crate::eval::table::{Better, Cell, Column, Mark, Table};
 use crate::files::records::Options as RecordOptions;
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::stats::clustering;
 use crate::stats::clustering::Agreement;
 use crate::window::Near;
-use crate::window::events::Events;
-use crate::window::events::Rule;
+use crate::window::events::{Events, Rule};
 
 /// What is measured.
 #[derive(Debug, Clone)]

@@ -2,19 +2,13 @@
 
 use rayon::prelude::*;
 
-use crate::engine::Engine;
-use crate::engine::Query;
+use crate::engine::{Engine, Query};
 use crate::eval::EvalError;
-use crate::eval::events::EventsOptions;
-use crate::eval::events::reference;
 use crate::eval::events::stream::Labelled;
-use crate::eval::events::unit;
+use crate::eval::events::{EventsOptions, reference, unit};
 use crate::methods::Method;
-use crate::window::Entry;
-use crate::window::Limits;
-use crate::window::Near;
-use crate::window::Window;
 use crate::window::stream::look_again;
+use crate::window::{Entry, Limits, Near, Window};
 
 /// The method whose vectors find the nearest.
 const VECTORS: Method = Method::AvgCos;

@@ -3,16 +3,10 @@
 
 use std::fmt::Write;
 
-use crate::eval::events::Course;
-use crate::eval::events::EventsReport;
-use crate::eval::events::worth;
+use crate::eval::events::{Course, EventsReport, worth};
 use crate::page;
-use crate::page::Cell;
-use crate::page::Emphasis;
-use crate::page::Head;
-use crate::page::Page;
-use crate::page::Sign;
 use crate::page::frame::escaped;
+use crate::page::{Cell, Emphasis, Head, Page, Sign};
 
 /// Columns of a timeline.
 const BINS: usize = 96;

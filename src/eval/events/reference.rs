@@ -2,9 +2,7 @@
 //! Mazoyer et al. 2020), and MinHash (Broder 1997) of sets of words. Words are those that the model's
 //! rules cut.
 
-use std::collections::HashMap;
-use std::collections::HashSet;
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

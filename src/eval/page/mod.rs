@@ -4,27 +4,17 @@ mod plots;
 
 use indicatif::HumanCount;
 
-use crate::eval::pairs::PairFile;
-use crate::eval::pairs::PairsFigures;
-use crate::eval::ranking::RankingFigures;
-use crate::eval::ranking::RankingFile;
+use crate::eval::pairs::{PairFile, PairsFigures};
+use crate::eval::ranking::{RankingFigures, RankingFile};
 use crate::eval::report::Report;
-use crate::eval::sts::StsFigures;
-use crate::eval::sts::Subtask;
+use crate::eval::sts::{StsFigures, Subtask};
 use crate::eval::summary;
 use crate::eval::summary::Tables;
-use crate::eval::table::Mark;
-use crate::eval::table::Table;
+use crate::eval::table::{Mark, Table};
 use crate::page;
-use crate::page::Cell;
-use crate::page::Emphasis;
-use crate::page::Head;
-use crate::page::Page;
-use crate::page::Sign;
-use crate::page::dots;
-use crate::page::dots::Dot;
-use crate::page::dots::Drawing;
+use crate::page::dots::{Dot, Drawing};
 use crate::page::frame::escaped;
+use crate::page::{Cell, Emphasis, Head, Page, Sign, dots};
 
 /// Figures that fill a page.
 pub trait Presented: Tables {

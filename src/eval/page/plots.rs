@@ -1,18 +1,10 @@
 //! The plots of a report, each a drawing of numbers that were computed elsewhere.
 
-use crate::eval::pairs::PairFile;
-use crate::eval::pairs::PairResult;
-use crate::eval::sts::Subtask;
-use crate::eval::sts::SubtaskResult;
-use crate::page::frame::Axis;
-use crate::page::frame::Frame;
-use crate::page::frame::MIDDLE;
-use crate::page::frame::SMALL;
-use crate::page::frame::WIDE;
-use crate::stats::curve::precision_recall;
-use crate::stats::curve::roc;
-use crate::stats::distribution::equal_edges;
-use crate::stats::distribution::histogram;
+use crate::eval::pairs::{PairFile, PairResult};
+use crate::eval::sts::{Subtask, SubtaskResult};
+use crate::page::frame::{Axis, Frame, MIDDLE, SMALL, WIDE};
+use crate::stats::curve::{precision_recall, roc};
+use crate::stats::distribution::{equal_edges, histogram};
 
 /// Most points of a curve or cloud: more could not be distinguished.
 const POINTS: usize = 800;

@@ -12,30 +12,15 @@ use std::path::PathBuf;
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::engine::Boosts;
-use crate::engine::Engine;
-use crate::engine::Liked;
-use crate::engine::Likes;
-use crate::engine::Measure;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Strategy;
-use crate::eval::EvalError;
-use crate::eval::contenders;
+use crate::engine::{
+    Boosts, Engine, Liked, Likes, Measure, Query, QueryError, RankOptions, Strategy,
+};
 use crate::eval::contenders::Scores;
-use crate::eval::datasets;
 use crate::eval::datasets::ranking;
 use crate::eval::datasets::ranking::Judged;
-use crate::eval::parallel;
-use crate::eval::recommend::readers::Draws;
-use crate::eval::recommend::readers::Library;
-use crate::eval::recommend::readers::Reader;
-use crate::eval::table::Better;
-use crate::eval::table::Cell;
-use crate::eval::table::Column;
-use crate::eval::table::Mark;
-use crate::eval::table::Table;
+use crate::eval::recommend::readers::{Draws, Library, Reader};
+use crate::eval::table::{Better, Cell, Column, Mark, Table};
+use crate::eval::{EvalError, contenders, datasets, parallel};
 use crate::stats::ranking::JudgedRanking;
 use crate::stats::significance::Randomisation;
 

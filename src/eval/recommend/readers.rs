@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::eval::datasets::is_blank;
-use crate::eval::datasets::ranking::Judged;
-use crate::eval::datasets::ranking::RankingSet;
+use crate::eval::datasets::ranking::{Judged, RankingSet};
 use crate::random::Random;
 
 /// The texts of a file, each once, and who would read them.

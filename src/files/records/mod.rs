@@ -11,14 +11,11 @@ mod table;
 mod tests;
 
 use std::borrow::Cow;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-pub use append::Added;
-pub use append::Appender;
-pub use reader::Options;
-pub use reader::Records;
+pub use append::{Added, Appender};
+pub use reader::{Options, Records};
 
 use crate::files::records::object::Object;
 use crate::files::records::table::Cells;

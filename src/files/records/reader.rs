@@ -2,19 +2,12 @@
 
 use std::path::Path;
 
-use crate::files::Place;
-use crate::files::ReadError;
 use crate::files::input::Input;
 use crate::files::progress::Progress;
-use crate::files::records::Column;
-use crate::files::records::Fields;
-use crate::files::records::Format;
-use crate::files::records::RECORD_BYTES;
-use crate::files::records::Record;
 use crate::files::records::object::Object;
-use crate::files::records::table;
-use crate::files::records::table::Cells;
-use crate::files::records::table::Cutter;
+use crate::files::records::table::{Cells, Cutter};
+use crate::files::records::{Column, Fields, Format, RECORD_BYTES, Record, table};
+use crate::files::{Place, ReadError};
 
 /// How records are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

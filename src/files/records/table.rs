@@ -1,7 +1,6 @@
 //! Rows cut into cells: at tabs, or as comma-separated values with quotation marks.
 
-use csv_core::ReadRecordResult;
-use csv_core::Reader;
+use csv_core::{ReadRecordResult, Reader};
 
 use crate::files::records::Format;
 

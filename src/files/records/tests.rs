@@ -7,11 +7,7 @@ use proptest::prelude::*;
 
 use crate::files::ReadError;
 use crate::files::input::Input;
-use crate::files::records::Added;
-use crate::files::records::Appender;
-use crate::files::records::Format;
-use crate::files::records::Options;
-use crate::files::records::Records;
+use crate::files::records::{Added, Appender, Format, Options, Records};
 
 fn records(text: &str, format: Option<Format>, headless: bool) -> Result<Records, ReadError> {
     let input = Input::from_bytes("memory", text.as_bytes().to_vec())?;

@@ -4,28 +4,20 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::Query;
-use axum::extract::State;
 use axum::extract::rejection::QueryRejection;
-use serde::Deserialize;
-use serde::Serialize;
-use utoipa::IntoParams;
-use utoipa::ToSchema;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
-use crate::engine::Engine;
-use crate::engine::Measure;
-use crate::engine::fuse::FusedMethod;
-use crate::engine::fuse::Fusion;
 use crate::engine::fuse::stored::StoredPart;
+use crate::engine::fuse::{FusedMethod, Fusion};
+use crate::engine::{Engine, Measure};
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::ModelName;
-use crate::methods::Kind;
-use crate::methods::Method;
-use crate::methods::Reads;
+use crate::methods::{Kind, Method, Reads};
 use crate::model::Frequency;
 
 /// Which model is meant.

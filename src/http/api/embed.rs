@@ -2,49 +2,29 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::engine::Counts;
-use crate::engine::Embeddings;
-use crate::engine::Place;
-use crate::engine::Reason;
-use crate::http::api::pipeline;
-use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::INDEX_BYTES;
-use crate::http::api::pipeline::NUMBER_BYTES;
-use crate::http::api::pipeline::Plan;
-use crate::http::api::pipeline::Question;
-use crate::http::api::stream;
+use crate::engine::{Counts, Embeddings, Place, Reason};
+use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, Plan, Question};
 use crate::http::api::stream::embed::EmbedParameters;
+use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::openapi::refusals::LIST;
-use crate::http::openapi::refusals::QUESTION;
-use crate::http::openapi::refusals::refusals;
+use crate::http::error::{ApiError, Code};
+use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
-use crate::http::request::body;
 use crate::http::request::cost::WRITING;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::Texts;
-use crate::http::request::fields::VectorMethod;
-use crate::http::request::json;
-use crate::http::request::query::OovPolicy;
-use crate::http::request::query::Resolved;
-use crate::http::request::query::Selection;
+use crate::http::request::fields::{ModelName, Text, Texts, VectorMethod};
+use crate::http::request::query::{OovPolicy, Resolved, Selection};
+use crate::http::request::{body, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
-use crate::model::Model;
-use crate::model::Unknown;
 use crate::model::unknown::hash_vector;
+use crate::model::{Model, Unknown};
 
 /// The body of `POST /embed`.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -4,18 +4,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::Request;
-use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::Response;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::reload::Reloaded;

@@ -4,18 +4,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::extract::Path;
-use axum::extract::State;
 use axum::extract::rejection::PathRejection;
-use axum::http::HeaderValue;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::Redirect;
-use axum::response::Response;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";

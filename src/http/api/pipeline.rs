@@ -2,16 +2,11 @@
 //! the pool.
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::HeaderMap;
-use axum::http::HeaderName;
-use axum::http::HeaderValue;
-use axum::http::header;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use self_cell::self_cell;
 
@@ -22,17 +17,14 @@ use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
 use crate::http::dialect::Dialect;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::observe::facts::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
 use crate::http::request::cost::NANOS_PER_BYTE;
 use crate::http::request::query::Resolved;
 use crate::http::work::admission::Permit;
-use crate::http::work::pool::INLINE_NANOS;
-use crate::http::work::pool::JobContext;
-use crate::http::work::pool::Pool;
+use crate::http::work::pool::{INLINE_NANOS, JobContext, Pool};
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
 

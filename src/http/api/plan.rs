@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::observe::facts::Facts;
-use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
-use crate::http::request::cost::estimate;
+use crate::http::request::cost::{MULTIPLICATIONS_PER_NANO, estimate};
 use crate::http::request::query::Resolved;
 use crate::http::work::pool;
 

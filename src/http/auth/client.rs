@@ -2,16 +2,10 @@
 //! answers that it has not read, streams, jobs. How much there is in all is not known here.
 
 use std::collections::HashMap;
-use std::hash::BuildHasher;
-use std::hash::RandomState;
-use std::net::IpAddr;
-use std::net::Ipv6Addr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::Weak;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Parts of the table of addresses, so that requests of different clients rarely wait for each other.
 const PARTS: usize = 16;

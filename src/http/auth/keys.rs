@@ -6,17 +6,13 @@
 //! presented key is hashed before it is compared, so that neither the file nor the time of an answer
 //! tells one.
 
-use std::collections::HashMap;
-use std::collections::HashSet;
-use std::fmt;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::{fmt, io};
 
 use subtle::ConstantTimeEq;
 

@@ -4,8 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::collection::NAME_BYTES;
-use crate::collection::check_name;
+use crate::collection::{NAME_BYTES, check_name};
 
 /// Most names and beginnings of one key.
 pub const MOST_NAMES: usize = 100;

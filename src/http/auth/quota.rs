@@ -6,11 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use governor::RateLimiter;
-use governor::clock::Clock;
-use governor::clock::DefaultClock;
+use governor::clock::{Clock, DefaultClock};
 use governor::middleware::NoOpMiddleware;
-use governor::state::InMemoryState;
-use governor::state::NotKeyed;
+use governor::state::{InMemoryState, NotKeyed};
 
 /// What one key may still ask. Its clock cannot be set, so it never jumps.
 pub struct Bucket<C: Clock = DefaultClock> {

@@ -4,15 +4,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
-use axum::extract::RawPathParams;
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
 use crate::http::app::App;
-use crate::http::dialect::Dialect;
-use crate::http::dialect::StandIn;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::dialect::{Dialect, StandIn};
+use crate::http::error::{ApiError, Code};
 
 /// What Ollama's clients add to a name that has no tag.
 const NO_TAG: &str = "latest";

@@ -4,28 +4,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::SeqAccess;
-use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::ObjectBuilder;
-use utoipa::openapi::OneOfBuilder;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
-use utoipa::openapi::Type;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::request::fields::List;
-use crate::http::request::fields::ListVisitor;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::Texts;
-use crate::http::request::fields::WholeVisitor;
+use crate::http::error::{ApiError, Code};
+use crate::http::request::fields::{List, ListVisitor, Text, Texts, WholeVisitor};
 
 /// One text.
 #[derive(Debug)]

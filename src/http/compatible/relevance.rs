@@ -4,8 +4,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::engine::Probability;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::request::query::Resolved;
 
 /// What a relevance is made of.

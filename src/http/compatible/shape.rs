@@ -3,14 +3,10 @@
 use std::fmt;
 
 use serde::Deserializer;
-use serde::de::Error;
-use serde::de::IgnoredAny;
-use serde::de::MapAccess;
-use serde::de::Visitor;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
 use crate::engine::Counts;
-use crate::http::api::pipeline::Plan;
-use crate::http::api::pipeline::Question;
+use crate::http::api::pipeline::{Plan, Question};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::dialect::Dialect;

@@ -1,12 +1,10 @@
 //! The stretches of a document that speak for it, as Cohere's `relevant_spans` names them: from the
 //! words' shares of the score, as `/explain` gives them.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::engine::ExplainedWord;
-use crate::engine::Explanation;
+use crate::engine::{ExplainedWord, Explanation};
 use crate::http::compatible::input::Whole;
 
 /// The least share of a span where none is asked for, as Cohere has it.

@@ -2,27 +2,17 @@
 
 use serde::Deserialize;
 
-use crate::engine::Counts;
-use crate::engine::Embeddings;
-use crate::engine::Query;
-use crate::engine::Reason;
-use crate::http::api::embed::EmbedRequest;
-use crate::http::api::embed::UnknownVector;
-use crate::http::api::pipeline::Plan;
-use crate::http::api::pipeline::Question;
+use crate::engine::{Counts, Embeddings, Query, Reason};
+use crate::http::api::embed::{EmbedRequest, UnknownVector};
+use crate::http::api::pipeline::{Plan, Question};
 use crate::http::app::App;
-use crate::http::compatible::address::Address;
-use crate::http::compatible::address::Target;
-use crate::http::dialect::Dialect;
-use crate::http::dialect::StandIn;
+use crate::http::compatible::address::{Address, Target};
+use crate::http::dialect::{Dialect, StandIn};
 use crate::http::error::ApiError;
 use crate::http::registry::models::Models;
-use crate::http::request::body;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::Texts;
-use crate::http::request::fields::VectorMethod;
-use crate::http::request::json;
+use crate::http::request::fields::{ModelName, Texts, VectorMethod};
 use crate::http::request::query::Resolved;
+use crate::http::request::{body, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 

@@ -2,34 +2,24 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::NUMBER_BYTES;
-use crate::http::api::pipeline::Question;
+use crate::http::api::pipeline::{NUMBER_BYTES, Question};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::Input;
 use crate::http::compatible::openai::Usage;
-use crate::http::compatible::pairs::PairDialect;
-use crate::http::compatible::pairs::PairQuestion;
-use crate::http::compatible::pairs::PairScores;
-use crate::http::compatible::pairs::Sides;
+use crate::http::compatible::pairs::{PairDialect, PairQuestion, PairScores, Sides};
 use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::openapi::refusals::LIST;
-use crate::http::openapi::refusals::QUESTION;
-use crate::http::openapi::refusals::refusals;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::Texts;
+use crate::http::error::{ApiError, Code};
+use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
+use crate::http::request::fields::{ModelName, Texts};
 use crate::http::request::query::Resolved;
 use crate::http::routes::Routes;
 use crate::http::work::unsent::Answer;

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -18,23 +16,13 @@ use crate::http::api::pipeline;
 use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
-use crate::http::compatible::input::OnlyObject;
-use crate::http::compatible::input::Whole;
-use crate::http::compatible::named;
-use crate::http::compatible::vectors;
-use crate::http::compatible::vectors::VectorDialect;
-use crate::http::compatible::vectors::VectorQuestion;
-use crate::http::compatible::vectors::Vectors;
-use crate::http::compatible::with_names;
+use crate::http::compatible::input::{OnlyObject, Whole};
+use crate::http::compatible::vectors::{VectorDialect, VectorQuestion, Vectors};
+use crate::http::compatible::{named, vectors, with_names};
 use crate::http::dialect::Dialect;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::openapi::refusals::LIST;
-use crate::http::openapi::refusals::QUESTION;
-use crate::http::openapi::refusals::refusals;
-use crate::http::request::fields::List;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::Texts;
+use crate::http::error::{ApiError, Code};
+use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
+use crate::http::request::fields::{List, Text, Texts};
 use crate::http::routes::Routes;
 use crate::http::work::unsent::Answer;
 

@@ -4,11 +4,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::Place;
-use crate::engine::QueryError;
 use crate::engine::fuse::FusedProblem;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::engine::{Place, QueryError};
+use crate::http::error::{ApiError, Code};
 
 /// One fault of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

@@ -4,15 +4,12 @@
 
 use std::borrow::Cow;
 
-use axum::http::HeaderValue;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::dialect::Dialect;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::error::Problem;
+use crate::http::error::{ApiError, Code, Problem};
 
 /// How a refusal is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,23 +7,16 @@ pub(crate) mod form;
 
 pub use code::Code;
 pub(crate) use fault::Fault;
-pub(crate) use form::MessageError;
-pub(crate) use form::OpenAiError;
-pub(crate) use form::TeiError;
-pub(crate) use form::TextError;
+pub(crate) use form::{MessageError, OpenAiError, TeiError, TextError};
 
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
-use axum::http::HeaderName;
-use axum::http::HeaderValue;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::Response;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,28 +1,23 @@
 //! Who may ask: keys and their quotas, looked at before a byte of the body is read.
 
 use std::convert::Infallible;
-use std::future::Ready;
-use std::future::ready;
+use std::future::{Ready, ready};
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use axum::extract::Request;
 use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use axum::routing::future::RouteFuture;
 use futures_util::future::Either;
-use tower::Layer;
-use tower::Service;
+use tower::{Layer, Service};
 
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
 use crate::http::auth::keys::Scope;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::middleware::hosts;
 use crate::http::net::connection::Peer;
 use crate::http::net::head;

@@ -6,9 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::http::Request;
-use axum::http::Response;
-use axum::http::header;
+use axum::http::{Request, Response, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;

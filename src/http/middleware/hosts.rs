@@ -2,12 +2,9 @@
 //! and whoever owns a name may point it at any address (DNS rebinding): then `Host` is that name.
 //! Programs choose their own `Host`, so this guards the readers of pages, not the network.
 
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-use axum::http::HeaderValue;
-use axum::http::Request;
-use axum::http::header;
+use axum::http::{HeaderValue, Request, header};
 
 use crate::http::settings::Settings;
 

@@ -2,49 +2,34 @@
 //! has, and the problem document of a refusal.
 
 use std::convert::Infallible;
-use std::future::Ready;
-use std::future::ready;
+use std::future::{Ready, ready};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
-use axum::extract::MatchedPath;
-use axum::extract::Request;
-use axum::http::HeaderName;
-use axum::http::HeaderValue;
-use axum::http::Method as Verb;
-use axum::http::StatusCode;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::response::Response;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderName, HeaderValue, Method as Verb, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::Route;
 use axum::routing::future::RouteFuture;
 use futures_util::FutureExt;
-use futures_util::future::CatchUnwind;
-use futures_util::future::Either;
+use futures_util::future::{CatchUnwind, Either};
 use pin_project_lite::pin_project;
-use tower::Layer;
-use tower::Service;
+use tower::{Layer, Service};
 
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::net::connection::Peer;
 use crate::http::net::head::FaultyHead;
 use crate::http::observe::early_ends::EndReason;
 use crate::http::observe::facts::Facts;
 use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_id::Ids;
-use crate::http::observe::request_log::Line;
-use crate::http::observe::request_log::Outcome;
-use crate::http::observe::streams::Naming;
-use crate::http::observe::streams::RequestName;
-use crate::http::observe::trace::Answered;
-use crate::http::observe::trace::Parent;
-use crate::http::observe::trace::Span;
+use crate::http::observe::request_log::{Line, Outcome};
+use crate::http::observe::streams::{Naming, RequestName};
+use crate::http::observe::trace::{Answered, Parent, Span};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a client.

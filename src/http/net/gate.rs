@@ -4,22 +4,15 @@
 //! the kernel throws away. Only the plainest requests are looked at; all others go the usual way, on
 //! which they are refused as well. Why a request is refused is not known here.
 
-use std::time::Duration;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::body::Bytes;
-use axum::http::HeaderMap;
-use axum::http::HeaderName;
-use axum::http::HeaderValue;
-use axum::http::Method as Verb;
-use axum::http::Request;
-use axum::http::Response;
-use axum::http::Uri;
-use axum::http::header;
+use axum::http::{
+    HeaderMap, HeaderName, HeaderValue, Method as Verb, Request, Response, Uri, header,
+};
 use httparse::Status;
 
-use crate::http::net::connection::Peer;
-use crate::http::net::connection::SKIPPED_BYTES;
+use crate::http::net::connection::{Peer, SKIPPED_BYTES};
 use crate::http::net::head;
 use crate::http::request::body;
 

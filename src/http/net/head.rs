@@ -1,14 +1,10 @@
 //! What the head of a request must be beside what hyper checks: one `Host`, and no transfer coding
 //! but `chunked` (RFC 9112, sections 3.2 and 6.1).
 
-use axum::http::HeaderValue;
-use axum::http::Request;
-use axum::http::Version;
-use axum::http::header;
 use axum::http::uri::Authority;
+use axum::http::{HeaderValue, Request, Version, header};
 
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 
 /// A request extension: why the request is refused before anything looks at it.
 #[derive(Debug, Clone)]

@@ -6,36 +6,24 @@ use std::io;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixDatagram;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use futures_util::FutureExt;
 use rustix::io::Errno;
-use socket2::Domain;
-use socket2::Protocol;
-use socket2::SockFilter;
-use socket2::SockRef;
-use socket2::Socket;
-use socket2::TcpKeepalive;
-use socket2::Type;
-use tokio::net::TcpListener;
-use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::Semaphore;
+use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, TcpKeepalive, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::http::net::ConnectionMetrics;
-use crate::http::net::connection::ConnectionEnd;
-use crate::http::net::connection::serve_connection;
+use crate::http::net::connection::{ConnectionEnd, serve_connection};
 use crate::http::net::gate::Gate;
 use crate::http::net::options::ConnectionOptions;
-use crate::http::net::shutdown::Drained;
-use crate::http::net::shutdown::Shutdown;
+use crate::http::net::shutdown::{Drained, Shutdown};
 use crate::http::settings::Settings;
 
 /// How long accepting rests when the machine has no more to give.
@@ -305,10 +293,7 @@ fn refuse_handshakes(socket: &TcpListener) -> bool {
 
 /// Whether accepting failed for this one client, and the next may well succeed.
 fn is_only_the_clients(error: &io::Error) -> bool {
-    use ErrorKind::ConnectionAborted;
-    use ErrorKind::ConnectionRefused;
-    use ErrorKind::ConnectionReset;
-    use ErrorKind::Interrupted;
+    use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 

@@ -6,26 +6,18 @@ mod refuse;
 pub(super) use refuse::Door;
 
 use std::io;
-use std::io::ErrorKind;
-use std::io::IoSlice;
+use std::io::{ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
-use std::task::ready;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::AsyncRead;
-use tokio::io::AsyncWrite;
-use tokio::io::Interest;
-use tokio::io::ReadBuf;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::Instant;
-use tokio::time::Sleep;
-use tokio::time::sleep;
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::http::net::socket::refuse::Refusal;
 use crate::http::net::state::ConnectionState;
@@ -293,8 +285,7 @@ impl AsyncWrite for Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncReadExt;
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio::time::timeout;
 

@@ -2,8 +2,7 @@
 //! may hold thousands, so only the first have series of their own.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use metrics::Counter;

@@ -1,7 +1,6 @@
 //! What each series means, as the metrics page says it.
 
-use metrics::Recorder;
-use metrics::Unit;
+use metrics::{Recorder, Unit};
 use metrics_exporter_prometheus::PrometheusRecorder;
 
 /// Says what each series means.

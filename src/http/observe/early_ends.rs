@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use metrics::Counter;
 
-use crate::http::observe::budget::Budget;
-use crate::http::observe::budget::Kind;
+use crate::http::observe::budget::{Budget, Kind};
 
 /// Why a connection ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 //! counters are told when it is answered.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use axum::http::Request;
 

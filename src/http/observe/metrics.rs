@@ -5,39 +5,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::Method as Verb;
-use axum::http::StatusCode;
-use metrics::Counter;
-use metrics::Gauge;
-use metrics::Histogram;
-use metrics::Key;
-use metrics::Label;
-use metrics::Level;
-use metrics::Metadata;
-use metrics::Recorder;
-use metrics_exporter_prometheus::BuildError;
-use metrics_exporter_prometheus::Matcher;
-use metrics_exporter_prometheus::PrometheusBuilder;
-use metrics_exporter_prometheus::PrometheusHandle;
-use metrics_exporter_prometheus::PrometheusRecorder;
+use axum::http::{Method as Verb, StatusCode};
+use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
+use metrics_exporter_prometheus::{
+    BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
+};
 
 use crate::collection::Totals;
 use crate::engine::Counts;
 use crate::http::dialect::Dialect;
-use crate::http::error::ApiError;
-use crate::http::error::Bottleneck;
-use crate::http::error::Code;
-use crate::http::observe::by_key::KeyUse;
-use crate::http::observe::by_key::Labels;
-use crate::http::observe::by_key::NONE;
+use crate::http::error::{ApiError, Bottleneck, Code};
+use crate::http::observe::by_key::{KeyUse, Labels, NONE};
 use crate::http::observe::descriptions::describe;
 use crate::http::observe::early_ends::EndReason;
 use crate::http::observe::process;
-use crate::http::observe::rank_parts::RankPart;
-use crate::http::observe::rank_parts::RankPartCounters;
-use crate::http::observe::streams::Outcome;
-use crate::http::observe::streams::RequestName;
-use crate::http::observe::streams::StreamCounters;
+use crate::http::observe::rank_parts::{RankPart, RankPartCounters};
+use crate::http::observe::streams::{Outcome, RequestName, StreamCounters};
 use crate::methods::Method;
 
 /// Upper bounds of the buckets of durations, in seconds.

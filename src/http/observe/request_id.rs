@@ -1,7 +1,6 @@
 //! Ids of requests, for requests that bring none.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::HeaderValue;
 

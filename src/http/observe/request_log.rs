@@ -7,14 +7,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::HeaderValue;
-use axum::http::Method as Verb;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, Method as Verb, StatusCode};
 
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::observe::budget::Budget;
-use crate::http::observe::budget::Kind;
+use crate::http::error::{ApiError, Code};
+use crate::http::observe::budget::{Budget, Kind};
 use crate::http::observe::facts::Facts;
 use crate::http::observe::trace::TraceId;
 

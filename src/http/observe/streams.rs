@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderValue;
-use axum::http::Method as Verb;
+use axum::http::{HeaderValue, Method as Verb};
 use metrics::Counter;
 use tokio::sync::watch;
 

@@ -3,28 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::OpenApi as _;
-use utoipa::openapi::HeaderBuilder;
-use utoipa::openapi::Object;
-use utoipa::openapi::OpenApi;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Server;
-use utoipa::openapi::Type;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::security::HttpAuthScheme;
-use utoipa::openapi::security::HttpBuilder;
-use utoipa::openapi::security::SecurityScheme;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{HeaderBuilder, Object, OpenApi, RefOr, Server, Type};
 
 use crate::engine::Query;
-use crate::http::error::MessageError;
-use crate::http::error::OpenAiError;
-use crate::http::error::Problem;
-use crate::http::error::TeiError;
-use crate::http::error::TextError;
-use crate::http::openapi::examples;
-use crate::http::openapi::operations;
+use crate::http::error::{MessageError, OpenAiError, Problem, TeiError, TextError};
+use crate::http::openapi::{examples, operations};
 use crate::http::registry::models::Models;
 use crate::methods::Method;
 

@@ -1,7 +1,6 @@
 //! Examples of the document: bodies that a reader can send as they stand, and a refusal of each code.
 
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::error::Code;
 

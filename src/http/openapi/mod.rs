@@ -5,6 +5,5 @@ mod examples;
 mod operations;
 pub(crate) mod refusals;
 
-pub use document::document;
-pub use document::of_server;
+pub use document::{document, of_server};
 pub(crate) use operations::operations;

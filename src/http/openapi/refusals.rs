@@ -3,15 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::Content;
-use utoipa::openapi::Ref;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Response;
-use utoipa::openapi::ResponseBuilder;
+use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::http::dialect::Dialect;
-use crate::http::error::Code;
-use crate::http::error::form;
+use crate::http::error::{Code, form};
 
 /// What any request may be refused with.
 pub(crate) const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];

@@ -6,15 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::collection;
-use crate::collection::CollectionError;
-use crate::collection::Cut;
-use crate::collection::EmbeddedHome;
-use crate::collection::Home;
-use crate::collection::Limits;
 #[cfg(feature = "postgres")]
 use crate::collection::PostgresHome;
-use crate::collection::ReplicaHome;
-use crate::collection::Totals;
+use crate::collection::{CollectionError, Cut, EmbeddedHome, Home, Limits, ReplicaHome, Totals};
 use crate::http::settings::Settings;
 
 /// Opens the collections of the settings. A line in the log tells of each end of a log that a crash had

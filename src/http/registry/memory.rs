@@ -2,11 +2,9 @@
 //! a file is opened, so that a reload is refused where it would end the process.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rustix::process::Resource;
-use rustix::process::getrlimit;
+use rustix::process::{Resource, getrlimit};
 
 /// Kept free for requests beside what a model takes.
 const RESERVE: u64 = 32 << 20;

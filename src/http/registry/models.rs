@@ -4,27 +4,19 @@
 //! A request takes one look at the models and keeps the model it found until it is answered, so an
 //! answer never mixes two.
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use axum::http::HeaderValue;
 use rustix::fs::Access;
 
-use crate::engine::Engine;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::engine::{Engine, Query, QueryError};
+use crate::http::error::{ApiError, Code};
 use crate::http::registry::memory;
-use crate::http::settings::NamedModel;
-use crate::http::settings::Settings;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::Storage;
+use crate::http::settings::{NamedModel, Settings};
 use crate::model::mapped::AUTO_COPY_BYTES;
+use crate::model::{Model, ModelError, Storage};
 
 /// The default model as it lies within the program.
 #[cfg(feature = "embed-model")]

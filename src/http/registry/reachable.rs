@@ -4,16 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Home;
-use crate::collection::Item;
-use crate::collection::Settings as Kept;
-use crate::collection::Told;
-use crate::collection::Totals;
+use crate::collection::{Collection, CollectionError, Home, Item, Settings as Kept, Told, Totals};
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::registry::collections;
 use crate::http::settings::Settings;
 

@@ -5,17 +5,11 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::Request;
-use axum::http::HeaderMap;
-use axum::http::HeaderName;
-use axum::http::HeaderValue;
-use axum::http::Uri;
-use axum::http::header;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use http_body_util::BodyExt;
-use tokio::time::Instant;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::settings::Settings;
 
 /// Most bytes that room is made for before they came: who announces a long body need not send it.

@@ -1,9 +1,8 @@
 //! How an answer gets to its client, as its connection and who writes it see it together. Neither
 //! sockets nor what is answered is known here.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// How an answer gets to its client; a request extension where the answer may be written for long.
 #[derive(Debug, Default)]

@@ -9,10 +9,8 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use serde_path_to_error::Segment;
 
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::request::fields::EXPECTED;
-use crate::http::request::fields::OUT_OF_RANGE;
+use crate::http::error::{ApiError, Code};
+use crate::http::request::fields::{EXPECTED, OUT_OF_RANGE};
 
 /// Longest name of a field in a pointer: clients choose it.
 const NAME_CHARS: usize = 64;
@@ -154,9 +152,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::request::fields::Count;
-    use crate::http::request::fields::List;
-    use crate::http::request::fields::Pair;
+    use crate::http::request::fields::{Count, List, Pair};
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]

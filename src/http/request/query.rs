@@ -4,27 +4,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::engine::Measure;
-use crate::engine::Place;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::fuse::FusedProblem;
-use crate::engine::fuse::Fusion;
-use crate::engine::fuse::Ranker;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::error::MOST_ITEMS;
+use crate::engine::fuse::{FusedProblem, Fusion, Ranker};
+use crate::engine::{Measure, Place, Query, QueryError};
 use crate::http::error::fault::Fault;
-use crate::http::registry::models::LoadedModel;
-use crate::http::registry::models::Models;
-use crate::http::request::cost::MULTIPLICATIONS_PER_NANO;
-use crate::http::request::cost::reading;
-use crate::methods::Kind;
-use crate::methods::Method;
+use crate::http::error::{ApiError, Code, MOST_ITEMS};
+use crate::http::registry::models::{LoadedModel, Models};
+use crate::http::request::cost::{MULTIPLICATIONS_PER_NANO, reading};
+use crate::methods::{Kind, Method};
 
 /// Multiplications that take as long as beginning with a text: some 200 ns.
 const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;

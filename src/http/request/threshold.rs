@@ -4,22 +4,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::Unexpected;
-use serde::de::Visitor;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::ObjectBuilder;
-use utoipa::openapi::OneOfBuilder;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
-use utoipa::openapi::Type;
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use utoipa::openapi::schema::RefBuilder;
+use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::Score;
 use crate::http::request::query::Resolved;
 

@@ -5,13 +5,9 @@ use std::path::Path;
 
 use crate::collection::NO_POSTGRES;
 use crate::http::observe::trace;
-use crate::http::settings::Loaded;
-use crate::http::settings::NamedModel;
-use crate::http::settings::Settings;
-use crate::http::settings::names::check_host;
-use crate::http::settings::names::check_model_name;
-use crate::http::settings::names::check_origin;
+use crate::http::settings::names::{check_host, check_model_name, check_origin};
 use crate::http::settings::value::quoted;
+use crate::http::settings::{Loaded, NamedModel, Settings};
 
 /// File descriptors that are not connections: models, logs, listeners, the runtime's own.
 const OTHER_FILES: u64 = 64;

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::http::settings::rule::RawValue;
-use crate::http::settings::rule::Rule;
+use crate::http::settings::rule::{RawValue, Rule};
 use crate::http::settings::value::Value;
 
 /// What stands in a password's place.

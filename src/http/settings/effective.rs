@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::http::settings::LIST;
-use crate::http::settings::Loaded;
-use crate::http::settings::Origin;
 use crate::http::settings::rule::RawValue;
+use crate::http::settings::{LIST, Loaded, Origin};
 
 impl Loaded {
     /// Every setting, a line each, with where its value comes from. There are no secrets among

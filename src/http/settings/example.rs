@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::http::settings::LIST;
-use crate::http::settings::Settings;
-use crate::http::settings::effective;
+use crate::http::settings::{LIST, Settings, effective};
 
 /// Widest line.
 const WIDTH: usize = 100;

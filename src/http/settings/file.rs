@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use toml::Spanned;
-use toml::de::DeTable;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use crate::http::settings::rule::RawValue;
 use crate::http::settings::value::quoted;

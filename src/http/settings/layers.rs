@@ -7,14 +7,9 @@ use std::path::PathBuf;
 
 use strsim::osa_distance;
 
-use crate::http::settings::LIST;
-use crate::http::settings::NamedModel;
-use crate::http::settings::Setting;
-use crate::http::settings::Settings;
-use crate::http::settings::file;
-use crate::http::settings::rule::RawValue;
-use crate::http::settings::rule::VARIABLES;
+use crate::http::settings::rule::{RawValue, VARIABLES};
 use crate::http::settings::value::quoted;
+use crate::http::settings::{LIST, NamedModel, Setting, Settings, file};
 
 /// The variable that names the settings file, and so is no setting.
 pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";

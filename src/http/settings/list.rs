@@ -1,20 +1,14 @@
 //! The list of settings. Where values come from is not known here.
 
-use std::net::Ipv4Addr;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use crate::http::dialect::Dialect;
-use crate::http::dialect::StandIn;
+use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
-use crate::http::settings::DatabaseUrl;
-use crate::http::settings::NamedModel;
-use crate::http::settings::rule::RawValue;
-use crate::http::settings::rule::Rule;
-use crate::http::settings::rule::VARIABLES;
+use crate::http::settings::rule::{RawValue, Rule, VARIABLES};
 use crate::http::settings::value::Value;
-use crate::model::Storage;
-use crate::model::Verify;
+use crate::http::settings::{DatabaseUrl, NamedModel};
+use crate::model::{Storage, Verify};
 
 /// Longest summary that is not shortened: with the longest flag it fits on a line.
 const SUMMARY: usize = 58;

@@ -3,14 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::http::dialect::Dialect;
-use crate::http::dialect::StandIn;
+use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
-use crate::http::settings::rule::RawValue;
-use crate::http::settings::rule::Rule;
-use crate::http::settings::rule::ValueShape;
-use crate::model::Storage;
-use crate::model::Verify;
+use crate::http::settings::rule::{RawValue, Rule, ValueShape};
+use crate::model::{Storage, Verify};
 
 /// A model file and the name requests choose it by.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,12 +16,10 @@ mod refusal;
 mod shared;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::http::auth::client::Client;
-use crate::http::auth::client::share_of;
+use crate::http::auth::client::{Client, share_of};
 use crate::http::error::ApiError;
 use crate::http::work::admission::refusal::Reason;
 use crate::http::work::admission::shared::Shared;

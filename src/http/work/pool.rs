@@ -5,27 +5,18 @@
 //! deadline, and at whether the client is still there, between parts of about a millisecond.
 
 use std::ops::Range;
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use tokio::sync::oneshot;
 
-use crate::engine::Parts;
-use crate::engine::QueryError;
-use crate::http::auth::client::Client;
-use crate::http::auth::client::Resource;
-use crate::http::auth::client::share_of;
-use crate::http::error::ApiError;
-use crate::http::error::Bottleneck;
-use crate::http::error::Code;
+use crate::engine::{Parts, QueryError};
+use crate::http::auth::client::{Client, Resource, share_of};
+use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::observe::metrics::Metrics;
 
 /// Estimated nanoseconds up to which an answer is computed where its request was read. A hand-over

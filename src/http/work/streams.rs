@@ -5,16 +5,12 @@
 //! places each.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-use crate::http::auth::client::Client;
-use crate::http::auth::client::Resource;
-use crate::http::auth::client::share_of;
-use crate::http::error::ApiError;
-use crate::http::error::Bottleneck;
+use crate::http::auth::client::{Client, Resource, share_of};
+use crate::http::error::{ApiError, Bottleneck};
 
 /// Places for streams.
 #[derive(Debug)]

@@ -7,18 +7,13 @@
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Bytes;
 use serde::Serialize;
 
-use crate::http::auth::client::Client;
-use crate::http::auth::client::Resource;
-use crate::http::auth::client::share_of;
-use crate::http::error::ApiError;
-use crate::http::error::Bottleneck;
-use crate::http::error::Code;
+use crate::http::auth::client::{Client, Resource, share_of};
+use crate::http::error::{ApiError, Bottleneck, Code};
 
 /// Answers up to this size are not charged: a connection's own buffers take as much, and connections
 /// are counted.

@@ -5,9 +5,7 @@
 //! Everything works along rows: eigenvectors are kept as rows throughout, so that a rotation
 //! combines two contiguous stretches of memory.
 
-use ndarray::Array1;
-use ndarray::Array2;
-use ndarray::ArrayView2;
+use ndarray::{Array1, Array2, ArrayView2};
 
 /// The eigenvalues of a symmetric matrix, largest first, with their eigenvectors.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,10 +8,7 @@
 
 use std::thread;
 
-use super::nearest::BLOCK;
-use super::nearest::Panels;
-use super::nearest::Rows;
-use super::nearest::squared_distance;
+use super::nearest::{BLOCK, Panels, Rows, squared_distance};
 use crate::random::SplitMix64;
 
 /// How to look for centroids.

@@ -11,14 +11,10 @@ mod kmeans;
 mod moments;
 mod nearest;
 
-use ndarray::Array1;
-use ndarray::Array2;
-use ndarray::s;
+use ndarray::{Array1, Array2, s};
 
-pub use eigen::Eigen;
-pub use eigen::symmetric_eigen;
-pub use kmeans::Clusters;
-pub use kmeans::KMeans;
+pub use eigen::{Eigen, symmetric_eigen};
+pub use kmeans::{Clusters, KMeans};
 pub use moments::Moments;
 
 /// What principal axes are measured from.

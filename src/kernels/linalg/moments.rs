@@ -9,8 +9,7 @@
 
 use std::borrow::Cow;
 
-use ndarray::Array1;
-use ndarray::Array2;
+use ndarray::{Array1, Array2};
 
 /// Rows gathered before they are squared.
 const BLOCK: usize = 64;

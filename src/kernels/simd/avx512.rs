@@ -8,24 +8,12 @@ use std::arch::x86_64::*;
 
 pub(in crate::kernels::simd) use load::Load;
 
-use crate::kernels::simd::LANES;
-use crate::kernels::simd::Rows;
 use crate::kernels::simd::avx512::load::first;
-use crate::kernels::simd::exchange_loop;
-use crate::kernels::simd::four;
-use crate::kernels::simd::image_by_rows;
-use crate::kernels::simd::raise_by_loop;
-use crate::kernels::simd::ranks_by_counting;
-use crate::kernels::simd::sums::Rows as SumRows;
-use crate::kernels::simd::sums::Sum;
-use crate::kernels::simd::sums::sums;
-use crate::kernels::simd::tiles::Blocks;
-use crate::kernels::simd::tiles::SIDE;
-use crate::kernels::simd::tiles::Tile;
-use crate::kernels::simd::tiles::put;
-use crate::kernels::simd::tiles::raise;
-use crate::kernels::simd::tiles::tallest;
-use crate::kernels::simd::tiles::tiles;
+use crate::kernels::simd::sums::{Rows as SumRows, Sum, sums};
+use crate::kernels::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles};
+use crate::kernels::simd::{
+    LANES, Rows, exchange_loop, four, image_by_rows, raise_by_loop, ranks_by_counting,
+};
 
 /// The canonical tree over one register.
 #[inline]

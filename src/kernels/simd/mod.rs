@@ -27,8 +27,7 @@ mod tiles;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use half::f16;
 
@@ -38,9 +37,7 @@ use plain as least;
 #[cfg(target_arch = "wasm32")]
 use wasm as least;
 
-pub use kinds::BLOCK;
-pub use kinds::Kinds;
-pub use kinds::kinds;
+pub use kinds::{BLOCK, Kinds, kinds};
 
 /// Lanes of the canonical order.
 pub const LANES: usize = 16;
@@ -384,8 +381,7 @@ const LINE: usize = 64;
 pub fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::_MM_HINT_T0;
-        use std::arch::x86_64::_mm_prefetch;
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = values.as_ptr().cast::<i8>();
         for at in (0..size_of_val(values)).step_by(LINE) {
             // SAFETY: a prefetch reads nothing and cannot fault.

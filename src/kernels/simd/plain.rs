@@ -4,16 +4,10 @@
 
 use std::ops::Range;
 
-use crate::kernels::simd::Element;
-use crate::kernels::simd::LANES;
-use crate::kernels::simd::Rows;
-use crate::kernels::simd::Tile;
-use crate::kernels::simd::exchange_loop;
-use crate::kernels::simd::image_by_rows;
-use crate::kernels::simd::raise_by_loop;
-use crate::kernels::simd::ranks_by_counting;
-use crate::kernels::simd::sums::Rows as SumRows;
-use crate::kernels::simd::sums::Sum;
+use crate::kernels::simd::sums::{Rows as SumRows, Sum};
+use crate::kernels::simd::{
+    Element, LANES, Rows, Tile, exchange_loop, image_by_rows, raise_by_loop, ranks_by_counting,
+};
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;

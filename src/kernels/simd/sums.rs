@@ -11,8 +11,7 @@ use crate::kernels::simd::Width;
 use crate::kernels::simd::avx2;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::simd::avx512;
-use crate::kernels::simd::least;
-use crate::kernels::simd::width;
+use crate::kernels::simd::{least, width};
 
 /// `share · Σ weight · row`: rows of one type and of the same length, wherever they lie.
 #[derive(Debug, Clone, Copy)]
@@ -148,9 +147,7 @@ pub(super) use sums;
 mod tests {
     use super::*;
     use crate::kernels::simd;
-    use crate::kernels::simd::LANES;
-    use crate::kernels::simd::plain;
-    use crate::kernels::simd::widest;
+    use crate::kernels::simd::{LANES, plain, widest};
     use proptest::prelude::*;
 
     /// The sum as it is where it is written down, and its rows in another type.

@@ -11,28 +11,12 @@ mod load;
 use std::arch::wasm32::*;
 use std::marker::PhantomData;
 
-use crate::kernels::simd::LANES;
-use crate::kernels::simd::Rows;
-use crate::kernels::simd::four;
-use crate::kernels::simd::sums::Rows as SumRows;
-use crate::kernels::simd::sums::Sum;
-use crate::kernels::simd::sums::sums;
-use crate::kernels::simd::tiles::Blocks;
-use crate::kernels::simd::tiles::SIDE;
-use crate::kernels::simd::tiles::Tile;
-use crate::kernels::simd::tiles::put;
-use crate::kernels::simd::tiles::raise;
-use crate::kernels::simd::tiles::tallest;
-use crate::kernels::simd::tiles::tiles;
-use crate::kernels::simd::tiles::turned;
-use load::Wide;
-use load::padded;
-use load::singles;
-use load::wide;
+use crate::kernels::simd::sums::{Rows as SumRows, Sum, sums};
+use crate::kernels::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles, turned};
+use crate::kernels::simd::{LANES, Rows, four};
+use load::{Wide, padded, singles, wide};
 
-pub(super) use crate::kernels::simd::plain::exchange;
-pub(super) use crate::kernels::simd::plain::image;
-pub(super) use crate::kernels::simd::plain::ranks;
+pub(super) use crate::kernels::simd::plain::{exchange, image, ranks};
 pub(super) use load::Load;
 
 #[cfg(not(target_feature = "simd128"))]

@@ -23,8 +23,7 @@
 mod fixed;
 mod tree;
 
-use fixed::Grid;
-use fixed::WideSum;
+use fixed::{Grid, WideSum};
 use tree::Tree;
 
 /// The most words a side may have.

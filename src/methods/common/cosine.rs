@@ -2,8 +2,7 @@
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::methods::Embed;
-use crate::methods::Shares;
+use crate::methods::{Embed, Shares};
 use crate::model::Phrase;
 
 /// What each word adds to the cosine of two texts' vectors, if the vectors come apart into words.

@@ -3,9 +3,8 @@
 use std::cmp::Ordering;
 
 use crate::methods::Unavailable;
-use crate::model::Model;
-use crate::model::Phrase;
 use crate::model::phrase::Word;
+use crate::model::{Model, Phrase};
 
 /// What to do about a model without counts.
 const REMEDY: &str = "pack the model again with --counts or --corpus";

@@ -1,9 +1,8 @@
 //! The rows of a text's words, in the order of its bag: as one matrix of f32, or where they lie.
 
-use crate::kernels::simd;
 use crate::kernels::simd::bytes::ByteRows;
-use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::kernels::{simd, vector};
 use crate::model::Phrase;
 use crate::model::phrase::Word;
 

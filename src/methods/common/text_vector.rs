@@ -2,10 +2,9 @@
 //! rows, neither it nor that of the other text need be written down for one comparison; for many, the
 //! text's own is.
 
-use crate::kernels::row_sum;
 use crate::kernels::row_sum::RowSum;
-use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::kernels::{row_sum, vector};
 use crate::methods::Embed;
 use crate::model::Phrase;
 

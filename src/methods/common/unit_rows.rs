@@ -1,11 +1,9 @@
 //! The rows of a text, each brought to length 1, and their products: of bytes in whole numbers where the
 //! model's rows are bytes, else of f32. Products come as matrices with a row for each word.
 
-use crate::kernels::pairwise;
 use crate::kernels::simd::bytes;
-use crate::kernels::simd::bytes::ByteRows;
-use crate::kernels::simd::bytes::Columns;
-use crate::kernels::vector;
+use crate::kernels::simd::bytes::{ByteRows, Columns};
+use crate::kernels::{pairwise, vector};
 use crate::methods::common::rows;
 use crate::model::Phrase;
 

@@ -4,8 +4,7 @@
 //! Only listed words are kept, by their ids, which stand for one vector whatever the text.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-use std::hash::Hasher;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::kernels::pairwise;
 use crate::model::WordId;

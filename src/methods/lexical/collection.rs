@@ -12,8 +12,7 @@ use crate::kernels::elementary;
 use crate::methods::Unavailable;
 use crate::methods::common::counted;
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::model::Model;
-use crate::model::Vocabulary;
+use crate::model::{Model, Vocabulary};
 
 /// What to do about a model without a collection.
 const REMEDY: &str = "pack the model again with --corpus FILE, the posts' collection, a post a \

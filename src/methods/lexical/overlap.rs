@@ -5,19 +5,9 @@
 //! has it less often, in the union as in the one that has it more often. Tokens need no vectors
 //! and are neither stemmed nor shortened, so unknown ones match themselves.
 
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Shares;
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::model::{Model, Phrase};
 
 struct Overlap {
     repeats: bool,

@@ -6,23 +6,13 @@
 //! they order the candidates of one query and say nothing across queries. What the collection is,
 //! and what a token without a count counts as, is said in `collection.rs`.
 
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Shares;
-use crate::methods::Unavailable;
 use crate::methods::lexical::collection;
-use crate::methods::lexical::collection::Collection;
-use crate::methods::lexical::collection::WeightedTokens;
+use crate::methods::lexical::collection::{Collection, WeightedTokens};
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{
+    Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares, Unavailable,
+};
+use crate::model::{Model, Phrase};
 
 /// The method's name, summary, source and cost.
 pub const INFO: Info = Info {

@@ -16,20 +16,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::kernels::elementary;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Posts;
-use crate::methods::RankList;
-use crate::methods::Reads;
-use crate::methods::Scorer;
 use crate::methods::lexical::collection;
-use crate::methods::lexical::collection::Collection;
-use crate::methods::lexical::collection::WeightedTokens;
+use crate::methods::lexical::collection::{Collection, WeightedTokens};
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{Cost, Info, Kind, Loaded, Posts, RankList, Reads, Scorer};
+use crate::model::{Model, Phrase};
 
 /// The method's name, summary, source and cost.
 pub const INFO: Info = Info {

@@ -2,21 +2,10 @@
 //!
 //! `t_w = tf(w) · idf(w)`; a token that is not listed has the idf of an unseen word.
 
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Shares;
 use crate::methods::common::counted;
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::model::Model;
-use crate::model::Phrase;
-use crate::model::Vocabulary;
+use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::model::{Model, Phrase, Vocabulary};
 
 /// The method's name, summary, source and cost.
 pub const INFO: Info = Info {

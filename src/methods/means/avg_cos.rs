@@ -4,15 +4,8 @@
 //! `t = (1/n) Σ v(w_i)`
 
 use crate::kernels::vector;
-use crate::methods::Cost;
-use crate::methods::Embed;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{Cost, Embed, Info, Kind, Loaded, Reads, Scorer};
+use crate::model::{Model, Phrase};
 
 /// The method's name, summary, source and cost.
 pub const INFO: Info = Info {

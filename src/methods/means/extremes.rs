@@ -3,10 +3,7 @@
 //!
 //! `t_j = max_i v(w_i)_j`; for min-max the maxima and after them the minima, twice the dimensions.
 
-use crate::methods::Cost;
-use crate::methods::Embed;
-use crate::methods::Info;
-use crate::methods::Scorer;
+use crate::methods::{Cost, Embed, Info, Scorer};
 use crate::model::Phrase;
 
 /// Which words of a text take part: their places in it, in the order of the bag.
@@ -100,9 +97,7 @@ fn all(phrase: &Phrase<'_>) -> Vec<usize> {
 /// The largest number of each dimension.
 pub mod max {
     use super::*;
-    use crate::methods::Kind;
-    use crate::methods::Loaded;
-    use crate::methods::Reads;
+    use crate::methods::{Kind, Loaded, Reads};
     use crate::model::Model;
 
     /// The method's name, summary, source and cost.

@@ -3,14 +3,9 @@
 //!
 //! `t = (1/n) Σ idf(w_i) v(w_i)`
 
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Measure;
-use crate::methods::Reads;
 use crate::methods::common::counted;
 use crate::methods::means::weighted_sum;
+use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads};
 use crate::model::Model;
 
 /// The method's name, summary, source and cost.

@@ -11,20 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Measure;
-use crate::methods::Reads;
-use crate::methods::Unavailable;
 use crate::methods::common::counted;
 use crate::methods::means::weighted_sum;
-use crate::methods::unavailable;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::Phrase;
+use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads, Unavailable, unavailable};
 use crate::model::provenance::TrainingRecord;
+use crate::model::{Model, ModelError, Phrase};
 
 /// The method's name, summary, source and cost.
 pub const INFO: Info = Info {

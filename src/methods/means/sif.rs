@@ -9,22 +9,11 @@
 //! vectors as they are, not about their mean.
 
 use crate::kernels::linalg;
-use crate::kernels::linalg::About;
-use crate::kernels::linalg::Moments;
-use crate::methods::Cost;
-use crate::methods::Fitted;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Measure;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Unfittable;
-use crate::methods::common::counted;
-use crate::methods::common::rows;
+use crate::kernels::linalg::{About, Moments};
+use crate::methods::common::{counted, rows};
 use crate::methods::means::weighted_sum;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{Cost, Fitted, Info, Kind, Loaded, Measure, Reads, Scorer, Unfittable};
+use crate::model::{Model, Phrase};
 
 /// The section that holds the direction that sentences share: tensor `component`, F32 `[1, d]`.
 pub const SECTION: &str = "sif-pca";
@@ -71,8 +60,7 @@ pub mod weighted {
 /// The weighted mean without the direction that all sentences share.
 pub mod pca {
     use super::*;
-    use crate::methods::Embed;
-    use crate::methods::unavailable;
+    use crate::methods::{Embed, unavailable};
 
     /// The method's name, summary, source and cost.
     pub const INFO: Info = Info {

@@ -3,17 +3,10 @@
 //!
 //! Words of equal idf go by their keys, so that word order cannot change a score.
 
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Measure;
-use crate::methods::Reads;
 use crate::methods::common::counted;
-use crate::methods::means::extremes;
-use crate::methods::means::weighted_sum;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::means::{extremes, weighted_sum};
+use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads};
+use crate::model::{Model, Phrase};
 
 /// The places of the chosen words, in the order of the bag.
 fn rarest(phrase: &Phrase<'_>) -> Vec<usize> {

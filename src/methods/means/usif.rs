@@ -12,24 +12,14 @@
 //! word stays 0. So that `a` is finite and above 0 whatever the counts, `α` is held at least one
 //! word of the vocabulary away from 0 and from 1.
 
-use crate::kernels::elementary;
-use crate::kernels::linalg;
-use crate::kernels::linalg::About;
-use crate::kernels::linalg::Moments;
-use crate::methods::Cost;
-use crate::methods::Embed;
-use crate::methods::Fitted;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Unfittable;
+use crate::kernels::linalg::{About, Moments};
+use crate::kernels::{elementary, linalg};
 use crate::methods::common::counted;
 use crate::methods::means::weighted_sum;
-use crate::methods::unavailable;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{
+    Cost, Embed, Fitted, Info, Kind, Loaded, Reads, Scorer, Unfittable, unavailable,
+};
+use crate::model::{Model, Phrase};
 
 /// The method's name, summary, source and cost.
 pub const INFO: Info = Info {

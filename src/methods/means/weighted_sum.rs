@@ -3,9 +3,7 @@
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::methods::Embed;
-use crate::methods::Measure;
-use crate::methods::Scorer;
+use crate::methods::{Embed, Measure, Scorer};
 use crate::model::Phrase;
 use crate::model::phrase::Word;
 

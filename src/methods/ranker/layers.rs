@@ -1,13 +1,10 @@
 //! The steps that a network is made of: rows of words, products with rows of weights, and what is
 //! done to sums. They know numbers and no order of steps.
 
-use crate::kernels::elementary;
-use crate::kernels::simd;
 use crate::kernels::simd::Packed;
-use crate::methods::ranker::section::Encoding;
-use crate::methods::ranker::section::Weights;
-use crate::model::Phrase;
-use crate::model::WordId;
+use crate::kernels::{elementary, simd};
+use crate::methods::ranker::section::{Encoding, Weights};
+use crate::model::{Phrase, WordId};
 
 /// The words of a text that were trained: those whose vectors were made for it are left out.
 pub(super) fn known(phrase: &Phrase<'_>) -> impl Iterator<Item = WordId> {

@@ -1,11 +1,9 @@
 //! What is prepared of a query, the words it met, and numbers on their way from one layer to the
 //! next.
 
-use crate::methods::ranker::layers::known;
-use crate::methods::ranker::layers::read_rows;
+use crate::methods::ranker::layers::{known, read_rows};
 use crate::methods::ranker::words::Met;
-use crate::model::Phrase;
-use crate::model::WordId;
+use crate::model::{Phrase, WordId};
 
 /// Numbers of memory that is kept for the next question.
 const KEPT_NUMBERS: usize = 1 << 20;

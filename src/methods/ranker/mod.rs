@@ -24,39 +24,22 @@ mod section;
 mod tests;
 mod words;
 
-pub use attention::Attended;
-pub use attention::Attention;
-pub use attention::MOST_ATTENDED;
-pub use section::Encoder;
-pub use section::MOST_FILTERS;
-pub use section::MOST_HIDDEN;
-pub use section::MOST_KERNEL;
-pub use section::MOST_WEIGHT;
-pub use section::SECTION;
-pub use section::Settings;
-pub use section::Shape;
-pub use section::settings;
+pub use attention::{Attended, Attention, MOST_ATTENDED};
+pub use section::{
+    Encoder, MOST_FILTERS, MOST_HIDDEN, MOST_KERNEL, MOST_WEIGHT, SECTION, Settings, Shape,
+    settings,
+};
 
 pub(crate) use memory::Work;
 
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Formula;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Unavailable;
 use crate::methods::lexical::ql;
 use crate::methods::lexical::ql::QueryLikelihood;
 use crate::methods::ranker::memory::Memory;
 use crate::methods::ranker::network::Network;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::Phrase;
+use crate::methods::{
+    Against, Compare, Cost, Formula, Info, Kind, Loaded, Reads, Scorer, Scratch, Unavailable,
+};
+use crate::model::{Model, ModelError, Phrase};
 
 const REMEDY: &str = "train one with `cognate train ranker`";
 

@@ -10,25 +10,13 @@
 //! same bit for bit whatever block it is in and whatever was kept.
 
 use crate::kernels::convolution;
-use crate::methods::ranker::layers::conclude;
-use crate::methods::ranker::layers::encode;
-use crate::methods::ranker::layers::known;
-use crate::methods::ranker::layers::length;
-use crate::methods::ranker::layers::mean;
-use crate::methods::ranker::layers::more;
-use crate::methods::ranker::layers::products;
-use crate::methods::ranker::layers::read_rows;
-use crate::methods::ranker::layers::scale;
-use crate::methods::ranker::memory::Memory;
-use crate::methods::ranker::memory::Query;
-use crate::methods::ranker::memory::Work;
-use crate::methods::ranker::section::Encoder;
-use crate::methods::ranker::section::Encoding;
-use crate::methods::ranker::section::Weights;
-use crate::methods::ranker::words::Kept;
-use crate::methods::ranker::words::Met;
-use crate::model::Phrase;
-use crate::model::WordId;
+use crate::methods::ranker::layers::{
+    conclude, encode, known, length, mean, more, products, read_rows, scale,
+};
+use crate::methods::ranker::memory::{Memory, Query, Work};
+use crate::methods::ranker::section::{Encoder, Encoding, Weights};
+use crate::methods::ranker::words::{Kept, Met};
+use crate::model::{Phrase, WordId};
 
 /// Numbers of words and posts that are worked on together, 8 MiB of them: what a block of long posts
 /// takes must not grow with their number.

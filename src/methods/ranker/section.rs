@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::kernels::convolution;
 use crate::kernels::simd::LANES;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::Section;
+use crate::model::{Model, ModelError, Section};
 
 /// The section's name.
 pub const SECTION: &str = "ranker";

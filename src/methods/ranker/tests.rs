@@ -1,13 +1,11 @@
 //! What must not change a score: which words a network keeps, which others it met before, and how
 //! many posts are asked for at once.
 
-use super::section::Encoding;
-use super::section::Weights;
+use super::section::{Encoding, Weights};
 use super::*;
 use crate::kernels::simd::LANES;
 use crate::model::OpenOptions;
-use crate::model::draft::Draft;
-use crate::model::draft::Table;
+use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
 use crate::model::vocabulary::VocabularyTables;
 

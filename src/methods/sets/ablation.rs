@@ -11,26 +11,14 @@
 //! - `unit-…`: the method of that name over vectors brought to length 1. A vector without length
 //!   stays without.
 
-use crate::kernels::pairwise;
-use crate::kernels::vector;
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Embed;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
+use crate::kernels::{pairwise, vector};
 use crate::methods::common::rows;
 use crate::methods::sets::dynamax::COST;
-use crate::methods::sets::dynamax_weighted::Exponents;
-use crate::methods::sets::dynamax_weighted::Weighted;
+use crate::methods::sets::dynamax_weighted::{Exponents, Weighted};
 use crate::methods::sets::fuzzy;
-use crate::methods::sets::fuzzy::FixedUniverse;
-use crate::methods::sets::fuzzy::Universe;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::sets::fuzzy::{FixedUniverse, Universe};
+use crate::methods::{Against, Compare, Embed, Info, Kind, Loaded, Reads, Scorer, Scratch};
+use crate::model::{Model, Phrase};
 use crate::random::SplitMix64;
 
 /// A variant that evaluation runs.

@@ -17,24 +17,11 @@
 
 use serde::Deserialize;
 
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Shares;
-use crate::methods::common::rows;
-use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
-use crate::methods::sets::dynamax_weighted;
-use crate::methods::sets::fuzzy;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::Phrase;
+use crate::methods::common::{rows, unit_rows};
+use crate::methods::sets::{dynamax_weighted, fuzzy};
+use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::model::{Model, ModelError, Phrase};
 
 /// What is to be known of it.
 pub const INFO: Info = Info {

@@ -13,24 +13,12 @@
 use serde::Deserialize;
 
 use crate::kernels::elementary;
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Shares;
-use crate::methods::common::rows;
-use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
+use crate::methods::common::{rows, unit_rows};
 use crate::methods::cost::BLOCK;
 use crate::methods::sets::fuzzy;
-use crate::model::Model;
-use crate::model::ModelError;
-use crate::model::Phrase;
+use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::model::{Model, ModelError, Phrase};
 
 /// What is to be known of it.
 pub const INFO: Info = Info {

@@ -14,25 +14,14 @@ use std::num::NonZeroUsize;
 
 use serde::Serialize;
 
-use crate::kernels::linalg;
-use crate::kernels::linalg::About;
-use crate::kernels::linalg::KMeans;
-use crate::kernels::linalg::Moments;
-use crate::kernels::vector;
+use crate::kernels::linalg::{About, KMeans, Moments};
 use crate::kernels::vector::Row;
-use crate::methods::Cost;
-use crate::methods::Fitted;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
+use crate::kernels::{linalg, vector};
 use crate::methods::cost::BLOCK;
 use crate::methods::sets::fuzzy;
 use crate::methods::sets::fuzzy::FixedUniverse;
-use crate::methods::unavailable;
-use crate::model::LONGEST;
-use crate::model::Model;
+use crate::methods::{Cost, Fitted, Info, Kind, Loaded, Reads, Scorer, unavailable};
+use crate::model::{LONGEST, Model};
 
 /// What is to be known of it.
 pub const INFO: Info = Info {

@@ -6,12 +6,8 @@
 //! is for the methods to say.
 
 use crate::kernels::pairwise;
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Memberships;
-use crate::methods::Scratch;
-use crate::methods::Shares;
 use crate::methods::common::rows;
+use crate::methods::{Against, Compare, Memberships, Scratch, Shares};
 use crate::model::Phrase;
 
 /// What texts are sets of.

@@ -3,15 +3,9 @@
 //!
 //! `m_X(d) = max(0, max over words w of X of v(w)_d)`, score `Σ min(m_X, m_Y) / Σ max(m_X, m_Y)`.
 
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
 use crate::methods::cost::BLOCK;
-use crate::methods::sets::fuzzy::FixedUniverse;
-use crate::methods::sets::fuzzy::Universe;
+use crate::methods::sets::fuzzy::{FixedUniverse, Universe};
+use crate::methods::{Cost, Info, Kind, Loaded, Reads, Scorer};
 use crate::model::Model;
 
 /// What is to be known of it.

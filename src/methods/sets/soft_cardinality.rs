@@ -9,21 +9,11 @@
 //! Departure: soft cardinalities are not additive, and two different texts can come out above the
 //! 1 of equal ones (1.14 on real sentences). Such scores are cut to 1.
 
-use crate::kernels::pairwise;
-use crate::kernels::vector;
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
+use crate::kernels::{pairwise, vector};
 use crate::methods::common::distinct::distinct;
 use crate::methods::sets::fuzzy;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch};
+use crate::model::{Model, Phrase};
 
 /// What is to be known of it.
 pub const INFO: Info = Info {

@@ -5,16 +5,10 @@
 //! A repeated word is one point of so much more mass. Costs are squares of differences, which do
 //! not depend on the side, so that exchanging the texts gives exactly the transposed costs.
 
-use crate::kernels::simd;
-use crate::kernels::transport;
-use crate::kernels::vector;
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Scratch;
-use crate::methods::Shares;
+use crate::kernels::{simd, transport, vector};
 use crate::methods::common::distinct::distinct;
 use crate::methods::common::rows;
+use crate::methods::{Against, Compare, Cost, Scratch, Shares};
 use crate::model::Phrase;
 
 /// The words, all distances, and the search for the cheapest plan, of which each step looks at a row of

@@ -5,13 +5,9 @@
 //! wanted, the relaxed problem (section 4.1) rules most others out before the exact one is solved.
 //! The score is no sum over words, so it does not come apart into shares.
 
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
 use crate::methods::transport::mover;
 use crate::methods::transport::mover::Mover;
+use crate::methods::{Info, Kind, Loaded, Reads, Scorer};
 use crate::model::Model;
 
 /// The method's name, summary, source and cost.

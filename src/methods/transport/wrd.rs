@@ -4,13 +4,9 @@
 //! `|v_i|` as a share of all, onto the other's; score `1 − distance`. A word whose vector has no
 //! length has no mass and is left out; a text of such words alone is like no text but itself.
 
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Reads;
-use crate::methods::Scorer;
 use crate::methods::transport::mover;
 use crate::methods::transport::mover::Mover;
+use crate::methods::{Info, Kind, Loaded, Reads, Scorer};
 use crate::model::Model;
 
 /// The method's name, summary, source and cost.

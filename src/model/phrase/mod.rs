@@ -6,20 +6,13 @@
 
 mod unlisted;
 
-use crate::kernels::simd;
 use crate::kernels::simd::bytes;
-use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::model::LONGEST;
-use crate::model::Model;
-use crate::model::Vectors;
-use crate::model::Verify;
-use crate::model::Vocabulary;
-use crate::model::WordId;
-use crate::model::subword;
-use crate::model::unknown;
+use crate::kernels::{simd, vector};
 use crate::model::unlisted::UnlistedWords;
-use crate::model::vocabulary;
+use crate::model::{
+    LONGEST, Model, Vectors, Verify, Vocabulary, WordId, subword, unknown, vocabulary,
+};
 use crate::text;
 use crate::text::Tokens;
 

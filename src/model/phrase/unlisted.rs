@@ -1,20 +1,13 @@
 //! What a token that is not listed becomes: the model's rules, tried one after another.
 
 use crate::kernels::vector;
-use crate::model::Vectors;
-use crate::model::phrase::Found;
-use crate::model::phrase::Phrase;
-use crate::model::phrase::TOKEN_BYTES;
-use crate::model::phrase::key_of_unlisted;
-use crate::model::pieces::PieceTable;
-use crate::model::pieces::Pieces;
-use crate::model::subword;
+use crate::model::phrase::{Found, Phrase, TOKEN_BYTES, key_of_unlisted};
+use crate::model::pieces::{PieceTable, Pieces};
 use crate::model::subword::NGrams;
-use crate::model::unigram;
 use crate::model::unigram::Scale;
-use crate::model::unknown;
 use crate::model::unknown::Fallback;
 use crate::model::unlisted::UnlistedWords;
+use crate::model::{Vectors, subword, unigram, unknown};
 use crate::text;
 use crate::text::Elongations;
 

@@ -15,27 +15,17 @@ pub(crate) mod cut;
 
 use std::ops::Range;
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::model::FormatError;
-use crate::model::Model;
-use crate::model::Vectors;
-use crate::model::Vocabulary;
 use crate::model::bytes::numbers;
-use crate::model::check;
-use crate::model::draft::Draft;
-use crate::model::draft::Table;
-use crate::model::format;
-use crate::model::format::Dtype;
-use crate::model::format::Limits;
-use crate::model::format::Tensor;
+use crate::model::draft::{Draft, Table};
+use crate::model::format::{Dtype, Limits, Tensor};
 use crate::model::pieces::cut::PieceLengths;
-use crate::model::profile::Shape;
-use crate::model::profile::accept;
+use crate::model::profile::{Shape, accept};
 use crate::model::vocabulary::VocabularyTables;
+use crate::model::{FormatError, Model, Vectors, Vocabulary, check, format};
 
 /// The section that holds the pieces.
 pub const PIECES_SECTION: &str = "pieces";

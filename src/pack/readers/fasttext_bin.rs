@@ -23,17 +23,8 @@ mod matrix;
 
 use std::path::Path;
 
-use super::Budget;
-use super::Info;
-use super::Mark;
-use super::Opened;
-use super::Place;
-use super::ReadError;
-use super::Subword;
-use super::VectorReader;
-use super::positioned::Scan;
-use super::positioned::Source;
-use super::source;
+use super::positioned::{Scan, Source};
+use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader, source};
 use crate::model::subword::NGrams;
 use crate::pack::readers::fasttext_bin::arguments::Arguments;
 use crate::pack::readers::fasttext_bin::matrix::Matrix;

@@ -22,23 +22,10 @@ mod chunks;
 
 use std::path::Path;
 
-use super::Budget;
-use super::Info;
-use super::Mark;
-use super::Opened;
-use super::Place;
-use super::ReadError;
-use super::Subword;
-use super::VectorReader;
-use super::positioned::Scan;
-use super::positioned::Source;
-use super::source;
+use super::positioned::{Scan, Source};
+use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader, source};
 use crate::model::subword::NGrams;
-use chunks::Chunks;
-use chunks::MAGIC;
-use chunks::Matrix;
-use chunks::Parts;
-use chunks::Vocabulary;
+use chunks::{Chunks, MAGIC, Matrix, Parts, Vocabulary};
 
 /// How it is called and recognised.
 pub(crate) const INFO: Info =

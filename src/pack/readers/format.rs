@@ -5,20 +5,11 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::Budget;
-use super::FIRST_BYTES;
-use super::Format;
-use super::Lines;
-use super::Mark;
-use super::Opened;
-use super::Place;
-use super::ReadError;
-use super::header::HEADER_BYTES;
-use super::header::is_header;
+use super::header::{HEADER_BYTES, is_header};
 use super::input::Input;
 pub use super::source::Source;
-use super::text_rows::count_numbers;
-use super::text_rows::line_bytes;
+use super::text_rows::{count_numbers, line_bytes};
+use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, ReadError};
 
 impl Format {
     /// The name on the command line.

@@ -1,11 +1,8 @@
 //! GloVe's text format as users name it.
 
-use super::Info;
-use super::Mark;
-use super::Opened;
 use super::input::Input;
 use super::source::Source;
-use super::text;
+use super::{Info, Mark, Opened, text};
 
 /// How it is called and recognised.
 pub(crate) const INFO: Info =

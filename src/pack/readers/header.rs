@@ -3,11 +3,8 @@
 //! Its numbers are claims. They are checked against the file's size and the budget before anybody
 //! relies on them.
 
-use super::Budget;
-use super::Place;
-use super::ReadError;
-use super::input::Input;
-use super::input::shown;
+use super::input::{Input, shown};
+use super::{Budget, Place, ReadError};
 
 /// Longest header line read: two numbers of any sane length with some space around.
 pub(super) const HEADER_BYTES: usize = 256;

@@ -3,14 +3,10 @@
 //! Where in the file the matrix lies and what its numbers are is said by the header of the format
 //! ([`npy`](super::npy), [`safetensors`](super::safetensors)); the bytes after it are the same.
 
-use half::bf16;
-use half::f16;
+use half::{bf16, f16};
 
-use super::Budget;
-use super::Place;
-use super::ReadError;
-use super::VectorReader;
 use super::input::Input;
+use super::{Budget, Place, ReadError, VectorReader};
 
 /// How a number is written, always with the least significant byte first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

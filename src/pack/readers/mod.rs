@@ -49,9 +49,7 @@ mod text_without_header;
 pub mod word2vec_bin;
 pub mod word2vec_text;
 
-pub use crate::files::Place;
-pub use crate::files::ReadError;
-pub use crate::files::input;
+pub use crate::files::{Place, ReadError, input};
 pub use crate::model::unlisted::SubwordRule as Subword;
 
 use crate::model::format::Limits;

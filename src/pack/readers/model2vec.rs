@@ -30,10 +30,8 @@ pub use folder::Model2VecReader;
 #[cfg(feature = "model2vec")]
 pub use layout::Settings;
 
-use super::Info;
-use super::Mark;
-use super::Opened;
 use super::source::Source;
+use super::{Info, Mark, Opened};
 
 /// How it is called and recognised.
 pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };

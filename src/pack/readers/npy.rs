@@ -4,17 +4,10 @@
 //! never evaluated; arrays of Python objects, which are pickled programs, are refused, and so are
 //! `.npz` archives.
 
-use super::Info;
-use super::Mark;
-use super::Opened;
-use super::Place;
-use super::ReadError;
-use super::input::Input;
-use super::input::shown;
-use super::matrix::MatrixReader;
-use super::matrix::Number;
-use super::matrix::Shape;
+use super::input::{Input, shown};
+use super::matrix::{MatrixReader, Number, Shape};
 use super::source::Source;
+use super::{Info, Mark, Opened, Place, ReadError};
 
 /// The first bytes of every such file.
 const MAGIC: &[u8] = b"\x93NUMPY";

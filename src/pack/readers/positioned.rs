@@ -6,11 +6,9 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Place;
-use super::ReadError;
+use super::{Place, ReadError};
 
 /// Bytes with known positions: a file, or memory.
 #[derive(Debug)]

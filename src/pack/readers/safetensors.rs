@@ -8,26 +8,13 @@
 use std::fmt;
 
 use safetensors::Dtype;
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::DeserializeSeed;
-use serde::de::Error;
-use serde::de::IgnoredAny;
-use serde::de::MapAccess;
-use serde::de::SeqAccess;
-use serde::de::Visitor;
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
-use super::Info;
-use super::Mark;
-use super::Opened;
-use super::Place;
-use super::ReadError;
-use super::input::Input;
-use super::input::shown;
-use super::matrix::MatrixReader;
-use super::matrix::Number;
-use super::matrix::Shape;
+use super::input::{Input, shown};
+use super::matrix::{MatrixReader, Number, Shape};
 use super::source::Source;
+use super::{Info, Mark, Opened, Place, ReadError};
 
 /// Longest header read, the same as the format's own bound.
 const HEADER_BYTES: u64 = 100_000_000;

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::Budget;
-use super::Format;
-use super::ReadError;
 use super::input::Input;
+use super::{Budget, Format, ReadError};
 
 /// What is read of a folder of model2vec or sentence-transformers: settings, words, rows.
 const FOLDER_FILES: [&str; 4] =

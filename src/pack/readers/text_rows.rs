@@ -5,11 +5,8 @@
 //! What follows the word must be exactly as many numbers as every row has. Whether a header stands
 //! before the rows is not known here.
 
-use super::Budget;
-use super::Place;
-use super::ReadError;
-use super::input::Input;
-use super::input::shown;
+use super::input::{Input, shown};
+use super::{Budget, Place, ReadError};
 
 /// Most bytes of text that one number of a row may take, with its separator.
 const NUMBER_BYTES: usize = 32;

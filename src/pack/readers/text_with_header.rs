@@ -3,13 +3,10 @@
 //! The rows are what counts: all of them are handed over, and a header that promised another
 //! number of them is an error at the end of the file. A file without header is GloVe's format.
 
-use super::Budget;
-use super::Place;
-use super::ReadError;
-use super::VectorReader;
 use super::header::Header;
 use super::input::Input;
 use super::text_rows::TextRows;
+use super::{Budget, Place, ReadError, VectorReader};
 
 /// Reads word2vec text.
 pub struct Word2VecTextReader {

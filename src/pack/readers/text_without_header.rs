@@ -6,17 +6,10 @@
 //! the second has more numbers and the first a word of several parts, it is likely the first whose
 //! numbers were not all read as such, and its line is named.
 
-use super::Budget;
-use super::Place;
-use super::ReadError;
-use super::VectorReader;
 use super::header::is_header;
-use super::input::Input;
-use super::input::shown;
-use super::text_rows::TextRows;
-use super::text_rows::count_numbers;
-use super::text_rows::last_part;
-use super::text_rows::line_bytes;
+use super::input::{Input, shown};
+use super::text_rows::{TextRows, count_numbers, last_part, line_bytes};
+use super::{Budget, Place, ReadError, VectorReader};
 
 /// Reads GloVe text.
 pub struct GloveTextReader {

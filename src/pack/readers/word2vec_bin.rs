@@ -5,16 +5,10 @@
 //! passed over either way. Nothing marks where a row begins, so one wrong byte shifts all that
 //! follows; what can be checked is that the promised rows end where the file does.
 
-use super::Budget;
-use super::Info;
-use super::Mark;
-use super::Opened;
-use super::Place;
-use super::ReadError;
-use super::VectorReader;
 use super::header::Header;
 use super::input::Input;
 use super::source::Source;
+use super::{Budget, Info, Mark, Opened, Place, ReadError, VectorReader};
 
 /// Bytes of a number.
 const NUMBER_BYTES: u64 = 4;

@@ -4,20 +4,15 @@
 //! is not.
 
 use std::borrow::Cow;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde_json::Map;
-use serde_json::Value;
 use serde_json::error::Category;
+use serde_json::{Map, Value};
 
-use crate::files::Place;
-use crate::files::ReadError;
-use crate::files::input::Input;
-use crate::files::input::shown;
-use crate::files::instant;
+use crate::files::input::{Input, shown};
 use crate::files::progress::Progress;
+use crate::files::{Place, ReadError, instant};
 
 /// Longest row; an object of Twitter's with all its fields is some thousand bytes.
 const ROW_BYTES: usize = 1 << 20;

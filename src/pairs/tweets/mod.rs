@@ -15,16 +15,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::pairs::Columns;
-use crate::pairs::PairsError;
-use crate::pairs::Rows;
-use crate::pairs::output::Label;
-use crate::pairs::output::Output;
+use crate::pairs::output::{Label, Output};
 use crate::pairs::tweets::pairing::Pairing;
-use crate::pairs::tweets::store::Key;
-use crate::pairs::tweets::store::Outcome;
-use crate::pairs::tweets::store::Reader;
-use crate::pairs::tweets::store::Tweets;
+use crate::pairs::tweets::store::{Key, Outcome, Reader, Tweets};
+use crate::pairs::{Columns, PairsError, Rows};
 use crate::random::Random;
 use crate::text::Normalisation;
 

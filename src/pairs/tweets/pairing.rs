@@ -11,8 +11,7 @@ use std::ops::Range;
 
 use crate::files::progress::Progress;
 use crate::pairs::Rejections;
-use crate::pairs::tweets::store::Key;
-use crate::pairs::tweets::store::Tweets;
+use crate::pairs::tweets::store::{Key, Tweets};
 use crate::random::Random;
 
 /// Partners that a tweet draws before it gives up.

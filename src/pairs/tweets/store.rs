@@ -4,8 +4,7 @@
 //! Everything lies in a few growing arrays, about 200 bytes a tweet. Which two tweets make a pair
 //! is not known here.
 
-use std::collections::HashMap;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -14,10 +13,7 @@ use crate::pairs::TEXT_BYTES;
 use crate::pairs::tweets::Texts;
 use crate::pairs::tweets::columns::Row;
 use crate::text;
-use crate::text::Hashtags;
-use crate::text::Kind;
-use crate::text::Normalisation;
-use crate::text::Tokens;
+use crate::text::{Hashtags, Kind, Normalisation, Tokens};
 
 /// Fewest words that a tweet must have.
 const FEWEST_WORDS: usize = 5;

@@ -1,10 +1,8 @@
 //! `plain` against the rule that the default vectors were made with, written down once more in
 //! the plainest way: on ASCII text of any kind, and on real sentences where they are at hand.
 
-use super::preset;
-use super::texts;
-use crate::text::Initials;
-use crate::text::Normalisation;
+use super::{preset, texts};
+use crate::text::{Initials, Normalisation};
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -12,8 +10,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use unicode_normalization::UnicodeNormalization;
-use unicode_properties::GeneralCategoryGroup;
-use unicode_properties::UnicodeGeneralCategory;
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// `[^\W_]+(?:['’][^\W_]+)*` on lower-cased text, `’` written `'`.
 fn naive(text: &str) -> Vec<String> {

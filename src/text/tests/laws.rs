@@ -2,13 +2,11 @@
 //! into the input in order, the output is bounded, composed and decomposed text agree, and nothing
 //! takes more than linear time.
 
-use super::preset;
-use super::texts;
+use super::{preset, texts};
 use crate::text::*;
 use proptest::prelude::*;
 use proptest::sample::select;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use unicode_normalization::UnicodeNormalization;
 
 /// Pieces that rules react to, so that random texts of them meet every rule and its neighbours.

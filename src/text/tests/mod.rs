@@ -5,9 +5,7 @@ mod agreement;
 mod laws;
 mod table;
 
-use super::Normalisation;
-use super::Tokens;
-use super::tokenise;
+use super::{Normalisation, Tokens, tokenise};
 
 /// The rules of a preset.
 fn preset(name: &str) -> Normalisation {

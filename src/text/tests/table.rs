@@ -1,13 +1,8 @@
 //! Examples to read: for each preset, what becomes of a text, and which bytes of the input each
 //! token points back at.
 
-use super::preset;
-use super::texts;
-use crate::text::Kind;
-use crate::text::Normalisation;
-use crate::text::Tokens;
-use crate::text::Urls;
-use crate::text::tokenise;
+use super::{preset, texts};
+use crate::text::{Kind, Normalisation, Tokens, Urls, tokenise};
 
 /// Tokens in one string, apart by spaces, so that a row of the table fits a line.
 fn check(name: &str, rows: &[(&str, &str)]) {

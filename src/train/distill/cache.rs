@@ -6,19 +6,14 @@
 //! is written anew.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use half::f16;
-use safetensors::Dtype;
-use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 
 use crate::files::progress::Progress;
 use crate::model::disk;

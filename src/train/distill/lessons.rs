@@ -2,20 +2,15 @@
 
 use crate::text::Normalisation;
 use crate::train::TrainError;
-use crate::train::distill::DistillOptions;
-use crate::train::distill::TeacherSaid;
-use crate::train::distill::cache::Asked;
-use crate::train::distill::cache::Cache;
+use crate::train::distill::cache::{Asked, Cache};
 use crate::train::distill::pieces::rare;
-use crate::train::distill::space::Space;
-use crate::train::distill::space::Targets;
-use crate::train::distill::space::Views;
+use crate::train::distill::space::{Space, Targets, Views};
 use crate::train::distill::start::Start;
 use crate::train::distill::student::Bags;
 use crate::train::distill::teacher::Teacher;
 use crate::train::distill::texts::Texts;
-use crate::train::distill::words::Lookup;
-use crate::train::distill::words::LookupMemory;
+use crate::train::distill::words::{Lookup, LookupMemory};
+use crate::train::distill::{DistillOptions, TeacherSaid};
 
 /// Texts and their targets; at last every word as a text by itself.
 pub(super) struct Lessons {

@@ -30,33 +30,25 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use crate::train::distill::distilled::Distilled;
-pub use crate::train::distill::distilled::TeacherSaid;
+pub use crate::train::distill::distilled::{Distilled, TeacherSaid};
 pub use crate::train::distill::tune::Tuned;
 
-use crate::model::Model;
-use crate::model::OpenOptions;
-use crate::model::format::Dtype;
-use crate::model::format::Limits;
+use crate::model::format::{Dtype, Limits};
+use crate::model::{Model, OpenOptions};
 use crate::text::Normalisation;
-use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
 use crate::train::distill::cache::Asked;
 use crate::train::distill::generated::Wanted;
 use crate::train::distill::lessons::Lessons;
 use crate::train::distill::output::Output;
-use crate::train::distill::run::Run;
-use crate::train::distill::run::Schedule;
-use crate::train::distill::sources::Line;
-use crate::train::distill::sources::Reader;
-use crate::train::distill::start::Start;
-use crate::train::distill::start::Trained;
+use crate::train::distill::run::{Run, Schedule};
+use crate::train::distill::sources::{Line, Reader};
+use crate::train::distill::start::{Start, Trained};
 use crate::train::distill::student::Student;
-use crate::train::distill::texts::Numbers;
-use crate::train::distill::texts::Texts;
+use crate::train::distill::texts::{Numbers, Texts};
 use crate::train::distill::tune::Tuning;
-use crate::train::outputs;
 use crate::train::outputs::Outputs;
+use crate::train::{TrainError, outputs};
 
 /// What to distil and how.
 #[derive(Debug, Clone)]

@@ -5,31 +5,20 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::methods::means::learned_idf;
-use crate::model::Counts;
-use crate::model::Frequency;
-use crate::model::Model;
-use crate::model::Unknown;
-use crate::model::format::AUTO_METHOD;
-use crate::model::format::Dtype;
-use crate::model::pieces::PIECES_SECTION;
-use crate::model::pieces::put_pieces;
+use crate::model::format::{AUTO_METHOD, Dtype};
+use crate::model::pieces::{PIECES_SECTION, put_pieces};
 use crate::model::quantise::Quantiser;
 use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
-use crate::model::writer::Draft;
-use crate::model::writer::Source;
-use crate::model::writer::Table;
-use crate::model::writer::Written;
+use crate::model::writer::{Draft, Source, Table, Written};
+use crate::model::{Counts, Frequency, Model, Unknown};
 use crate::text::Normalisation;
 use crate::train::TrainError;
-use crate::train::distill::DistillOptions;
-use crate::train::distill::TeacherSaid;
 use crate::train::distill::pieces::Fitted;
 use crate::train::distill::run::Point;
-use crate::train::distill::start::Start;
-use crate::train::distill::start::rarer_half;
-use crate::train::vectors::output::SECTION;
-use crate::train::vectors::output::carry_section;
+use crate::train::distill::start::{Start, rarer_half};
+use crate::train::distill::{DistillOptions, TeacherSaid};
+use crate::train::vectors::output::{SECTION, carry_section};
 
 /// What is written.
 pub(super) struct Output<'o> {

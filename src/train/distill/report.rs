@@ -1,13 +1,9 @@
 //! The page about a run: who was asked about what, and how the loss went.
 
-use crate::page::Head;
-use crate::page::Page;
-use crate::page::frame::Axis;
-use crate::page::frame::Frame;
-use crate::page::frame::WIDE;
-use crate::train::distill::DistillOptions;
-use crate::train::distill::Distilled;
+use crate::page::frame::{Axis, Frame, WIDE};
+use crate::page::{Head, Page};
 use crate::train::distill::run::Point;
+use crate::train::distill::{DistillOptions, Distilled};
 
 /// The page.
 pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {

@@ -1,23 +1,16 @@
 //! A run from its first batch to its last: epochs, rates, the live loss, and the state that is kept now
 //! and then so that a killed run goes on to the same bits.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::files::progress::Progress;
 use crate::train::TrainError;
-use crate::train::checkpoint::Checkpoint;
-use crate::train::checkpoint::State;
+use crate::train::checkpoint::{Checkpoint, State};
 use crate::train::distill::blocks;
 use crate::train::distill::space::Targets;
-use crate::train::distill::student::Bags;
-use crate::train::distill::student::Loss;
-use crate::train::distill::student::Pace;
-use crate::train::distill::student::Student;
-use crate::train::distill::student::Work;
+use crate::train::distill::student::{Bags, Loss, Pace, Student, Work};
 
 /// Points of the curve of the loss.
 const POINTS: usize = 100;

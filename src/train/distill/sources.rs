@@ -1,18 +1,14 @@
 //! Lines of text files: read, tidied, each kept once, and without what must not be learned from.
 
 use std::collections::HashSet;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::files::Place;
 use crate::files::input::Input;
 use crate::files::progress::Progress;
 use crate::model::vocabulary::hash;
 use crate::text;
-use crate::text::Mentions;
-use crate::text::Normalisation;
-use crate::text::Tokens;
-use crate::text::Urls;
+use crate::text::{Mentions, Normalisation, Tokens, Urls};
 use crate::train::TrainError;
 
 /// Longest line, far above any sentence.

@@ -9,11 +9,8 @@ use half::f16;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use crate::kernels::linalg::Eigen;
-use crate::kernels::linalg::Moments;
-use crate::kernels::linalg::symmetric_eigen;
-use crate::kernels::pairwise;
-use crate::kernels::simd;
+use crate::kernels::linalg::{Eigen, Moments, symmetric_eigen};
+use crate::kernels::{pairwise, simd};
 use crate::train::distill::cache::Embeddings;
 
 /// Texts that moments and means are taken of at most, of each kind.

@@ -1,19 +1,14 @@
 //! Rotations of word vectors and targets: to the principal axes of texts, and from one set of axes to
 //! another.
 
-use ndarray::Array2;
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 
-use crate::kernels::linalg::Eigen;
-use crate::kernels::linalg::Moments;
-use crate::kernels::linalg::symmetric_eigen;
-use crate::kernels::pairwise;
-use crate::kernels::simd;
+use crate::kernels::linalg::{Eigen, Moments, symmetric_eigen};
+use crate::kernels::{pairwise, simd};
 use crate::train::distill::space;
 use crate::train::distill::space::Targets;
-use crate::train::distill::student::Bags;
-use crate::train::distill::student::Student;
+use crate::train::distill::student::{Bags, Student};
 
 /// Texts that a rotation is found by at most.
 const MEASURED: usize = 60_000;

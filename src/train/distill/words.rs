@@ -6,9 +6,7 @@ use std::path::Path;
 use crate::files::input::Input;
 use crate::model::format::Limits;
 use crate::text;
-use crate::text::Elongations;
-use crate::text::Normalisation;
-use crate::text::Tokens;
+use crate::text::{Elongations, Normalisation, Tokens};
 use crate::train::TrainError;
 
 /// Longest line of a list.

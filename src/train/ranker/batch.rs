@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 
 use crate::random::Random;
-use crate::train::ranker::data::Example;
-use crate::train::ranker::data::Texts;
+use crate::train::ranker::data::{Example, Texts};
 use crate::train::ranker::pool::Positions;
 
 /// Batches whose examples are put in order of length together: enough for lengths to be alike, few

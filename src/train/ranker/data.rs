@@ -5,20 +5,17 @@
 //! does not list, but that occurs often enough in the texts trained on, becomes a word of its own;
 //! words whose vectors are made for a text are left out, because nothing could be learned for them.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use crate::files::rows::Rows;
 use crate::files::topics;
 use crate::files::topics::Topic;
-use crate::model::Model;
-use crate::model::Phrase;
 use crate::model::provenance::TrainingFile;
-use crate::train::TrainError;
+use crate::model::{Model, Phrase};
 use crate::train::ranker::RankerOptions;
-use crate::train::sampling;
 use crate::train::source::trained_on;
+use crate::train::{TrainError, sampling};
 
 /// What random choices are for.
 const PARTING: u64 = 0;

@@ -29,22 +29,17 @@ use candle_core::Device;
 use serde::Serialize;
 
 use crate::methods::ranker::Shape;
-use crate::model::Model;
-use crate::model::OpenOptions;
 use crate::model::provenance::TrainingFile;
 use crate::model::writer::Written;
+use crate::model::{Model, OpenOptions};
 use crate::random::Random;
-use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::outputs;
 use crate::train::outputs::Outputs;
 use crate::train::ranker::batch::Grouping;
 use crate::train::ranker::data::Data;
-use crate::train::ranker::run::Epoch;
-use crate::train::ranker::run::Run;
-use crate::train::ranker::state::Pace;
-use crate::train::ranker::state::State;
-use crate::train::sampling;
+use crate::train::ranker::run::{Epoch, Run};
+use crate::train::ranker::state::{Pace, State};
+use crate::train::{TrainError, outputs, sampling};
 
 /// What random choices are for.
 const START: u64 = 3;

@@ -5,18 +5,11 @@
 //! of all kernels, followed by [`pool`]. Batch normalisation keeps running statistics, of which serving only knows
 //! the scale and shift they amount to.
 
-use candle_core::D;
-use candle_core::DType;
-use candle_core::Device;
-use candle_core::Result;
-use candle_core::Tensor;
-use candle_core::Var;
+use candle_core::{D, DType, Device, Result, Tensor, Var};
 
-use crate::methods::ranker::Encoder;
-use crate::methods::ranker::Shape;
+use crate::methods::ranker::{Encoder, Shape};
 use crate::random::Random;
-use crate::train::ranker::batch::Batch;
-use crate::train::ranker::batch::Filled;
+use crate::train::ranker::batch::{Batch, Filled};
 use crate::train::ranker::pool::pool;
 use crate::train::sampling;
 

@@ -12,13 +12,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use candle_core::CpuStorage;
-use candle_core::CustomOp3;
-use candle_core::Layout;
-use candle_core::Result;
-use candle_core::Shape;
-use candle_core::Storage;
-use candle_core::Tensor;
+use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor};
 use rayon::prelude::*;
 
 /// No window is above 0.
@@ -276,8 +270,7 @@ fn shown(positions: usize, lengths: &[usize], more: usize, like: &Tensor) -> Res
 
 #[cfg(test)]
 mod tests {
-    use candle_core::Device;
-    use candle_core::Var;
+    use candle_core::{Device, Var};
 
     use super::*;
     use crate::random::Random;

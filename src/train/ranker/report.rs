@@ -1,13 +1,9 @@
 //! The page about a run: what was trained on what, and how loss and figures went.
 
-use crate::page::Head;
-use crate::page::Page;
-use crate::page::frame::Axis;
-use crate::page::frame::Frame;
-use crate::page::frame::WIDE;
-use crate::train::ranker::RankerOptions;
-use crate::train::ranker::Trained;
+use crate::page::frame::{Axis, Frame, WIDE};
+use crate::page::{Head, Page};
 use crate::train::ranker::run::Epoch;
+use crate::train::ranker::{RankerOptions, Trained};
 
 /// What is drawn of an epoch.
 type Figure = fn(&Epoch) -> f64;

@@ -1,26 +1,19 @@
 //! A run from its first step to its best state, by way of the state that an earlier one left.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytemuck::cast_slice;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::files::progress::Progress;
 use crate::files::topics::Topic;
 use crate::stats::ranking::JudgedRanking;
-use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::ranker::Goal;
-use crate::train::ranker::RankerOptions;
-use crate::train::ranker::batch;
 use crate::train::ranker::batch::Batch;
-use crate::train::ranker::data::Data;
-use crate::train::ranker::data::Example;
-use crate::train::ranker::state::Numbers;
-use crate::train::ranker::state::State;
-use crate::train::sampling;
+use crate::train::ranker::data::{Data, Example};
+use crate::train::ranker::state::{Numbers, State};
+use crate::train::ranker::{Goal, RankerOptions, batch};
+use crate::train::{TrainError, sampling};
 
 /// What random choices are for.
 const ORDER: u64 = 1;

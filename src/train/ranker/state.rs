@@ -1,16 +1,12 @@
 //! What a run changes as it goes, and how one step changes it.
 
-use candle_core::Device;
-use candle_core::Result;
-use candle_core::Tensor;
-use candle_core::Var;
+use candle_core::{Device, Result, Tensor, Var};
 use candle_nn::loss::cross_entropy;
 
 use crate::methods::ranker::Shape;
 use crate::random::Random;
 use crate::train::ranker::batch::Batch;
-use crate::train::ranker::network::Mode;
-use crate::train::ranker::network::Network;
+use crate::train::ranker::network::{Mode, Network};
 use crate::train::sampling;
 
 /// How far a step goes.

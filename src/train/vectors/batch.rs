@@ -2,17 +2,14 @@
 //! gradients to the rows of words. Which sentences stand in it is `siamese`'s part.
 
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::kernels::simd;
-use crate::kernels::vector;
 use crate::kernels::vector::Row;
+use crate::kernels::{simd, vector};
 use crate::train::vectors::corpus::Corpus;
-use crate::train::vectors::rows::Blocks;
-use crate::train::vectors::rows::Update;
+use crate::train::vectors::rows::{Blocks, Update};
 
 /// How a step went.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

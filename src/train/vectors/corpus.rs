@@ -13,8 +13,7 @@ use crate::files::input::Input;
 use crate::files::progress::Progress;
 use crate::model::format::Limits;
 use crate::text;
-use crate::text::Normalisation;
-use crate::text::Tokens;
+use crate::text::{Normalisation, Tokens};
 use crate::train::TrainError;
 
 /// The number of a word that is too rare.

@@ -21,25 +21,20 @@ use serde::Serialize;
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
-use crate::model::Model;
-use crate::model::OpenOptions;
 use crate::model::format::Limits;
 use crate::model::writer::Written;
+use crate::model::{Model, OpenOptions};
 use crate::text::Normalisation;
-use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::outputs;
 use crate::train::outputs::Outputs;
 use crate::train::vectors::corpus::Corpus;
 use crate::train::vectors::output::Output;
 use crate::train::vectors::rows::Blocks;
-use crate::train::vectors::run::Learner;
-use crate::train::vectors::run::Run;
-use crate::train::vectors::run::Schedule;
-use crate::train::vectors::siamese::Others;
-use crate::train::vectors::siamese::Siamese;
+use crate::train::vectors::run::{Learner, Run, Schedule};
+use crate::train::vectors::siamese::{Others, Siamese};
 use crate::train::vectors::start::Start;
 use crate::train::vectors::word2vec::Word2Vec;
+use crate::train::{TrainError, outputs};
 
 /// What vectors are learned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

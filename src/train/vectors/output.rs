@@ -1,29 +1,20 @@
 //! Trained vectors as a model file ready to serve, and as word2vec text.
 
 use std::io;
-use std::io::BufWriter;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use crate::methods::means::learned_idf;
-use crate::model::Counts;
-use crate::model::Frequency;
-use crate::model::Model;
-use crate::model::Unknown;
-use crate::model::disk;
 use crate::model::disk::LocalDisk;
-use crate::model::format::AUTO_METHOD;
-use crate::model::format::Dtype;
+use crate::model::format::{AUTO_METHOD, Dtype};
 use crate::model::target::Target;
 use crate::model::unknown::Fallback;
 use crate::model::vocabulary::VocabularyTables;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
-use crate::model::writer::Written;
+use crate::model::writer::{Draft, Table, Written};
+use crate::model::{Counts, Frequency, Model, Unknown, disk};
 use crate::train::TrainError;
-use crate::train::vectors::Objective;
-use crate::train::vectors::VectorsOptions;
 use crate::train::vectors::corpus::Corpus;
+use crate::train::vectors::{Objective, VectorsOptions};
 
 /// The section that says how vectors were trained.
 pub const SECTION: &str = "trained-vectors";

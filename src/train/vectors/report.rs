@@ -1,12 +1,8 @@
 //! The page about a run: what was trained on what, and how the loss went.
 
-use crate::page::Head;
-use crate::page::Page;
-use crate::page::frame::Axis;
-use crate::page::frame::Frame;
-use crate::page::frame::WIDE;
-use crate::train::vectors::Trained;
-use crate::train::vectors::VectorsOptions;
+use crate::page::frame::{Axis, Frame, WIDE};
+use crate::page::{Head, Page};
+use crate::train::vectors::{Trained, VectorsOptions};
 
 /// The page.
 pub(super) fn html(trained: &Trained, options: &VectorsOptions) -> String {

@@ -5,28 +5,20 @@
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::files::progress::Progress;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::vectors::batch::Batch;
-use crate::train::vectors::batch::Tally;
+use crate::train::vectors::batch::{Batch, Tally};
 use crate::train::vectors::corpus::Corpus;
-use crate::train::vectors::rows::Blocks;
-use crate::train::vectors::rows::Update;
+use crate::train::vectors::rows::{Blocks, Update};
 use crate::train::vectors::siamese::Siamese;
-use crate::train::vectors::tables::Alone;
-use crate::train::vectors::tables::Among;
-use crate::train::vectors::tables::Changes;
-use crate::train::vectors::tables::Through;
+use crate::train::vectors::tables::{Alone, Among, Changes, Through};
 use crate::train::vectors::word2vec::Word2Vec;
 
 /// Points of the curve of the loss.

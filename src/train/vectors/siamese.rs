@@ -17,8 +17,7 @@ use std::ops::Range;
 
 use crate::random::Random;
 use crate::train::sampling;
-use crate::train::vectors::batch::Batch;
-use crate::train::vectors::batch::Relation;
+use crate::train::vectors::batch::{Batch, Relation};
 use crate::train::vectors::corpus::Corpus;
 
 /// Sentences of a run that are centres.

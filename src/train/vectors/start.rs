@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use crate::model::Model;
 use crate::train::sampling;
-use crate::train::vectors::Objective;
-use crate::train::vectors::VectorsOptions;
 use crate::train::vectors::corpus::Corpus;
 use crate::train::vectors::run::Tables;
+use crate::train::vectors::{Objective, VectorsOptions};
 
 /// Deviation of the first numbers of Siamese CBOW (section 3 of the paper).
 const DEVIATION: f64 = 0.01;

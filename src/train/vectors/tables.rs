@@ -1,8 +1,7 @@
 //! Three ways for a worker to have a table: alone, among others with a lock a row, or a copy of the
 //! rows it touches whose changes are added to the table afterwards, in a fixed order.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use crate::kernels::simd;
 use crate::train::vectors::word2vec::Table;

@@ -7,19 +7,13 @@ use rayon::prelude::*;
 
 use crate::files::pairs::Pairs;
 use crate::files::rows::Rows;
-use crate::model::Model;
-use crate::model::Phrase;
 use crate::model::provenance::TrainingFile;
+use crate::model::{Model, Phrase};
 use crate::train::TrainError;
 use crate::train::sampling::generator;
 use crate::train::source::trained_on;
-use crate::train::weights::FOLDS;
-use crate::train::weights::HALF;
-use crate::train::weights::HELD_OUT;
-use crate::train::weights::Kappa;
-use crate::train::weights::ORDER_OF_COUPLES;
-use crate::train::weights::WeightsOptions;
 use crate::train::weights::loss::Loss;
+use crate::train::weights::{FOLDS, HALF, HELD_OUT, Kappa, ORDER_OF_COUPLES, WeightsOptions};
 
 /// Two texts and whether they belong together.
 #[derive(Debug, Clone)]

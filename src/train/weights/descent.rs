@@ -7,12 +7,10 @@
 use crate::files::progress::Progress;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
-use crate::train::weights::HALF;
-use crate::train::weights::ORDER_OF_BATCHES;
 use crate::train::weights::distance::FIRST_WEIGHT;
 use crate::train::weights::forms::Forms;
-use crate::train::weights::objective::Objective;
-use crate::train::weights::objective::Workbench;
+use crate::train::weights::objective::{Objective, Workbench};
+use crate::train::weights::{HALF, ORDER_OF_BATCHES};
 
 /// The learning rate, and what it is lowered to.
 const RATES: [f64; 2] = [0.01, 0.001];

@@ -3,26 +3,20 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::files::ReadError;
 use crate::methods::Measure;
 use crate::methods::means::learned_idf;
-use crate::model::Model;
-use crate::model::OpenOptions;
 use crate::model::provenance::TrainingRecord;
 use crate::model::writer::Written;
-use crate::train::TrainError;
-use crate::train::outputs;
+use crate::model::{Model, OpenOptions};
 use crate::train::outputs::Outputs;
 use crate::train::weights::set;
-use crate::train::weights::set::MOST_RANKS;
-use crate::train::weights::set::NamedSet;
-use crate::train::weights::set::Use;
+use crate::train::weights::set::{MOST_RANKS, NamedSet, Use};
+use crate::train::{TrainError, outputs};
 
 /// The name and version of the shape.
 const FORMAT: &str = "cognate-weights-1";

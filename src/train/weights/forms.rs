@@ -12,14 +12,11 @@
 
 use rayon::prelude::*;
 
-use crate::kernels::pairwise;
-use crate::kernels::simd;
 use crate::kernels::simd::Packed;
-use crate::kernels::vector;
+use crate::kernels::{pairwise, simd, vector};
 use crate::methods::Measure;
 use crate::methods::means::learned_idf;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::model::{Model, Phrase};
 use crate::train::weights::couples::Couple;
 
 /// Most bytes of forms that are kept.

@@ -1,8 +1,7 @@
 //! What a checkpoint keeps of a run: the finished runs of the search for κ, and the state between
 //! two epochs, every number by its bits.
 
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::methods::Measure;
 use crate::methods::means::learned_idf;
@@ -10,11 +9,10 @@ use crate::model::Model;
 use crate::model::provenance::TrainingFile;
 use crate::train::TrainError;
 use crate::train::checkpoint::Checkpoint;
-use crate::train::weights::Kappa;
-use crate::train::weights::WeightsOptions;
 use crate::train::weights::descent::State;
 use crate::train::weights::loss::Loss;
 use crate::train::weights::search::Finished;
+use crate::train::weights::{Kappa, WeightsOptions};
 
 /// Settings and data that fix every bit of the outcome.
 #[derive(Serialize)]

@@ -32,29 +32,22 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use exchange::ImportOptions;
-pub use exchange::Imported;
-pub use exchange::import;
+pub use exchange::{ImportOptions, Imported, import};
 pub use loss::Loss;
-pub use outcome::Course;
-pub use outcome::Trained;
+pub use outcome::{Course, Trained};
 pub use search::Tried;
-pub use set::MOST_RANKS;
-pub use set::NamedSet;
-pub use set::Use;
+pub use set::{MOST_RANKS, NamedSet, Use};
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use crate::methods::Measure;
 use crate::methods::means::learned_idf;
-use crate::model::Model;
-use crate::model::OpenOptions;
-use crate::train::TrainError;
-use crate::train::outputs;
+use crate::model::{Model, OpenOptions};
 use crate::train::outputs::Outputs;
 use crate::train::weights::forms::KEPT_BYTES;
 use crate::train::weights::run::Run;
+use crate::train::{TrainError, outputs};
 
 /// Purposes of random numbers: what is drawn for one has nothing in common with another's.
 const ORDER_OF_BATCHES: u64 = 1;

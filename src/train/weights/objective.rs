@@ -2,8 +2,7 @@
 //! weight.
 
 use crate::kernels::simd;
-use crate::train::weights::distance::Bench;
-use crate::train::weights::distance::Ruler;
+use crate::train::weights::distance::{Bench, Ruler};
 use crate::train::weights::loss::Slope;
 
 /// What is made small.

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use crate::model::provenance::Separation;
 use crate::model::writer::Written;
-use crate::train::weights::NamedSet;
-use crate::train::weights::Tried;
+use crate::train::weights::{NamedSet, Tried};
 
 /// What was trained and written.
 #[derive(Debug, Clone, Serialize)]

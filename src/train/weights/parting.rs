@@ -3,8 +3,7 @@
 use crate::model::provenance::Separation;
 use crate::stats::classification::Confusion;
 use crate::stats::divergence::jensen_shannon;
-use crate::stats::threshold::Criterion;
-use crate::stats::threshold::best_threshold;
+use crate::stats::threshold::{Criterion, best_threshold};
 
 /// The distances of some couples.
 #[derive(Debug, Clone, Default)]

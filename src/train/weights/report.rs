@@ -3,15 +3,9 @@
 
 use crate::model::Model;
 use crate::model::provenance::Separation;
-use crate::page::Cell;
-use crate::page::Head;
-use crate::page::Page;
-use crate::page::Table;
-use crate::page::frame::Axis;
-use crate::page::frame::Frame;
-use crate::page::frame::WIDE;
-use crate::stats::distribution::equal_edges;
-use crate::stats::distribution::histogram;
+use crate::page::frame::{Axis, Frame, WIDE};
+use crate::page::{Cell, Head, Page, Table};
+use crate::stats::distribution::{equal_edges, histogram};
 use crate::train::weights::Course;
 use crate::train::weights::outcome::Side;
 

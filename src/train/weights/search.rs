@@ -5,8 +5,7 @@
 //! the fold tells the split error; the κ of the lowest mean wins, of equal ones the smallest.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -15,18 +14,13 @@ use crate::files::progress::Progress;
 use crate::methods::Measure;
 use crate::train::TrainError;
 use crate::train::sampling::generator;
-use crate::train::weights::FOLDS;
-use crate::train::weights::ORDER_OF_COUPLES;
-use crate::train::weights::SEARCHED;
-use crate::train::weights::descent::Descent;
-use crate::train::weights::descent::State;
+use crate::train::weights::descent::{Descent, State};
 use crate::train::weights::distance::Ruler;
-use crate::train::weights::forms;
-use crate::train::weights::forms::Forms;
-use crate::train::weights::forms::KEPT_BYTES;
+use crate::train::weights::forms::{Forms, KEPT_BYTES};
 use crate::train::weights::loss::Slope;
 use crate::train::weights::objective::Objective;
 use crate::train::weights::parting::Measured;
+use crate::train::weights::{FOLDS, ORDER_OF_COUPLES, SEARCHED, forms};
 
 /// Most couples that take part.
 const COUPLES: usize = 20_000;

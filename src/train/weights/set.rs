@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::methods::Measure;
 use crate::methods::means::learned_idf;
@@ -14,10 +13,7 @@ use crate::model::Model;
 use crate::model::format::Dtype;
 use crate::model::provenance::TrainingRecord;
 use crate::model::update::Update;
-use crate::model::writer::Draft;
-use crate::model::writer::Source;
-use crate::model::writer::Table;
-use crate::model::writer::Written;
+use crate::model::writer::{Draft, Source, Table, Written};
 use crate::train::TrainError;
 
 /// Most weights of a set.

@@ -1,26 +1,20 @@
 //! What training is held to: its arithmetic against plain differences and the method's own vectors,
 //! and its bits against threads, room and interruptions.
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::FOLDS;
 use super::couples::Couple;
 use super::distance::Ruler;
-use super::forms::Forms;
-use super::forms::KEPT_BYTES;
+use super::forms::{Forms, KEPT_BYTES};
 use super::loss::Slope;
-use super::objective::Objective;
-use super::objective::Workbench;
-use super::*;
+use super::objective::{Objective, Workbench};
+use super::{FOLDS, *};
 use crate::methods::Scorer;
 use crate::model::Unknown;
 use crate::model::format::Dtype;
 use crate::model::vocabulary::VocabularyTables;
-use crate::model::writer::Draft;
-use crate::model::writer::Table;
+use crate::model::writer::{Draft, Table};
 use crate::random::Random;
 use crate::stats::distribution::quantile;
 use crate::text::Normalisation;

@@ -3,16 +3,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::process::Stdio;
-use std::time::Duration;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::killed::ask;
-use super::killed::send;
-use super::killed::serve;
+use super::killed::{ask, send, serve};
 use crate::support::command::{cognate, command, stderr};
 use crate::support::process::Process;
 

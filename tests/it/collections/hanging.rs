@@ -1,10 +1,9 @@
 //! A disk that hangs: what waits for it is told so in the end, and everything else is answered.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use super::killed::{ask, send};
 use crate::support::process::Process;

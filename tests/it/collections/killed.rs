@@ -1,10 +1,8 @@
 //! The built binary with collections in a folder: killed under load with nothing lost that was
 //! acknowledged, a second process refused, a full disk and a damaged log met with clear errors.
 
-use std::io::Read;
-use std::io::Write;
-use std::net::SocketAddr;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

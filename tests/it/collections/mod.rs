@@ -17,8 +17,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::Value;
 
-use crate::support::app::Answer;
-use crate::support::app::TestApp;
+use crate::support::app::{Answer, TestApp};
 
 /// Sends a request with a JSON body, or none.
 pub async fn call(app: &TestApp, verb: &str, path: &str, body: Option<&Value>) -> Answer {

@@ -1,14 +1,10 @@
 //! Two built binaries on one folder: one writes, the other shows what was written.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::killed::ask;
-use super::killed::send;
-use super::killed::serve;
+use super::killed::{ask, send, serve};
 use crate::support::command::{cognate, stderr};
 use crate::support::process::Process;
 

@@ -1,14 +1,11 @@
 //! Which model a command takes that names none.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cognate::model::format::Dtype;
 
 use crate::support;
-use crate::support::command::command;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{command, stderr, stdout};
 
 /// Writes the tiny model to a path within a folder.
 fn put(folder: &Path, path: &str) {

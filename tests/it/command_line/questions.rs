@@ -2,21 +2,15 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::Output;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
-use cognate::model::Model;
-use cognate::model::OpenOptions;
 use cognate::model::format::Dtype;
-use serde_json::Value;
-use serde_json::json;
+use cognate::model::{Model, OpenOptions};
+use serde_json::{Value, json};
 
 use crate::support;
 use crate::support::app::TestApp;
-use crate::support::command::cognate;
-use crate::support::command::command;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{cognate, command, stderr, stdout};
 
 const A: &str = "The quake hits new york!";
 const B: &str = "an earthquake shakes the town";

@@ -4,9 +4,7 @@ use std::process::Command;
 
 use cognate::http::settings::LIST;
 
-use crate::support::command::cognate;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{cognate, stderr, stdout};
 
 fn printed(arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cognate::model::disk;
 use cognate::model::format::Dtype;
-use cognate::model::{Frequency, Model};
+use cognate::model::{Frequency, Model, disk};
 use cognate::pack::counts::Documents;
 use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
 use cognate::pack::readers::Budget;

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::eval::figures::cognate;
-use crate::eval::figures::compass;
+use crate::eval::figures::{cognate, compass};
 
 /// Queries whose relevant candidate neither column puts first, but their sum does: it is second by
 /// either, and what is first by one is last by the other. A third column tells nothing.

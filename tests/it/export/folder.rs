@@ -11,10 +11,7 @@ use cognate::model::format::Dtype;
 use safetensors::SafeTensors;
 
 use crate::support;
-use crate::support::command::cognate;
-use crate::support::command::command;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{cognate, command, stderr, stdout};
 
 /// A folder with the tiny model in it.
 fn with_model() -> tempfile::TempDir {

@@ -1,7 +1,6 @@
 //! Vectors that model2vec computed from the default model, exported, are those of `avg-cos`.
 
-use cognate::Engine;
-use cognate::Query;
+use cognate::{Engine, Query};
 
 /// What model2vec made of one text.
 #[derive(serde::Deserialize)]

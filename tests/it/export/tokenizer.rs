@@ -3,23 +3,15 @@
 
 use std::path::Path;
 
-use cognate::export::ExportOptions;
-use cognate::export::Inflections;
-use cognate::export::Library;
-use cognate::export::export;
+use cognate::export::{ExportOptions, Inflections, Library, export};
 use cognate::model::Model;
 use cognate::model::format::Dtype;
 use cognate::model::writer::Draft;
-use cognate::text::Normalisation;
-use cognate::text::Tokens;
-use cognate::text::tokenise;
-use tokenizers::PreTokenizedString;
-use tokenizers::PreTokenizer;
-use tokenizers::Tokenizer;
+use cognate::text::{Normalisation, Tokens, tokenise};
+use tokenizers::{PreTokenizedString, PreTokenizer, Tokenizer};
 
 use crate::support;
-use crate::support::command::cognate;
-use crate::support::command::stderr;
+use crate::support::command::{cognate, stderr};
 
 fn options(model: &Path, output: &Path) -> ExportOptions {
     ExportOptions {

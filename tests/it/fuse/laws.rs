@@ -1,7 +1,8 @@
 //! What holds for every fusion of rankings, whatever its parts.
 
-use cognate::engine::fuse::{FuseBy, FuseError, Fusion, MOST_PARTS, Part, PartScores, Source};
-use cognate::engine::fuse::{combine, standardised};
+use cognate::engine::fuse::{
+    FuseBy, FuseError, Fusion, MOST_PARTS, Part, PartScores, Source, combine, standardised,
+};
 use cognate::engine::{
     Boosts, Engine, Measure, Parts, Place, Query, QueryError, RankOptions, Ranking, Reason,
 };

@@ -1,7 +1,6 @@
 //! Seeds for the binary formats with words inside: word2vec, fastText, finalfusion.
 
-use super::Seed;
-use super::with;
+use super::{Seed, with};
 
 fn word2vec(header: &str, rows: &[(&[u8], [f32; 2])], row_end: &str) -> Vec<u8> {
     let mut file = format!("{header}\n").into_bytes();

@@ -7,16 +7,13 @@ use cognate::model::Unknown;
 use cognate::model::format::Dtype;
 use cognate::model::pieces::put_pieces;
 use cognate::model::unknown::Fallback;
-use cognate::model::unlisted::SUBWORD_SECTION;
-use cognate::model::unlisted::SubwordRule;
+use cognate::model::unlisted::{SUBWORD_SECTION, SubwordRule};
 use cognate::model::vocabulary::VocabularyTables;
-use cognate::model::writer::Draft;
-use cognate::model::writer::Table;
+use cognate::model::writer::{Draft, Table};
 use cognate::text::Normalisation;
 use half::f16;
 
-use super::Seed;
-use super::with;
+use super::{Seed, with};
 
 const WORDS: [&str; 8] = ["the", "quake", "hit", "city", "o'neill", "new", "york", "##town"];
 const DIMS: usize = 4;

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ruzstd::encoding::CompressionLevel;
-use ruzstd::encoding::compress_to_vec;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::Seed;
 

@@ -1,30 +1,17 @@
 //! Clients that are slow, silent, greedy or many: each is let go in time, and the others served.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use axum::Extension;
-use axum::Router;
 use axum::http::StatusCode;
-use axum::routing::get;
-use axum::routing::post;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
 use cognate::http::Peer;
-use rustix::process::Pid;
-use rustix::process::Resource;
-use rustix::process::Rlimit;
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpSocket;
-use tokio::net::TcpStream;
-use tokio::time::sleep;
-use tokio::time::timeout;
+use rustix::process::{Pid, Resource, Rlimit};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{sleep, timeout};
 
-use crate::support::listener::ASK;
-use crate::support::listener::Served;
-use crate::support::listener::answer;
-use crate::support::listener::ask;
-use crate::support::listener::closed_within;
-use crate::support::listener::settings;
+use crate::support::listener::{ASK, Served, answer, ask, closed_within, settings};
 use crate::support::process::Process;
 
 fn hello() -> Router {

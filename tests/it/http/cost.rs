@@ -4,15 +4,13 @@
 use std::path::Path;
 use std::time::Instant;
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::http::Models;
 use cognate::http::api::pipeline::Plan;
 use cognate::http::request::cost::estimate;
 use cognate::http::request::query::Resolved;
 use cognate::http::work::pool::INLINE_NANOS;
-use cognate::methods::Kind;
-use cognate::methods::Method;
+use cognate::methods::{Kind, Method};
 use cognate::model::Model;
 use serde_json::json;
 

@@ -4,26 +4,18 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::routing::get;
-use axum::routing::post;
+use axum::routing::{get, post};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::sleep;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::support::Chance;
-use crate::support::listener::Served;
-use crate::support::listener::answer;
-use crate::support::listener::ask;
-use crate::support::listener::closed_within;
-use crate::support::listener::settings;
+use crate::support::listener::{Served, answer, ask, closed_within, settings};
 use crate::support::process::Process;
-use crate::support::rounds;
+use crate::support::{Chance, rounds};
 
 /// What a client saw while the service stopped.
 #[derive(Debug, Default)]

@@ -1,8 +1,7 @@
 //! Clients that try to use the service up: answers that nobody reads, bodies that never end, streams
 //! that drip, requests refused before they were read.
 
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cognate::http::Settings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,14 +1,10 @@
 //! `cognate healthcheck` against servers that answer well, badly, slowly or not at all.
 
-use std::io::Read;
-use std::io::Write;
-use std::net::Shutdown;
-use std::net::TcpListener;
-use std::process::Command;
-use std::process::Output;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::process::{Command, Output};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn ask(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let folder = tempfile::tempdir().unwrap();

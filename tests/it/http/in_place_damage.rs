@@ -1,28 +1,17 @@
 //! A model file cut short or overwritten under a running service: loud where it is mapped, without
 //! effect where it was copied.
 
-use std::fs::File;
-use std::fs::Permissions;
-use std::io::Read;
-use std::io::Write;
-use std::net::SocketAddr;
-use std::net::TcpStream;
-use std::os::unix::fs::FileExt;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{File, Permissions};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use std::time::Instant;
-use std::time::SystemTime;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
-use cognate::model::FileState;
-use cognate::model::Model;
-use cognate::model::OpenOptions;
-use cognate::model::Storage;
 use cognate::model::format::Dtype;
+use cognate::model::{FileState, Model, OpenOptions, Storage};
 
 use crate::support;
 use crate::support::process::Process;

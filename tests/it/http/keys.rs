@@ -6,8 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use cognate::http::auth::keys;
-use cognate::http::auth::keys::{FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS};
-use cognate::http::auth::keys::{Refused, Scope};
+use cognate::http::auth::keys::{
+    FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS, Refused, Scope,
+};
 use cognate::http::auth::quota::Quota;
 use governor::clock::FakeRelativeClock;
 

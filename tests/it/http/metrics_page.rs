@@ -1,11 +1,9 @@
 //! What Prometheus reads: everything is there from the start, and clients cannot make it grow.
 
 use std::sync::mpsc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::http::Request;
 use cognate::http::auth::client::Client;
 use futures_util::stream;

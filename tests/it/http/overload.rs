@@ -4,27 +4,20 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use axum::http::Request;
-use axum::http::Response;
+use axum::http::{Request, Response};
 use cognate::http::Settings;
-use cognate::http::auth::keys::Scope;
-use cognate::http::auth::keys::line;
+use cognate::http::auth::keys::{Scope, line};
 use cognate::http::net::Gate;
 use serde_json::Value;
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::support::app::TestApp;
-use crate::support::app::post;
-use crate::support::listener::Served;
-use crate::support::listener::settings;
+use crate::support::app::{TestApp, post};
+use crate::support::listener::{Served, settings};
 use crate::support::process::Process;
 
 const UNITS: usize = 10_000;

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use cognate::http::NamedModel;
-use cognate::http::Settings;
 use cognate::http::settings::{
     Environment, LIST, Layers, Loaded, Origin, RawValue, Setting, SettingsFile, ValueShape,
 };
+use cognate::http::{NamedModel, Settings};
 
 /// A machine on which all is well, but for what a test spoils.
 struct Fine {

@@ -2,9 +2,7 @@
 
 use cognate::http::settings::LIST;
 
-use crate::support::command::cognate;
-use crate::support::command::stderr;
-use crate::support::command::stdout;
+use crate::support::command::{cognate, stderr, stdout};
 
 /// A folder with the tiny model in it.
 fn with_model() -> tempfile::TempDir {

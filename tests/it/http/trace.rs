@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use axum::http::HeaderMap;
-use axum::http::HeaderValue;
-use cognate::http::observe::trace::Parent;
-use cognate::http::observe::trace::TraceId;
+use axum::http::{HeaderMap, HeaderValue};
+use cognate::http::observe::trace::{Parent, TraceId};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -103,8 +101,7 @@ fn a_build_that_exports_nothing_says_so() {
 
 #[cfg(feature = "otlp")]
 mod exported {
-    use std::sync::mpsc::Receiver;
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{Receiver, channel};
     use std::time::Instant;
 
     use axum::Router;

@@ -1,10 +1,8 @@
 //! A value of a wrong type is refused in words of JSON, not of Rust.
 
 use axum::body::Body;
-use axum::http::Request;
-use axum::http::StatusCode;
-use serde_json::Value;
-use serde_json::json;
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
 

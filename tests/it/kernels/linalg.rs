@@ -1,15 +1,9 @@
 //! Moments, principal axes and centroids against numpy, and against what defines them.
 
-use cognate::kernels::linalg::About;
-use cognate::kernels::linalg::Eigen;
-use cognate::kernels::linalg::KMeans;
-use cognate::kernels::linalg::Moments;
-use cognate::kernels::linalg::principal_axes;
-use cognate::kernels::linalg::remove;
-use cognate::kernels::linalg::remove_scaled;
-use cognate::kernels::linalg::symmetric_eigen;
-use ndarray::Array1;
-use ndarray::Array2;
+use cognate::kernels::linalg::{
+    About, Eigen, KMeans, Moments, principal_axes, remove, remove_scaled, symmetric_eigen,
+};
+use ndarray::{Array1, Array2};
 use proptest::prelude::*;
 use serde::Deserialize;
 

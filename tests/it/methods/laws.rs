@@ -4,23 +4,13 @@
 //! thousand; `PROPTEST_CASES` asks for more. Every case goes through every method that the model
 //! of the tests can serve.
 
-use cognate::engine::Engine;
-use cognate::engine::Measure;
-use cognate::engine::Parts;
-use cognate::engine::Query;
-use cognate::engine::RankOptions;
-use cognate::engine::RankSession;
-use cognate::engine::Ranked;
-use cognate::engine::Ranking;
-use cognate::methods::Kind;
-use cognate::methods::Method;
-use cognate::methods::Reads;
+use cognate::engine::{Engine, Measure, Parts, Query, RankOptions, RankSession, Ranked, Ranking};
+use cognate::methods::{Kind, Method, Reads};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::support;
-use crate::support::DIMS;
-use crate::support::WORDS;
+use crate::support::{DIMS, WORDS};
 
 /// Inflected, drawn out, unlisted, and what normalisation takes apart or throws away.
 const NOISE: [&str; 18] = [

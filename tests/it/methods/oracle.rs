@@ -4,8 +4,7 @@
 //! lists, so the model is packed from just these and the tokens are the texts. In none of these
 //! texts two words of equal idf compete for the last place among the rarest.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::Path;
 

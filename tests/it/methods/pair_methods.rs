@@ -1,16 +1,12 @@
 //! Methods of two texts on tiny vectors: against NumPy, by hand, and what their words add.
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
-use cognate::engine::TextLimits;
+use cognate::engine::{Engine, Query, TextLimits};
 use cognate::methods::Method;
-use cognate::methods::sets::ablation;
-use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
+use cognate::methods::sets::{ablation, fbow_jaccard};
 use serde_json::Value;
 
-use crate::support::Chance;
-use crate::support::word_table;
+use crate::support::{Chance, word_table};
 
 /// The methods told of here.
 const METHODS: [Method; 9] = [

@@ -5,21 +5,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
-use cognate::model::Frequency;
-use cognate::model::OpenOptions;
 use cognate::model::format::Dtype;
-use cognate::pack::PackOptions;
-use cognate::pack::UnknownChoice;
+use cognate::model::{Frequency, OpenOptions};
 use cognate::pack::counts::Documents;
-use cognate::pack::intake::BadUtf8;
-use cognate::pack::intake::FlawedRows;
-use cognate::pack::intake::Policy;
+use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
 use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
+use cognate::pack::{PackOptions, UnknownChoice};
 use cognate::text::{Initials, Normalisation};
 
 use crate::support::data::shared_data;

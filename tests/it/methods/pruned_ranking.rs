@@ -2,12 +2,8 @@
 
 use std::fs;
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
-use cognate::engine::RankOptions;
-use cognate::engine::Ranking;
-use cognate::methods::Method;
-use cognate::methods::Reads;
+use cognate::engine::{Engine, Query, RankOptions, Ranking};
+use cognate::methods::{Method, Reads};
 use proptest::prelude::*;
 
 use crate::methods::pair_methods_data::glove;

@@ -1,20 +1,11 @@
 //! Vectors so long that their products overflow: refused where a file is packed or opened, and
 //! where only the structure was looked at, no number of theirs is told as another or as `null`.
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
-use cognate::engine::QueryError;
-use cognate::methods::Kind;
-use cognate::methods::Method;
-use cognate::methods::Reads;
-use cognate::model::FormatError;
-use cognate::model::LONGEST;
-use cognate::model::Model;
-use cognate::model::ModelError;
-use cognate::model::OpenOptions;
+use cognate::engine::{Engine, Query, QueryError};
+use cognate::methods::{Kind, Method, Reads};
 use cognate::model::format::Dtype;
-use cognate::model::writer::Draft;
-use cognate::model::writer::Table;
+use cognate::model::writer::{Draft, Table};
+use cognate::model::{FormatError, LONGEST, Model, ModelError, OpenOptions};
 use serde_json::json;
 
 use crate::support;

@@ -1,13 +1,9 @@
 //! Binary fastText models: a tiny one built here, read whole, then broken in every way.
 
 use cognate::model::subword::NGrams;
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::Place;
-use cognate::pack::readers::ReadError;
-use cognate::pack::readers::Subword;
-use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::fasttext_bin::FastTextReader;
 use cognate::pack::readers::positioned::Source;
+use cognate::pack::readers::{Budget, Place, ReadError, Subword, VectorReader};
 use proptest::prelude::*;
 
 const DIMS: usize = 3;

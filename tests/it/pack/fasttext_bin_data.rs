@@ -3,11 +3,8 @@
 use std::collections::HashMap;
 
 use cognate::model::subword::NGrams;
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::ReadError;
-use cognate::pack::readers::Subword;
-use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::fasttext_bin::FastTextReader;
+use cognate::pack::readers::{Budget, ReadError, Subword, VectorReader};
 
 use crate::support::data::shared_data;
 

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 
 use cognate::Model;
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::ReadError;
-use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::fasttext_bin::FastTextReader;
 use cognate::pack::readers::positioned::Source;
+use cognate::pack::readers::{Budget, ReadError, VectorReader};
 use proptest::prelude::*;
 
 use crate::support;
-use crate::support::command::cognate;
-use crate::support::command::stderr;
+use crate::support::command::{cognate, stderr};
 
 const PRUNED: &[u8] = include_bytes!("../../data/fasttext/pruned.ftz");
 const WHOLE: &[u8] = include_bytes!("../../data/fasttext/whole.ftz");

@@ -1,13 +1,9 @@
 //! finalfusion files: three from the project's own writer, and one built here to be broken.
 
 use cognate::model::subword::NGrams;
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::Place;
-use cognate::pack::readers::ReadError;
-use cognate::pack::readers::Subword;
-use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::finalfusion::FinalfusionReader;
 use cognate::pack::readers::positioned::Source;
+use cognate::pack::readers::{Budget, Place, ReadError, Subword, VectorReader};
 use proptest::prelude::*;
 
 const SIMPLE: &[u8] = include_bytes!("../../data/finalfusion/simple.fifu");

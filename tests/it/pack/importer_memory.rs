@@ -1,13 +1,10 @@
 //! Small files that claim to be enormous: every importer says no, at once and without the memory.
 
 use std::io::Write;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use cognate::pack::readers::Format;
-use cognate::pack::readers::ReadError;
-use cognate::pack::readers::format;
 use cognate::pack::readers::format::Source;
+use cognate::pack::readers::{Format, ReadError, format};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 

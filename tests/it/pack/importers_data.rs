@@ -2,23 +2,16 @@
 
 use std::path::Path;
 
-use cognate::model::Frequency;
-use cognate::model::Model;
-use cognate::model::Unknown;
 use cognate::model::format::Dtype;
 use cognate::model::phrase::Found;
+use cognate::model::{Frequency, Model, Unknown};
 use cognate::pack;
-use cognate::pack::PackError;
-use cognate::pack::PackOptions;
-use cognate::pack::Packed;
-use cognate::pack::UnknownChoice;
 use cognate::pack::counts::Documents;
-use cognate::pack::intake::BadUtf8;
-use cognate::pack::intake::FlawedRows;
-use cognate::pack::intake::Policy;
+use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
 use cognate::pack::readers::Format;
 use cognate::pack::readers::format::Source;
 use cognate::pack::transform::Changes;
+use cognate::pack::{PackError, PackOptions, Packed, UnknownChoice};
 use cognate::text::Normalisation;
 
 use crate::support;

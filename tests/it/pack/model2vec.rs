@@ -1,12 +1,8 @@
 //! model2vec folders: tiny ones built here, in every layout that is read, and broken ones.
 
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::ReadError;
-use cognate::pack::readers::Subword;
-use cognate::pack::readers::VectorReader;
-use cognate::pack::readers::model2vec::Model2VecReader;
-use cognate::pack::readers::model2vec::Settings;
+use cognate::pack::readers::model2vec::{Model2VecReader, Settings};
 use cognate::pack::readers::positioned::Source;
+use cognate::pack::readers::{Budget, ReadError, Subword, VectorReader};
 use proptest::prelude::*;
 
 const CONFIG: &str = r#"{"model_type": "model2vec", "normalize": false}"#;

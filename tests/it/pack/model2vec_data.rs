@@ -5,16 +5,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use cognate::model::subword::wordpieces;
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::Subword;
-use cognate::pack::readers::VectorReader;
 use cognate::pack::readers::model2vec::Model2VecReader;
-use tokenizers::Model;
-use tokenizers::Tokenizer;
+use cognate::pack::readers::{Budget, Subword, VectorReader};
+use tokenizers::{Model, Tokenizer};
 
 use crate::support;
-use crate::support::command::cognate;
-use crate::support::command::stderr;
+use crate::support::command::{cognate, stderr};
 use crate::support::data::shared_data;
 
 struct Loaded {

@@ -4,18 +4,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
-use cognate::model::FormatError;
-use cognate::model::Model;
-use cognate::model::ModelError;
-use cognate::model::OpenOptions;
-use cognate::model::Verify;
 use cognate::model::format::Dtype;
 use cognate::model::phrase::Found;
-use cognate::model::writer::Draft;
-use cognate::model::writer::Table;
+use cognate::model::writer::{Draft, Table};
+use cognate::model::{FormatError, Model, ModelError, OpenOptions, Verify};
 
 const WORDS: &str = "quake 3 0 0 1\nlos 0 2 0 1\nhome 0 0 4 1\n";
 const PIECES: &str = "tom 1 0 0 0\n##ato 0 2 0 0\n##e 0 0 0.5 0\nat 5 5 5 5\n##at -1 0 0 0\n";

@@ -11,8 +11,7 @@ use safetensors::tensor::TensorView;
 use tokenizers::Tokenizer;
 
 use crate::support;
-use crate::support::command::cognate;
-use crate::support::command::stderr;
+use crate::support::command::{cognate, stderr};
 
 /// Letters and, so that characters take more than a byte, others.
 const LETTERS: [&str; 5] = ["a", "b", "c", "é", "語"];
@@ -110,10 +109,8 @@ fn words_fall_into_the_pieces_that_the_library_finds() {
 fn scores_that_are_missing_or_no_numbers_are_refused() {
     use cognate::model::Unknown;
     use cognate::model::format::Dtype;
-    use cognate::model::unlisted::SUBWORD_SECTION;
-    use cognate::model::unlisted::SubwordRule;
-    use cognate::model::writer::Draft;
-    use cognate::model::writer::Table;
+    use cognate::model::unlisted::{SUBWORD_SECTION, SubwordRule};
+    use cognate::model::writer::{Draft, Table};
 
     let tiny = support::tiny_model();
     let refusal = |scores: Option<&[f64]>| {

@@ -1,17 +1,14 @@
 //! The documents say what is there: links lead somewhere, commands and settings exist, tests that
 //! are named hold what is promised, counts and copied figures agree.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cognate::http::observe::early_ends::EndReason;
 use cognate::http::settings::LIST;
-use cognate::methods::Kind;
-use cognate::methods::Method;
+use cognate::methods::{Kind, Method};
 
 /// Lines that a newcomer reads; the rest belongs under `docs/`.
 const README_LINES: usize = 130;

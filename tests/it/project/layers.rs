@@ -1,8 +1,7 @@
 //! The rule of imports: each module uses only modules below it.
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A module and the modules it may use. A file's module is the first path component under `src`.
 const MAY_USE: [(&str, &[&str]); 24] = [

@@ -1,8 +1,7 @@
 //! The built binary run to its end: what it printed and how it ended.
 
 use std::path::Path;
-use std::process::Command;
-use std::process::Output;
+use std::process::{Command, Output};
 
 /// Runs the binary in a folder of its own, with no setting but those given.
 pub fn cognate(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {

@@ -1,23 +1,17 @@
 //! A listener with its own runtime to try connections on, and clients that speak HTTP badly.
 
-use std::net::Ipv4Addr;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
-use cognate::http::ConnectionMetrics;
-use cognate::http::Listener;
-use cognate::http::Settings;
 use cognate::http::net::Gate;
-use cognate::http::net::shutdown::Drained;
-use cognate::http::net::shutdown::ShutdownTrigger;
+use cognate::http::net::shutdown::{Drained, ShutdownTrigger};
 use cognate::http::observe::early_ends::{EarlyEnds, EndReason};
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
+use cognate::http::{ConnectionMetrics, Listener, Settings};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;

@@ -15,17 +15,15 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use cognate::engine::Engine;
-use cognate::methods::Unfittable;
 use cognate::methods::means::{learned_idf, sif, usif};
 use cognate::methods::ranker::Encoder;
 use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
-use cognate::methods::{Fitted, ranker};
+use cognate::methods::{Fitted, Unfittable, ranker};
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
-use cognate::model::writer::Draft;
-use cognate::model::writer::Table;
+use cognate::model::writer::{Draft, Table};
 use cognate::model::{Model, OpenOptions, Unknown, Verify};
 use cognate::text::Normalisation;
 

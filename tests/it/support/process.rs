@@ -1,22 +1,14 @@
 //! The built binary serving the tiny model: started, watched through its log, sent signals.
 
 use std::fs::File;
-use std::net::Ipv4Addr;
-use std::net::SocketAddr;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Child;
-use std::process::Command;
-use std::process::ExitStatus;
-use std::process::Stdio;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cognate::model::format::Dtype;
-use rustix::process::Pid;
-use rustix::process::Resource;
-use rustix::process::Rlimit;
+use rustix::process::{Pid, Resource, Rlimit};
 use tempfile::TempDir;
 
 use crate::support;

@@ -3,8 +3,7 @@
 use cognate::model::Model;
 use cognate::model::format::Dtype;
 use cognate::model::vocabulary::VocabularyTables;
-use cognate::model::writer::Draft;
-use cognate::model::writer::Table;
+use cognate::model::writer::{Draft, Table};
 
 use crate::support;
 

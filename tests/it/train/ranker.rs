@@ -1,32 +1,23 @@
 //! Rankers learned from judged posts, by the library and by the built binary, and served.
 
 use std::path::Path;
-use std::process::Command;
-use std::process::Stdio;
-use std::time::Duration;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use candle_core::Device;
-use cognate::engine::Engine;
-use cognate::engine::Query;
-use cognate::methods::Method;
-use cognate::methods::ranker;
+use cognate::engine::{Engine, Query};
 use cognate::methods::ranker::Encoder;
+use cognate::methods::{Method, ranker};
 use cognate::model::Model;
 use cognate::random::Random;
-use cognate::train::ranker::Goal;
-use cognate::train::ranker::RankerOptions;
-use cognate::train::ranker::batch::Batch;
-use cognate::train::ranker::batch::Grouping;
+use cognate::train::ranker::batch::{Batch, Grouping};
 use cognate::train::ranker::data::Data;
-use cognate::train::ranker::state::Numbers;
-use cognate::train::ranker::state::Pace;
-use cognate::train::ranker::state::State;
+use cognate::train::ranker::state::{Numbers, Pace, State};
+use cognate::train::ranker::{Goal, RankerOptions};
 
 use crate::support;
 use crate::support::Chance;
-use crate::train::trainer::done;
-use crate::train::trainer::refused;
+use crate::train::trainer::{done, refused};
 
 /// Subjects, each with words to ask by and words to answer with. Whether a post answers a query is
 /// a matter of these couples alone, which no method without training can know.

@@ -1,17 +1,12 @@
 //! Word vectors learned from running text, by the library and by the built binary.
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::process::Command;
-use std::process::Stdio;
-use std::time::Duration;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::kernels::vector;
-use cognate::model::Model;
-use cognate::model::Unknown;
+use cognate::model::{Model, Unknown};
 
 use crate::support;
 use crate::support::Chance;

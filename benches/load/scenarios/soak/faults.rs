@@ -1,24 +1,19 @@
 //! The faults of the soak, one at a time.
 
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::task::JoinSet;
 
-use crate::attackers::Head;
-use crate::attackers::hold_head;
-use crate::attackers::leave_halfway;
-use crate::attackers::read_slowly;
+use crate::attackers::{Head, hold_head, leave_halfway, read_slowly};
 use crate::generator::Load;
-use crate::models;
 use crate::oracle::Question;
 use crate::scenarios::bad_reload::ask_reload;
 use crate::scenarios::reload::Swap;
 use crate::server::Server;
-use crate::wire;
+use crate::{models, wire};
 
 /// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

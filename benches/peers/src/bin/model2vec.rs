@@ -2,11 +2,7 @@
 //!
 //! Its vectors have length 1 where they are compared, so that a cosine is one dot product.
 
-use cognate_peers::Pair;
-use cognate_peers::Turn;
-use cognate_peers::arguments;
-use cognate_peers::dot;
-use cognate_peers::take_turns;
+use cognate_peers::{Pair, Turn, arguments, dot, take_turns};
 
 /// Texts encoded at once when they are compared: the crate's own batch in 0.2, and small enough that
 /// vectors are compared while they are in the cache.

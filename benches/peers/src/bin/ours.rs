@@ -1,12 +1,7 @@
 //! cognate through its public library: `ours MODEL PAIRS`.
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
-use cognate_peers::Pair;
-use cognate_peers::Turn;
-use cognate_peers::arguments;
-use cognate_peers::cosine;
-use cognate_peers::take_turns;
+use cognate::engine::{Engine, Query};
+use cognate_peers::{Pair, Turn, arguments, cosine, take_turns};
 
 fn main() {
     let [model, pairs] = arguments(["MODEL", "PAIRS"]);

@@ -4,11 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use cognate_peers::Turn;
-use cognate_peers::arguments;
-use cognate_peers::cosine;
-use cognate_peers::dot;
-use cognate_peers::take_turns;
+use cognate_peers::{Turn, arguments, cosine, dot, take_turns};
 
 type Vectors = HashMap<String, Vec<f32>>;
 type Text<'v> = [&'v Vec<f32>];

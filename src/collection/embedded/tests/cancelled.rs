@@ -4,18 +4,10 @@ use std::cell::Cell;
 
 use serde_json::json;
 
-use super::shortlists::ENGINE;
-use super::shortlists::with;
-use crate::collection::Best;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::ChooseError;
-use crate::collection::Collection;
-use crate::collection::Filter;
-use crate::collection::Limits;
-use crate::collection::Page;
-use crate::collection::Shortlist;
-use crate::collection::Which;
+use super::shortlists::{ENGINE, with};
+use crate::collection::{
+    Best, Cancellation, Choice, ChooseError, Collection, Filter, Limits, Page, Shortlist, Which,
+};
 
 #[test]
 fn a_filter_is_asked_no_longer_than_the_answer_is_wanted() {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::collection::Settings;
 use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::tests::item;
-use crate::collection::embedded::tests::open;
+use crate::collection::embedded::tests::{item, open};
 
 const TTL: i64 = 1000;
 

@@ -4,16 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::collection::CollectionError;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::Write;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::EmbeddedHome;
 use crate::collection::embedded::frame::HEAD;
 use crate::collection::embedded::storage::Storage;
 use crate::collection::embedded::tests::item;
 use crate::collection::embedded::tests::simulated::Simulated;
+use crate::collection::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::collection::{CollectionError, Limits, Settings, Write};
 
 const DATA: &str = "/data";
 pub(super) const LOG: &str = "/data/news/items.log";

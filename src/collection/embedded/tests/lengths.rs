@@ -4,19 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use super::faults;
 use super::faults::Chance;
-use super::frames;
-use super::item;
-use super::log_of;
-use super::open;
 use super::simulated::Simulated;
-use super::with_batches;
-use crate::collection::CollectionError;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::back_up;
+use super::{faults, frames, item, log_of, open, with_batches};
 use crate::collection::embedded::EmbeddedHome;
+use crate::collection::{CollectionError, Limits, Settings, back_up};
 
 fn refusal(folder: &Path) -> String {
     let refused = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap_err();

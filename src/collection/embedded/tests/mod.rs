@@ -13,25 +13,17 @@ mod simulated;
 mod windows;
 
 use std::fs;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::collection::Cancellation;
-use crate::collection::CollectionError;
-use crate::collection::Incoming;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::Settings;
-use crate::collection::contract;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::EmbeddedHome;
-use crate::engine::Engine;
-use crate::engine::KeptText;
-use crate::engine::Query;
+use crate::collection::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::collection::{
+    Cancellation, CollectionError, Incoming, Item, Limits, Settings, contract,
+};
+use crate::engine::{Engine, KeptText, Query};
 use crate::methods::Method;
 
 fn item(id: usize, text: &str, time: i64) -> Item {

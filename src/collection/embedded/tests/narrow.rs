@@ -5,28 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::shortlists::ENGINE;
-use super::shortlists::real;
-use super::shortlists::with;
-use crate::collection::Best;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::ChooseError;
-use crate::collection::Chosen;
-use crate::collection::Collection;
-use crate::collection::Filter;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::Which;
+use super::shortlists::{ENGINE, real, with};
 use crate::collection::embedded::EmbeddedCollection;
-use crate::engine::Boosts;
-use crate::engine::Liked;
-use crate::engine::Likes;
-use crate::engine::Query;
-use crate::engine::RankOptions;
-use crate::engine::Ranking;
-use crate::engine::Strategy;
+use crate::collection::{
+    Best, Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Item, Limits,
+    SHORTLIST_METHOD, Which,
+};
+use crate::engine::{Boosts, Liked, Likes, Query, RankOptions, Ranking, Strategy};
 
 /// Real texts and recombinations of them, some of them twice, and some without a known word.
 fn texts(count: usize) -> Vec<String> {

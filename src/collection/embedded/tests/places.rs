@@ -7,20 +7,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use super::item;
-use super::log_of;
-use super::open;
-use super::with_batches;
-use crate::collection::Behind;
-use crate::collection::CollectionError;
-use crate::collection::Home;
-use crate::collection::Limits;
-use crate::collection::ReplicaHome;
-use crate::collection::Settings;
-use crate::collection::Write;
-use crate::collection::back_up;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::EmbeddedHome;
+use super::{item, log_of, open, with_batches};
+use crate::collection::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::collection::{
+    Behind, CollectionError, Home, Limits, ReplicaHome, Settings, Write, back_up,
+};
 
 fn is_away<T: std::fmt::Debug>(answer: Result<T, CollectionError>) -> bool {
     matches!(answer, Err(CollectionError::Away { .. }))

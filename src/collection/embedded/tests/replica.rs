@@ -6,28 +6,14 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 
-use super::item;
-use super::log_of;
-use super::open;
-use super::with_batches;
-use super::with_killed_batches;
-use crate::collection::Applied;
-use crate::collection::Behind;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::CollectionError;
-use crate::collection::Home;
-use crate::collection::Limits;
-use crate::collection::MatchError;
-use crate::collection::Outgoing;
-use crate::collection::ReplicaHome;
-use crate::collection::Settings;
-use crate::collection::Which;
-use crate::collection::Write;
-use crate::collection::contract;
+use super::{item, log_of, open, with_batches, with_killed_batches};
 use crate::collection::embedded::EmbeddedHome;
 use crate::collection::embedded::held::Held;
 use crate::collection::embedded::log::Change;
+use crate::collection::{
+    Applied, Behind, Cancellation, Choice, CollectionError, Home, Limits, MatchError, Outgoing,
+    ReplicaHome, Settings, Which, Write, contract,
+};
 
 /// What is seen of a collection: its name, what it keeps, its items.
 type Shown = (String, Settings, Vec<String>);

@@ -3,28 +3,18 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs;
-use std::sync::Arc;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::ChooseError;
-use crate::collection::Collection;
-use crate::collection::Filter;
-use crate::collection::Item;
-use crate::collection::Limits;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::Settings;
-use crate::collection::Shortlist;
-use crate::collection::Which;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::EmbeddedHome;
 use crate::collection::embedded::tests::item;
-use crate::engine::Engine;
-use crate::engine::Query;
+use crate::collection::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::collection::{
+    Cancellation, Choice, ChooseError, Collection, Filter, Item, Limits, SHORTLIST_METHOD,
+    Settings, Shortlist, Which,
+};
+use crate::engine::{Engine, Query};
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 

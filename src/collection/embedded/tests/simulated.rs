@@ -3,14 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Component;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
+use std::path::{Component, Path};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::collection::embedded::storage::Storage;
-use crate::collection::embedded::storage::Stored;
+use crate::collection::embedded::storage::{Storage, Stored};
 
 /// Bytes that are written as a whole or not at all.
 const SECTOR: usize = 64;

@@ -5,17 +5,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::How;
-use crate::collection::Limits;
-use crate::collection::MatchError;
-use crate::collection::Matched;
-use crate::collection::Settings;
-use crate::collection::SharedEngine;
-use crate::collection::embedded::EmbeddedCollection;
-use crate::collection::embedded::EmbeddedHome;
 use crate::collection::embedded::tests::item;
+use crate::collection::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::collection::{
+    Collection, CollectionError, How, Limits, MatchError, Matched, Settings, SharedEngine,
+};
 use crate::engine::Engine;
 use crate::methods::Method;
 use crate::window;

@@ -1,8 +1,7 @@
 //! What is wrong with a filter is told with its place, and before much of it was read.
 
 use super::*;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn problem(written: &str) -> FilterProblem {
     Filter::read(written).unwrap_err()

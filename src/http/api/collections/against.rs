@@ -1,20 +1,11 @@
 //! A collection that texts are matched against: its turn is waited for before a thread computes, and its
 //! disk once that thread is free again.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::collection;
-use crate::collection::Collection;
-use crate::collection::How;
-use crate::collection::Item;
-use crate::collection::Matched;
-use crate::collection::Pending;
-use crate::collection::SharedEngine;
-use crate::http::api::collections::call;
-use crate::http::api::collections::refusal;
+use crate::collection::{Collection, How, Item, Matched, Pending, SharedEngine};
+use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::ApiError;

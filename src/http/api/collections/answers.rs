@@ -4,16 +4,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::collection::Applied;
-use crate::collection::Item;
-use crate::collection::Matched;
-use crate::collection::Outgoing;
-use crate::collection::Told;
+use crate::collection::{Applied, Item, Matched, Outgoing, Told};
 
 /// A collection.
 #[derive(Debug, Serialize, ToSchema)]

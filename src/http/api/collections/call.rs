@@ -2,32 +2,22 @@
 //! may wait for a disk, an answer within the memory of unsent answers.
 
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::body::Bytes;
-use axum::extract::Path;
-use axum::extract::Query;
-use axum::extract::Request;
-use axum::http::HeaderValue;
-use axum::http::Uri;
-use axum::http::header;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, Request};
+use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use crate::collection;
-use crate::collection::Applied;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Write;
+use crate::collection::{Applied, Collection, CollectionError, Write};
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::observe::facts::Facts;
 use crate::http::request::body;

@@ -2,33 +2,23 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::collection;
-use crate::collection::Attributes;
-use crate::collection::CollectionError;
-use crate::collection::Id;
-use crate::collection::Incoming;
-use crate::collection::Time;
-use crate::collection::Write;
-use crate::http::api::collections::answers::Changed;
-use crate::http::api::collections::answers::ItemEntry;
-use crate::http::api::collections::call;
+use crate::collection::{Attributes, CollectionError, Id, Incoming, Time, Write};
+use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::refusal;
+use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
-use crate::http::request::body;
-use crate::http::request::json;
+use crate::http::request::{body, json};
 
 refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 

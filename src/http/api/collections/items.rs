@@ -3,45 +3,28 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use utoipa::IntoParams;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::collection;
-use crate::collection::Cancellation;
-use crate::collection::Collection;
-use crate::collection::CollectionError;
-use crate::collection::Filter;
-use crate::collection::Incoming;
-use crate::collection::Item;
-use crate::collection::Page;
-use crate::collection::Which;
-use crate::collection::Write;
-use crate::http::api::collections::answers::Changed;
-use crate::http::api::collections::answers::ItemEntry;
-use crate::http::api::collections::answers::ItemList;
-use crate::http::api::collections::call;
+use crate::collection::{
+    Cancellation, Collection, CollectionError, Filter, Incoming, Item, Page, Which, Write,
+};
+use crate::http::api::collections::answers::{Changed, ItemEntry, ItemList};
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::parsed;
-use crate::http::api::collections::refusal;
+use crate::http::api::collections::{call, parsed, refusal};
 use crate::http::api::pipeline;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::refusals;
-use crate::http::request::body;
-use crate::http::request::fields::CandidateId;
-use crate::http::request::fields::List;
-use crate::http::request::json;
+use crate::http::request::fields::{CandidateId, List};
+use crate::http::request::{body, json};
 
 /// Most items of a page.
 const MOST_LISTED: usize = 1000;

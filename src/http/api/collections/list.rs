@@ -7,14 +7,11 @@ use axum::response::Response;
 
 use crate::collection;
 use crate::collection::Told;
-use crate::http::api::collections::answers::CollectionEntry;
-use crate::http::api::collections::answers::CollectionList;
-use crate::http::api::collections::call;
-use crate::http::api::collections::refusal;
+use crate::http::api::collections::answers::{CollectionEntry, CollectionList};
+use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::refusals;
 
 refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);

@@ -1,69 +1,42 @@
 //! `POST /collections/{name}/match`: for each text in turn its nearest items, its event, and then it is
 //! added.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::collection;
-use crate::collection::How;
-use crate::collection::Item;
-use crate::engine::Counts;
-use crate::engine::Query;
+use crate::collection::{How, Item};
+use crate::engine::{Counts, Query};
 use crate::http::api::collections::against::Against;
 use crate::http::api::collections::answers::MatchedEntry;
-use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::items::ItemRequest;
-use crate::http::api::collections::items::item_at;
-use crate::http::api::collections::parsed;
-use crate::http::api::collections::refusal;
-use crate::http::api::pipeline;
-use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::NUMBER_BYTES;
-use crate::http::api::pipeline::Plan;
-use crate::http::api::pipeline::Question;
-use crate::http::api::stream;
+use crate::http::api::collections::items::{ItemRequest, item_at};
+use crate::http::api::collections::{call, parsed, refusal};
+use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
+use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
-use crate::http::openapi::refusals::LIST;
-use crate::http::openapi::refusals::QUESTION;
-use crate::http::openapi::refusals::refusals;
+use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
-use crate::http::request::body;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::List;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::Pool;
-use crate::http::request::fields::Score;
-use crate::http::request::fields::VectorMethod;
-use crate::http::request::json;
-use crate::http::request::query::Resolved;
-use crate::http::request::query::Selection;
+use crate::http::request::fields::{Count, List, ModelName, Pool, Score, VectorMethod};
+use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::threshold::Threshold;
+use crate::http::request::{body, json};
 use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Method;
-use crate::window::Limits;
+use crate::methods::{Info, Kind, Method};
 use crate::window::events::Rule;
 use crate::window::stream::Settings;
-use crate::window::usual;
+use crate::window::{Limits, usual};
 
 /// Bytes of the answer to a text beside ids and scores.
 const MATCHED_BYTES: usize = 80;

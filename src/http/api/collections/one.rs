@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -11,18 +10,15 @@ use utoipa::ToSchema;
 use crate::collection;
 use crate::collection::Settings;
 use crate::http::api::collections::answers::CollectionEntry;
-use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::refusal;
+use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
-use crate::http::request::body;
 use crate::http::request::fields::Items;
-use crate::http::request::json;
+use crate::http::request::{body, json};
 
 /// The body of `PUT /collections/{name}`.
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -1,8 +1,7 @@
 //! Items out of a body, one after the other: the first that no collection takes is refused before the next
 //! is read, and memory beyond what a body of so many items is admitted for is paid for before it is taken.
 
-use crate::collection::Incoming;
-use crate::collection::Item;
+use crate::collection::{Incoming, Item};
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
 use crate::http::error::ApiError;

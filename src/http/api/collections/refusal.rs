@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use crate::collection::ChooseError;
-use crate::collection::CollectionError;
-use crate::collection::Filter;
-use crate::collection::FilterProblem;
-use crate::collection::ItemProblem;
-use crate::collection::MatchError;
+use crate::collection::{
+    ChooseError, CollectionError, Filter, FilterProblem, ItemProblem, MatchError,
+};
 use crate::http::api::plan::SLACK;
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::work::pool::JobContext;
 
 /// Nanoseconds that looking at an item takes, and asking it a question of a filter.

@@ -4,8 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::Explanation;
-use crate::methods::ranker::Attended;
-use crate::methods::ranker::Attention;
+use crate::methods::ranker::{Attended, Attention};
 
 /// What a word of the query was read from.
 #[derive(Debug, Serialize, ToSchema)]

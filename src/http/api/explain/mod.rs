@@ -7,38 +7,22 @@ pub(crate) use response::ExplainResponse;
 
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::engine::Counts;
-use crate::engine::ExplainedWord;
-use crate::engine::Place;
-use crate::engine::QueryError;
-use crate::engine::UnknownToken;
+use crate::engine::{Counts, ExplainedWord, Place, QueryError, UnknownToken};
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::ANSWER_HEAD;
-use crate::http::api::pipeline::NUMBER_BYTES;
-use crate::http::api::pipeline::Plan;
-use crate::http::api::pipeline::Question;
+use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::openapi::refusals::QUESTION;
-use crate::http::openapi::refusals::refusals;
+use crate::http::error::{ApiError, Code};
+use crate::http::openapi::refusals::{QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::cost::WRITING;
-use crate::http::request::fields;
-use crate::http::request::fields::ExplainMethod;
-use crate::http::request::fields::MeasureName;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::Text;
-use crate::http::request::json;
-use crate::http::request::query::OovPolicy;
-use crate::http::request::query::Resolved;
-use crate::http::request::query::Selection;
+use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, Text};
+use crate::http::request::query::{OovPolicy, Resolved, Selection};
+use crate::http::request::{fields, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 

@@ -3,13 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine;
 use crate::engine::Explanation;
-use crate::http::api::explain::attention::WordAttention;
-use crate::http::api::explain::attention::attention;
+use crate::http::api::explain::attention::{WordAttention, attention};
 use crate::http::request::query::Resolved;
-use crate::methods;
 use crate::model::phrase::Found;
+use crate::{engine, methods};
 
 /// Why two texts scored as they did.
 #[derive(Debug, Serialize, ToSchema)]

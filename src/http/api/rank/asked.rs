@@ -1,16 +1,11 @@
 //! What a request asks: one query, several, or liked texts; and which of its fields do not go together.
 
-use crate::engine::Liked;
-use crate::engine::Likes;
-use crate::engine::Place;
+use crate::engine::{Liked, Likes, Place};
 use crate::http::api::pipeline;
 use crate::http::api::rank::RankRequest;
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::request::fields::LikedText;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::Weight;
+use crate::http::error::{ApiError, Code};
+use crate::http::request::fields::{LikedText, Text, Weight};
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Cutoff;
 use crate::methods::Kind;

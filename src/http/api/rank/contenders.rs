@@ -4,22 +4,12 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::engine::BoostBy;
-use crate::engine::Boosts;
-use crate::engine::Engine;
-use crate::engine::Likes;
-use crate::engine::Place;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::RankSession;
-use crate::engine::Ranking;
-use crate::engine::Rankings;
-use crate::engine::fuse::FuseSession;
-use crate::engine::fuse::PartScores;
+use crate::engine::fuse::{FuseSession, PartScores};
+use crate::engine::{
+    BoostBy, Boosts, Engine, Likes, Place, QueryError, RankOptions, RankSession, Ranking, Rankings,
+};
 use crate::http::error::ApiError;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::CandidateId;
-use crate::http::request::fields::Text;
+use crate::http::request::fields::{Candidate, CandidateId, Text};
 
 /// The candidates that are ranked.
 pub(super) struct Contenders<'r, 'b> {

@@ -1,27 +1,14 @@
 //! A ranking made of several: by parts that the request names, or by a fused method of the model.
 
-use crate::engine::Counts;
-use crate::engine::Engine;
-use crate::engine::RankOptions;
-use crate::engine::Ranking;
-use crate::engine::fuse::FuseError;
-use crate::engine::fuse::Fusion;
-use crate::engine::fuse::MOST_PARTS;
-use crate::engine::fuse::Part;
-use crate::engine::fuse::Source;
+use crate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
+use crate::engine::{Counts, Engine, RankOptions, Ranking};
 use crate::http::api::pipeline::Plan;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::contenders::Contenders;
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::error::Fault;
-use crate::http::error::MOST_ITEMS;
-use crate::http::request::fields::FusePart;
-use crate::http::request::fields::MeasureName;
-use crate::http::request::fields::Score;
-use crate::http::request::query::Fused;
-use crate::http::request::query::Resolved;
+use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS};
+use crate::http::request::fields::{FusePart, MeasureName, Score};
+use crate::http::request::query::{Fused, Resolved};
 use crate::http::work::pool::JobContext;
 
 impl<'b> RankRequest<'b> {

@@ -1,49 +1,32 @@
 //! A question whose candidates are the items of a collection, or stand in the request as ever.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::collection;
-use crate::collection::Cancellation;
-use crate::collection::Choice;
-use crate::collection::Chosen;
-use crate::collection::Collection;
-use crate::collection::Filter;
-use crate::collection::Item;
-use crate::collection::SHORTLIST_METHOD;
-use crate::collection::Shortlist;
-use crate::collection::Which;
-use crate::collection::usual_shortlist;
-use crate::engine::Counts;
-use crate::engine::Place;
-use crate::engine::Query;
+use crate::collection::{
+    Cancellation, Choice, Chosen, Collection, Filter, Item, SHORTLIST_METHOD, Shortlist, Which,
+    usual_shortlist,
+};
+use crate::engine::{Counts, Place, Query};
 use crate::http::api::collections::items::oldest;
 use crate::http::api::collections::refusal;
-use crate::http::api::pipeline::Plan;
-use crate::http::api::pipeline::Question;
+use crate::http::api::pipeline::{Plan, Question};
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::items::ItemRanking;
 use crate::http::api::rank::plan::Told;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::error::{ApiError, Code};
 use crate::http::observe::rank_parts::RankPart;
 use crate::http::registry::models::Models;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::CandidateId;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::DislikedText;
-use crate::http::request::fields::LikedText;
-use crate::http::request::fields::List;
-use crate::http::request::fields::Text;
+use crate::http::request::fields::{
+    Candidate, CandidateId, Count, DislikedText, LikedText, List, Text,
+};
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
-use crate::http::work::unsent::Answer;
-use crate::http::work::unsent::Charge;
-use crate::http::work::unsent::Unsent;
+use crate::http::work::unsent::{Answer, Charge, Unsent};
 
 /// Results of a collection unless a request says otherwise.
 const RESULTS: usize = 10;

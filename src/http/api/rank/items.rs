@@ -4,11 +4,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::collection::Attributes;
-use crate::http::api::rank::Page;
-use crate::http::api::rank::RankRequest;
-use crate::http::api::rank::SharedWord;
 use crate::http::api::rank::held::Held;
 use crate::http::api::rank::plan::Told;
+use crate::http::api::rank::{Page, RankRequest, SharedWord};
 use crate::http::request::fields::CallersData;
 use crate::http::request::query::Resolved;
 

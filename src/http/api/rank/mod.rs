@@ -14,34 +14,23 @@ mod response;
 pub(crate) use asked::Asked;
 use held::Ranked;
 use items::ItemRanking;
-pub(crate) use page::Page;
-pub(crate) use page::Placed;
-pub(crate) use plan::NEGATIVE_BOOST;
-pub(crate) use plan::UNUSED_SCORES;
-pub(crate) use request::BoostRule;
-pub(crate) use request::Diversify;
-pub(crate) use request::LikeStrategy;
+pub(crate) use page::{Page, Placed};
+pub(crate) use plan::{NEGATIVE_BOOST, UNUSED_SCORES};
 pub use request::RankRequest;
+pub(crate) use request::{BoostRule, Diversify, LikeStrategy};
 use response::EitherRanking;
-pub(crate) use response::RankResponse;
-pub(crate) use response::RankedCandidate;
-pub(crate) use response::SharedWord;
+pub(crate) use response::{RankResponse, RankedCandidate, SharedWord};
 
 use std::sync::Arc;
 
-use axum::extract::Request;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 
-use crate::http::api::pipeline;
-use crate::http::api::stream;
+use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::openapi::refusals::LIST;
-use crate::http::openapi::refusals::QUESTION;
-use crate::http::openapi::refusals::refusals;
+use crate::http::error::{ApiError, Code};
+use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::body;
 
 refusals!(

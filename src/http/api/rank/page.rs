@@ -3,24 +3,12 @@
 
 use std::collections::HashMap;
 
-use crate::engine::Duplicate;
-use crate::engine::Engine;
-use crate::engine::Likes;
-use crate::engine::Query;
-use crate::engine::QueryError;
-use crate::engine::RankOptions;
-use crate::engine::Ranking;
-use crate::http::api::rank::RankRequest;
-use crate::http::api::rank::RankedCandidate;
+use crate::engine::{Duplicate, Engine, Likes, Query, QueryError, RankOptions, Ranking};
 use crate::http::api::rank::asked::Asked;
-use crate::http::api::rank::response::DuplicateCandidate;
-use crate::http::api::rank::response::SharedWord;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::Offset;
-use crate::http::request::fields::Pool;
-use crate::http::request::fields::Share;
+use crate::http::api::rank::response::{DuplicateCandidate, SharedWord};
+use crate::http::api::rank::{RankRequest, RankedCandidate};
+use crate::http::error::{ApiError, Code};
+use crate::http::request::fields::{Count, Offset, Pool, Share};
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 

@@ -1,20 +1,13 @@
 //! A request's candidates put in the order of their scores.
 
-use crate::engine::Counts;
-use crate::engine::KeptFor;
-use crate::engine::KeptText;
-use crate::engine::Place;
-use crate::engine::RankOptions;
-use crate::engine::Ranking;
-use crate::engine::Rankings;
+use crate::engine::{Counts, KeptFor, KeptText, Place, RankOptions, Ranking, Rankings};
 use crate::http::api::pipeline::Plan;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::asked::Asked;
 use crate::http::api::rank::contenders::Contenders;
 use crate::http::app::App;
 use crate::http::error::ApiError;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::Text;
+use crate::http::request::fields::{Candidate, Text};
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Cutoff;
 use crate::http::work::pool::JobContext;

@@ -6,26 +6,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::engine::BoostBy;
-use crate::engine::Strategy;
+use crate::engine::{BoostBy, Strategy};
 use crate::http::request::fields;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::CandidateId;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::DislikedText;
-use crate::http::request::fields::FusePart;
-use crate::http::request::fields::FuseRule;
-use crate::http::request::fields::LikedText;
-use crate::http::request::fields::List;
-use crate::http::request::fields::MeasureName;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::Offset;
-use crate::http::request::fields::Pool;
-use crate::http::request::fields::RankMethod;
-use crate::http::request::fields::Share;
-use crate::http::request::fields::ShortlistLength;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::Weight;
+use crate::http::request::fields::{
+    Candidate, CandidateId, Count, DislikedText, FusePart, FuseRule, LikedText, List, MeasureName,
+    ModelName, Offset, Pool, RankMethod, Share, ShortlistLength, Text, Weight,
+};
 use crate::http::request::query::OovPolicy;
 use crate::http::request::threshold::Threshold;
 

@@ -3,17 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::Duplicate;
-use crate::engine::ExplainedWord;
-use crate::engine::Explanation;
-use crate::engine::Passed;
-use crate::engine::Ranking;
-use crate::engine::Reason;
-use crate::engine::UnknownToken;
+use crate::engine::{Duplicate, ExplainedWord, Explanation, Passed, Ranking, Reason, UnknownToken};
 use crate::http::api::rank::ItemRanking;
-use crate::http::request::fields::CallersData;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::CandidateId;
+use crate::http::request::fields::{CallersData, Candidate, CandidateId};
 use crate::http::request::query::Resolved;
 
 /// Candidates by how alike they are to the query.

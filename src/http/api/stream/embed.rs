@@ -4,39 +4,20 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use serde::Deserialize;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::engine::Counts;
-use crate::engine::Embeddings;
-use crate::engine::Place;
-use crate::engine::QueryError;
-use crate::engine::Reason;
-use crate::http::api::embed::Encoding;
-use crate::http::api::embed::UnknownVector;
-use crate::http::api::embed::Vector;
-use crate::http::api::embed::resolve;
-use crate::http::api::embed::set_length_1;
-use crate::http::api::stream::Opening;
-use crate::http::api::stream::Question;
+use crate::engine::{Counts, Embeddings, Place, QueryError, Reason};
+use crate::http::api::embed::{Encoding, UnknownVector, Vector, resolve, set_length_1};
 use crate::http::api::stream::job::Part;
-use crate::http::api::stream::line::LineId;
-use crate::http::api::stream::line::TextLine;
-use crate::http::api::stream::line::parse;
-use crate::http::api::stream::line::write;
-use crate::http::api::stream::lines::Line;
-use crate::http::api::stream::lines::Lines;
-use crate::http::api::stream::settings;
+use crate::http::api::stream::line::{LineId, TextLine, parse, write};
+use crate::http::api::stream::lines::{Line, Lines};
+use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
 use crate::http::error::ApiError;
-use crate::http::request::cost::WRITING;
-use crate::http::request::cost::estimate;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::VectorMethod;
-use crate::http::request::query::OovPolicy;
-use crate::http::request::query::Resolved;
-use crate::http::request::query::Selection;
+use crate::http::request::cost::{WRITING, estimate};
+use crate::http::request::fields::{ModelName, VectorMethod};
+use crate::http::request::query::{OovPolicy, Resolved, Selection};
 use crate::http::work::pool::items_per_part;
 
 /// Settings of a stream of texts.

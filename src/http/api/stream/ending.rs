@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::observe::streams::Named;
-use crate::http::observe::streams::Outcome;
-use crate::http::work::spool::Full;
-use crate::http::work::spool::Stopped;
+use crate::http::error::{ApiError, Code};
+use crate::http::observe::streams::{Named, Outcome};
+use crate::http::work::spool::{Full, Stopped};
 
 /// Why a stream ends before its client ends it.
 #[derive(Debug)]

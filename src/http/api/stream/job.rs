@@ -4,17 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::engine::Counts;
-use crate::http::api::stream::Question;
-use crate::http::api::stream::Stream;
-use crate::http::api::stream::line::fail;
-use crate::http::api::stream::line::id_of;
+use crate::http::api::stream::line::{fail, id_of};
 use crate::http::api::stream::lines::Line;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::api::stream::{Question, Stream};
+use crate::http::error::{ApiError, Code};
 use crate::http::work::pool::JobContext;
 
 /// How long to wait before asking again for room to compute.

@@ -3,21 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::Serialize;
-use serde::de::Error;
-use serde::de::IgnoredAny;
-use serde::de::MapAccess;
-use serde::de::Unexpected;
-use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::http::api::stream::lines::Line;
-use crate::http::api::stream::lines::MOST_LINE_BYTES;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
+use crate::http::api::stream::lines::{Line, MOST_LINE_BYTES};
+use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::Text;
 use crate::http::request::json;
 

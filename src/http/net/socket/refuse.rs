@@ -5,27 +5,19 @@ use std::io;
 use std::io::ErrorKind;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::task::Poll;
-use std::task::ready;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::Interest;
-use tokio::time::Instant;
-use tokio::time::Sleep;
-use tokio::time::sleep;
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::http::net::connection::Peer;
 use crate::http::net::framing::Framing;
 use crate::http::net::gate;
-use crate::http::net::gate::Gate;
-use crate::http::net::gate::Refused;
+use crate::http::net::gate::{Gate, Refused};
 use crate::http::net::shutdown::Shutdown;
-use crate::http::net::socket::Socket;
-use crate::http::net::socket::throw_away;
-use crate::http::net::socket::when_ready;
-use crate::http::net::state::ConnectionState;
-use crate::http::net::state::PendingAnswer;
+use crate::http::net::socket::{Socket, throw_away, when_ready};
+use crate::http::net::state::{ConnectionState, PendingAnswer};
 
 /// How long the answer waits for a body that is on its way. Many clients read only after they have sent
 /// all, and give a connection up whose answer comes earlier; to make another costs both sides more.

@@ -3,27 +3,16 @@
 //! The exporter's own clients want a runtime around them, which its thread does not have, or bring
 //! TLS, proxies and cookies. The service has hyper anyway.
 
-use std::future::Future;
-use std::future::ready;
+use std::future::{Future, ready};
 use std::pin::Pin;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use axum::http::HeaderValue;
-use axum::http::Uri;
-use axum::http::header;
-use http_body_util::BodyExt;
-use http_body_util::Full;
-use http_body_util::Limited;
+use axum::http::{HeaderValue, Uri, header};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
-use opentelemetry_http::Bytes;
-use opentelemetry_http::HttpClient;
-use opentelemetry_http::HttpError;
-use opentelemetry_http::Request;
-use opentelemetry_http::Response;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::time::timeout;

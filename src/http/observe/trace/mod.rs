@@ -19,8 +19,7 @@ pub(crate) use otlp::Span;
 pub(crate) use otlp::Tracer;
 #[cfg(feature = "otlp")]
 pub(crate) use otlp::check_endpoint;
-pub use parent::Parent;
-pub use parent::TraceId;
+pub use parent::{Parent, TraceId};
 #[cfg(not(feature = "otlp"))]
 pub(crate) use unseen::Span;
 #[cfg(not(feature = "otlp"))]

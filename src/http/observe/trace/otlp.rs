@@ -3,39 +3,21 @@
 
 use std::time::Duration;
 
-use axum::http::Method as Verb;
-use axum::http::Uri;
-use opentelemetry::Context;
-use opentelemetry::KeyValue;
-use opentelemetry::SpanId;
-use opentelemetry::TraceFlags;
-use opentelemetry::trace::Span as _;
-use opentelemetry::trace::SpanBuilder;
-use opentelemetry::trace::SpanContext;
-use opentelemetry::trace::SpanKind;
-use opentelemetry::trace::Status;
-use opentelemetry::trace::TraceContextExt;
-use opentelemetry::trace::TraceState;
-use opentelemetry::trace::Tracer as _;
-use opentelemetry::trace::TracerProvider;
-use opentelemetry_otlp::Protocol;
-use opentelemetry_otlp::RetryPolicy;
-use opentelemetry_otlp::SpanExporter;
-use opentelemetry_otlp::WithExportConfig;
-use opentelemetry_otlp::WithHttpConfig;
+use axum::http::{Method as Verb, Uri};
+use opentelemetry::trace::{
+    Span as _, SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt, TraceState,
+    Tracer as _, TracerProvider,
+};
+use opentelemetry::{Context, KeyValue, SpanId, TraceFlags};
+use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::BatchConfigBuilder;
-use opentelemetry_sdk::trace::BatchSpanProcessor;
-use opentelemetry_sdk::trace::Sampler;
-use opentelemetry_sdk::trace::SdkTracer;
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider,
+};
 
-use crate::http::observe::metrics::UNMATCHED;
-use crate::http::observe::metrics::verb_label;
-use crate::http::observe::trace::Answered;
-use crate::http::observe::trace::Parent;
-use crate::http::observe::trace::TraceId;
+use crate::http::observe::metrics::{UNMATCHED, verb_label};
 use crate::http::observe::trace::collector::Collector;
+use crate::http::observe::trace::{Answered, Parent, TraceId};
 
 /// Spans that wait to be sent, less than a KiB each; more are lost.
 const WAITING_SPANS: usize = 4096;

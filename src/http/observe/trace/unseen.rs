@@ -2,9 +2,7 @@
 
 use axum::http::Method as Verb;
 
-use crate::http::observe::trace::Answered;
-use crate::http::observe::trace::Parent;
-use crate::http::observe::trace::TraceId;
+use crate::http::observe::trace::{Answered, Parent, TraceId};
 
 const WITHOUT: &str = "this build exports no spans: build with `--features otlp`";
 

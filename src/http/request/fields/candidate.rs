@@ -3,26 +3,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::Serialize;
-use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 use serde_json::value::RawValue;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::request::fields::CallersData;
-use crate::http::request::fields::CallersScores;
-use crate::http::request::fields::Score;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::number::misfit;
-use crate::http::request::fields::number::whole;
+use crate::http::request::fields::number::{misfit, whole};
+use crate::http::request::fields::{CallersData, CallersScores, Score, Text};
 
 /// A text to be ranked, with or without a name of its own.
 #[derive(Debug, Clone, PartialEq, ToSchema)]

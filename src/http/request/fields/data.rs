@@ -1,10 +1,7 @@
 //! What a caller hangs on a candidate and finds again with its result. Its meaning is not known here.
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::Serialize;
-use serde::de::Error;
-use serde::de::Unexpected;
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 

@@ -4,17 +4,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::Unexpected;
-use serde::de::Visitor;
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use crate::engine::fuse::FuseBy;
-use crate::http::request::fields::MeasureName;
-use crate::http::request::fields::RankMethod;
-use crate::http::request::fields::Score;
+use crate::http::request::fields::{MeasureName, RankMethod, Score};
 
 /// Longest name of scores, in bytes, as candidates may have it.
 const NAME_BYTES: usize = 64;

@@ -3,24 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::Unexpected;
-use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::OneOfBuilder;
-use utoipa::openapi::Ref;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::openapi::{OneOfBuilder, Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::request::fields::CandidateId;
-use crate::http::request::fields::NonEmptyText;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::Weight;
+use crate::http::request::fields::{CandidateId, NonEmptyText, Text, Weight};
 
 /// A text that candidates should be like.
 #[derive(Debug, Clone, PartialEq)]

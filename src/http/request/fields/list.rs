@@ -3,11 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::IgnoredAny;
-use serde::de::SeqAccess;
-use serde::de::Visitor;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// Most items of any list that are kept, whatever the settings; the others are only counted.
 pub(crate) const MOST_KEPT: usize = 100_000;

@@ -3,12 +3,8 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::ObjectBuilder;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
-use utoipa::openapi::Type;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::engine::Measure;
 

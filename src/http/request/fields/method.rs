@@ -4,16 +4,10 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::ObjectBuilder;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
-use utoipa::openapi::Type;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Method;
+use crate::methods::{Info, Kind, Method};
 
 /// Declares types from a description, a name and the methods that are listed.
 macro_rules! method_names {

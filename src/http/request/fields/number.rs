@@ -2,12 +2,8 @@
 
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::Expected;
-use serde::de::Unexpected;
-use serde::de::Visitor;
+use serde::de::{Error, Expected, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use crate::http::request::fields::list::MOST_KEPT;

@@ -3,21 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::IgnoredAny;
-use serde::de::MapAccess;
-use serde::de::SeqAccess;
-use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::ArrayBuilder;
-use utoipa::openapi::OneOfBuilder;
-use utoipa::openapi::Ref;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::openapi::{ArrayBuilder, OneOfBuilder, Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::request::fields::Text;
 

@@ -3,20 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::Unexpected;
-use serde::de::Visitor;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::ObjectBuilder;
-use utoipa::openapi::OneOfBuilder;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
-use utoipa::openapi::Type;
-use utoipa::openapi::schema::KnownFormat;
-use utoipa::openapi::schema::SchemaFormat;
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::openapi::schema::{KnownFormat, SchemaFormat};
+use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::collection::LONGEST_SHORTLIST;
 use crate::http::request::fields::number::WholeVisitor;

@@ -1,26 +1,16 @@
 //! One text or a list of texts.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::marker::PhantomData;
-use std::slice;
+use std::{fmt, slice};
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::SeqAccess;
-use serde::de::Visitor;
-use utoipa::PartialSchema;
-use utoipa::ToSchema;
-use utoipa::openapi::ArrayBuilder;
-use utoipa::openapi::OneOfBuilder;
-use utoipa::openapi::Ref;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::Schema;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::openapi::{ArrayBuilder, OneOfBuilder, Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::request::fields::List;
-use crate::http::request::fields::Text;
 use crate::http::request::fields::list::ListVisitor;
+use crate::http::request::fields::{List, Text};
 use crate::http::settings::Settings;
 
 /// One text or many.

@@ -1,7 +1,6 @@
 //! What requests are told for which there are no units.
 
-use crate::http::error::ApiError;
-use crate::http::error::Bottleneck;
+use crate::http::error::{ApiError, Bottleneck};
 
 /// Why there are no units for a request, and why it does not wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,18 +1,13 @@
 //! The units of all requests, and the queue of those who wait for them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::Instant;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use crate::http::auth::client::Client;
-use crate::http::auth::client::Resource;
+use crate::http::auth::client::{Client, Resource};
 use crate::http::error::ApiError;
 use crate::http::work::admission::Permit;
 use crate::http::work::admission::refusal::Reason;

@@ -2,16 +2,13 @@
 //! depends on how fast the machine is.
 
 use std::pin::Pin;
-use std::task::Context;
-use std::task::Poll;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
 
 use super::*;
 use crate::http::auth::client::Resource;
-use crate::http::error::Bottleneck;
-use crate::http::error::Code;
+use crate::http::error::{Bottleneck, Code};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Many enough that 4 of them are small and 16 are kept for small requests.

@@ -1,16 +1,12 @@
 //! Files without a name: nobody else can open them, and they are gone with the process, however it
 //! ends.
 
-use std::fmt;
-use std::fs::File;
-use std::fs::OpenOptions;
-use std::io;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::{fmt, io};
 
-use rustix::fs::CWD;
-use rustix::fs::Mode;
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 /// A folder for temporary files.
@@ -56,9 +52,7 @@ impl fmt::Display for Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
-    use std::io::Seek;
-    use std::io::Write;
+    use std::io::{Read, Seek, Write};
 
     #[test]
     fn files_leave_nothing_in_their_folder() {

@@ -8,15 +8,11 @@ mod reader;
 mod writer;
 
 pub(crate) use reader::Reader;
-pub(crate) use writer::Full;
-pub(crate) use writer::Stopped;
-pub(crate) use writer::Writer;
+pub(crate) use writer::{Full, Stopped, Writer};
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::http::work::file_threads::FileThreads;

@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use tokio::sync::Notify;

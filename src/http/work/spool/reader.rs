@@ -6,15 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use futures_util::Stream;
-use futures_util::stream;
+use futures_util::{Stream, stream};
 
 use crate::http::work::file_threads::FileThreads;
-use crate::http::work::spool::queue::Phase;
-use crate::http::work::spool::queue::Reading;
-use crate::http::work::spool::queue::Shared;
-use crate::http::work::unsent::FREE_BYTES;
-use crate::http::work::unsent::Unsent;
+use crate::http::work::spool::queue::{Phase, Reading, Shared};
+use crate::http::work::unsent::{FREE_BYTES, Unsent};
 
 /// Bytes that are read from a file at once, while there is memory for them.
 const BLOCK: u64 = 32 << 10;

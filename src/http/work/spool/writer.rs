@@ -7,16 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use tokio::time::Instant;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use crate::http::work::spool::IN_MEMORY;
-use crate::http::work::spool::Reserved;
-use crate::http::work::spool::Spools;
-use crate::http::work::spool::queue::Phase;
-use crate::http::work::spool::queue::Reading;
-use crate::http::work::spool::queue::Segment;
-use crate::http::work::spool::queue::Shared;
+use crate::http::work::spool::queue::{Phase, Reading, Segment, Shared};
+use crate::http::work::spool::{IN_MEMORY, Reserved, Spools};
 use crate::http::work::streams::Place;
 use crate::http::work::unsent::Unsent;
 

@@ -6,11 +6,8 @@
 use std::arch::x86_64::*;
 
 use crate::kernels::simd::Tile;
-use crate::kernels::simd::bytes::Block;
-use crate::kernels::simd::bytes::Blocks;
-use crate::kernels::simd::bytes::SIDE;
 use crate::kernels::simd::bytes::blockwise::blockwise;
-use crate::kernels::simd::bytes::quantise_loop;
+use crate::kernels::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
 
 /// Bytes that fill a register once they are widened.
 const CHUNK: usize = 16;

@@ -27,13 +27,11 @@ use plain as least;
 #[cfg(target_arch = "wasm32")]
 use wasm as least;
 
-use crate::kernels::simd::LANES;
-use crate::kernels::simd::Tile;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::simd::Width;
-use crate::kernels::simd::prefetch;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::simd::width;
+use crate::kernels::simd::{LANES, Tile, prefetch};
 
 /// Most dimensions of a row: as many products of two bytes, 2¹⁴ each at most, stay below 2³¹.
 pub const MOST_DIMS: usize = 1 << 16;

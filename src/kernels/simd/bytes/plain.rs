@@ -2,10 +2,7 @@
 //! 64-bit ARM the compiler makes vector code of `dot`.
 
 use crate::kernels::simd::Tile;
-use crate::kernels::simd::bytes::Block;
-use crate::kernels::simd::bytes::Blocks;
-use crate::kernels::simd::bytes::SIDE;
-use crate::kernels::simd::bytes::quantise_loop;
+use crate::kernels::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
 
 pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
     let products = a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b));

@@ -9,11 +9,8 @@
 use std::arch::x86_64::*;
 
 use crate::kernels::simd::Tile;
-use crate::kernels::simd::bytes::Block;
-use crate::kernels::simd::bytes::Blocks;
-use crate::kernels::simd::bytes::SIDE;
 use crate::kernels::simd::bytes::blockwise::blockwise;
-use crate::kernels::simd::bytes::quantise_loop;
+use crate::kernels::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
 
 /// Bytes of a register.
 const CHUNK: usize = 64;

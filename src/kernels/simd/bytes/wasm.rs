@@ -4,13 +4,10 @@
 use std::arch::wasm32::*;
 
 use crate::kernels::simd::Tile;
-use crate::kernels::simd::bytes::Block;
-use crate::kernels::simd::bytes::Blocks;
-use crate::kernels::simd::bytes::SIDE;
 use crate::kernels::simd::bytes::blockwise::blockwise;
+use crate::kernels::simd::bytes::{Block, Blocks, SIDE};
 
-pub(super) use crate::kernels::simd::bytes::plain::quantise;
-pub(super) use crate::kernels::simd::bytes::plain::sums;
+pub(super) use crate::kernels::simd::bytes::plain::{quantise, sums};
 
 /// Bytes that fill a register once they are widened.
 const CHUNK: usize = 8;

@@ -7,9 +7,8 @@ use crate::kernels::simd::bytes::ByteRows;
 use crate::kernels::vector::Row;
 use crate::methods::common::rows;
 use crate::methods::common::words_met::WordsMet;
-use crate::methods::sets::dynamax::Buffers;
-use crate::methods::sets::dynamax::Dynamax;
 use crate::methods::sets::dynamax::ratio::Side;
+use crate::methods::sets::dynamax::{Buffers, Dynamax};
 use crate::model::Phrase;
 
 /// What belongs to a text that is compared with many.

@@ -15,30 +15,16 @@ mod for_many;
 mod ratio;
 
 use crate::kernels::pairwise;
-use crate::kernels::simd::Columns;
-use crate::kernels::simd::Packed;
-use crate::kernels::simd::bytes;
 use crate::kernels::simd::bytes::ByteRows;
-use crate::methods::Against;
-use crate::methods::Compare;
-use crate::methods::Cost;
-use crate::methods::Info;
-use crate::methods::Kind;
-use crate::methods::Loaded;
-use crate::methods::Memberships;
-use crate::methods::Reads;
-use crate::methods::Scorer;
-use crate::methods::Scratch;
-use crate::methods::Shares;
-use crate::methods::common::counted;
-use crate::methods::common::rows;
-use crate::methods::common::words_met;
+use crate::kernels::simd::{Columns, Packed, bytes};
+use crate::methods::common::{counted, rows, words_met};
 use crate::methods::sets::dynamax::for_many::ForMany;
-use crate::methods::sets::dynamax::ratio::Ratio;
-use crate::methods::sets::dynamax::ratio::Side;
-use crate::model::Model;
-use crate::model::Phrase;
+use crate::methods::sets::dynamax::ratio::{Ratio, Side};
+use crate::methods::{
+    Against, Compare, Cost, Info, Kind, Loaded, Memberships, Reads, Scorer, Scratch, Shares,
+};
 use crate::model::phrase::Word;
+use crate::model::{Model, Phrase};
 
 struct Dynamax {
     ratio: Ratio,

@@ -1,10 +1,9 @@
 //! The numbers that a fastText file begins with. Knows nothing of what follows them.
 
 use crate::model::subword::NGrams;
-use crate::pack::readers::Budget;
-use crate::pack::readers::ReadError;
 use crate::pack::readers::fasttext_bin::MAGIC;
 use crate::pack::readers::positioned::Scan;
+use crate::pack::readers::{Budget, ReadError};
 
 /// Models 1 to 3 are cbow, skip-gram and supervised.
 const SUPERVISED: i32 = 3;

@@ -1,10 +1,9 @@
 //! The dictionary of a fastText file: how much it holds, its entries walked over, and which n-grams a
 //! pruned model kept.
 
-use crate::pack::readers::Budget;
-use crate::pack::readers::ReadError;
 use crate::pack::readers::fasttext_bin::arguments::argument;
 use crate::pack::readers::positioned::Scan;
+use crate::pack::readers::{Budget, ReadError};
 
 /// An entry of the dictionary is at least its zero byte, its count and its kind.
 const SMALLEST_ENTRY: u64 = 10;

@@ -13,8 +13,7 @@
 //! ```
 
 use crate::pack::readers::ReadError;
-use crate::pack::readers::positioned::Scan;
-use crate::pack::readers::positioned::Source;
+use crate::pack::readers::positioned::{Scan, Source};
 
 /// Centroids that a code chooses from.
 const CENTROIDS: usize = 256;

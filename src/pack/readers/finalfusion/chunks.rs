@@ -4,9 +4,8 @@
 //! Reads no vectors: what it found is what `FinalfusionReader` relies on.
 
 use crate::model::subword::NGrams;
-use crate::pack::readers::Budget;
-use crate::pack::readers::ReadError;
 use crate::pack::readers::positioned::Scan;
+use crate::pack::readers::{Budget, ReadError};
 
 pub(super) const MAGIC: [u8; 4] = *b"FiFu";
 const F32: u32 = 10;

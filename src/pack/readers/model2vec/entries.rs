@@ -5,17 +5,14 @@ use std::collections::HashMap;
 use std::fmt::Display;
 
 use serde::de::IgnoredAny;
-use tokenizers::ModelWrapper;
-use tokenizers::Tokenizer;
 use tokenizers::models::unigram::Unigram;
+use tokenizers::{ModelWrapper, Tokenizer};
 
 use crate::model::unigram;
 use crate::model::unigram::Scale;
-use crate::pack::readers::Budget;
-use crate::pack::readers::ReadError;
-use crate::pack::readers::Subword;
 use crate::pack::readers::model2vec::folder::whole;
 use crate::pack::readers::positioned::Source;
+use crate::pack::readers::{Budget, ReadError, Subword};
 
 /// The largest in use has half a million entries in 20 MB.
 const MOST_TOKENIZER_BYTES: u64 = 256 << 20;

@@ -4,18 +4,11 @@ use std::path::Path;
 
 use safetensors::Dtype;
 
-use crate::pack::readers::Budget;
-use crate::pack::readers::Place;
-use crate::pack::readers::ReadError;
-use crate::pack::readers::Subword;
-use crate::pack::readers::VectorReader;
-use crate::pack::readers::model2vec::entries::Entries;
-use crate::pack::readers::model2vec::entries::Entry;
-use crate::pack::readers::model2vec::layout::Layout;
-use crate::pack::readers::model2vec::layout::Settings;
-use crate::pack::readers::model2vec::tensors::Header;
-use crate::pack::readers::model2vec::tensors::Tensor;
+use crate::pack::readers::model2vec::entries::{Entries, Entry};
+use crate::pack::readers::model2vec::layout::{Layout, Settings};
+use crate::pack::readers::model2vec::tensors::{Header, Tensor};
 use crate::pack::readers::positioned::Source;
+use crate::pack::readers::{Budget, Place, ReadError, Subword, VectorReader};
 
 /// A stream over the words of a model2vec folder.
 #[derive(Debug)]

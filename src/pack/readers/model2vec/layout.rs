@@ -2,8 +2,7 @@
 //! sentence-transformers writes rows and entries into `0_StaticEmbedding` or beside its own settings,
 //! and older versions of it no settings at all.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::pack::readers::ReadError;
 use crate::pack::readers::model2vec::folder::whole;

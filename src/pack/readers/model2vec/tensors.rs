@@ -4,9 +4,8 @@
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
-use crate::pack::readers::Budget;
-use crate::pack::readers::ReadError;
 use crate::pack::readers::positioned::Source;
+use crate::pack::readers::{Budget, ReadError};
 
 const MOST_HEADER_BYTES: u64 = 1 << 20;
 

@@ -5,20 +5,14 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
-use ruzstd::encoding::CompressionLevel;
-use ruzstd::encoding::compress_to_vec;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use super::all;
-use super::bytes;
-use crate::pack::readers::Budget;
+use super::{all, bytes};
 use crate::pack::readers::format::recognise;
 use crate::pack::readers::matrix::MatrixReader;
-use crate::pack::readers::npy;
-use crate::pack::readers::safetensors;
-use crate::pack::readers::text;
-use crate::pack::readers::text::GloveTextReader;
-use crate::pack::readers::text::Word2VecTextReader;
+use crate::pack::readers::text::{GloveTextReader, Word2VecTextReader};
 use crate::pack::readers::word2vec_bin::Word2VecBinReader;
+use crate::pack::readers::{Budget, npy, safetensors, text};
 
 /// Every reader over the same bytes, whichever they were meant for. Only that this returns counts.
 fn read_all_ways(file: &[u8]) {

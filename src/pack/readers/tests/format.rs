@@ -1,15 +1,9 @@
 //! A file is what its bytes say; its name only settles what they leave open.
 
-use super::all;
-use super::row;
-use super::says;
-use crate::pack::readers::Format;
-use crate::pack::readers::ReadError;
-use crate::pack::readers::format::Source;
-use crate::pack::readers::format::detect;
-use crate::pack::readers::format::open;
-use crate::pack::readers::format::recognise;
+use super::{all, row, says};
+use crate::pack::readers::format::{Source, detect, open, recognise};
 use crate::pack::readers::input::Input;
+use crate::pack::readers::{Format, ReadError};
 
 fn recognised(name: &str, bytes: &[u8]) -> Result<Format, ReadError> {
     recognise(&mut Input::from_bytes(name, bytes.to_vec()).unwrap())

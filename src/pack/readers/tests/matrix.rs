@@ -1,16 +1,9 @@
 //! A matrix and its words must be equally many.
 
-use super::all;
-use super::bytes;
-use super::fault;
-use super::row;
-use super::says;
-use crate::pack::readers::Budget;
-use crate::pack::readers::ReadError;
+use super::{all, bytes, fault, row, says};
 use crate::pack::readers::input::Input;
-use crate::pack::readers::matrix::MatrixReader;
-use crate::pack::readers::matrix::Number;
-use crate::pack::readers::matrix::Shape;
+use crate::pack::readers::matrix::{MatrixReader, Number, Shape};
+use crate::pack::readers::{Budget, ReadError};
 
 fn read(words: &str) -> Result<MatrixReader, ReadError> {
     let matrix = [1.0_f32, 2.0, 3.0, f32::INFINITY].map(f32::to_le_bytes).concat();

@@ -2,10 +2,8 @@
 //!
 //! The cases are those that broke other importers; `shared` reads real files where they are at hand.
 
-use super::Place;
-use super::ReadError;
-use super::VectorReader;
 use super::input::Input;
+use super::{Place, ReadError, VectorReader};
 
 mod damage;
 mod format;

@@ -5,10 +5,8 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::bytes;
-use super::says;
-use crate::pack::readers::matrix::Number;
-use crate::pack::readers::matrix::Shape;
+use super::{bytes, says};
+use crate::pack::readers::matrix::{Number, Shape};
 use crate::pack::readers::npy::find_matrix;
 
 fn file(version: u8, dictionary: &str, data: usize) -> Vec<u8> {

@@ -1,13 +1,8 @@
 //! Which tensor of a foreign file is taken, and that its header is believed in nothing.
 
-use super::all;
-use super::bytes;
-use super::row;
-use super::says;
+use super::{all, bytes, row, says};
 use crate::pack::readers::Budget;
-use crate::pack::readers::matrix::MatrixReader;
-use crate::pack::readers::matrix::Number;
-use crate::pack::readers::matrix::Shape;
+use crate::pack::readers::matrix::{MatrixReader, Number, Shape};
 use crate::pack::readers::safetensors::find_matrix;
 
 fn file(header: &str, data: &[u8]) -> Vec<u8> {

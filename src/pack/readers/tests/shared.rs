@@ -1,15 +1,11 @@
 //! Real files, where the shared data is at hand: four forms of one slice of GloVe agree, and the
 //! files that other programs wrote are read through.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Row;
-use super::all;
+use super::{Row, all};
 use crate::pack::readers::Format;
-use crate::pack::readers::format::Source;
-use crate::pack::readers::format::detect;
-use crate::pack::readers::format::open;
+use crate::pack::readers::format::{Source, detect, open};
 
 /// A path in the shared data, unless the data is absent.
 fn shared(path: &str) -> Option<PathBuf> {

@@ -1,17 +1,8 @@
 //! Text with a header and without (word2vec and GloVe): what is read, and which line is at fault.
 
-use super::all;
-use super::bytes;
-use super::fault;
-use super::row;
-use super::says;
-use crate::pack::readers::Budget;
-use crate::pack::readers::Place;
-use crate::pack::readers::ReadError;
-use crate::pack::readers::VectorReader;
-use crate::pack::readers::text;
-use crate::pack::readers::text::GloveTextReader;
-use crate::pack::readers::text::Word2VecTextReader;
+use super::{all, bytes, fault, row, says};
+use crate::pack::readers::text::{GloveTextReader, Word2VecTextReader};
+use crate::pack::readers::{Budget, Place, ReadError, VectorReader, text};
 
 fn word2vec(file: impl AsRef<[u8]>) -> Result<Word2VecTextReader, ReadError> {
     Word2VecTextReader::new(bytes(file), Budget::DEFAULT)

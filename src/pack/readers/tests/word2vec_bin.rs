@@ -1,16 +1,8 @@
 //! Binary rows: with newlines and without, cut, endless, and under headers that lie.
 
-use super::Row;
-use super::all;
-use super::bytes;
-use super::fault;
-use super::row;
-use super::says;
-use crate::pack::readers::Budget;
-use crate::pack::readers::Place;
-use crate::pack::readers::ReadError;
-use crate::pack::readers::VectorReader;
+use super::{Row, all, bytes, fault, row, says};
 use crate::pack::readers::word2vec_bin::Word2VecBinReader;
+use crate::pack::readers::{Budget, Place, ReadError, VectorReader};
 
 fn read(file: impl AsRef<[u8]>) -> Result<Word2VecBinReader, ReadError> {
     Word2VecBinReader::new(bytes(file), Budget::DEFAULT)

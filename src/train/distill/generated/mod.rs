@@ -10,8 +10,7 @@ use std::collections::HashSet;
 
 use crate::random::Random;
 use crate::text;
-use crate::text::Normalisation;
-use crate::text::Tokens;
+use crate::text::{Normalisation, Tokens};
 use crate::train::distill::sources;
 use crate::train::distill::sources::Apart;
 use crate::train::sampling;

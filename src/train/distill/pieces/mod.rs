@@ -16,10 +16,8 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use crate::kernels::simd;
-use crate::model::pieces::MARK;
-use crate::model::pieces::cut;
-use crate::model::pieces::cut::LONGEST_PIECE_BYTES;
-use crate::model::pieces::cut::PieceLengths;
+use crate::model::pieces::cut::{LONGEST_PIECE_BYTES, PieceLengths};
+use crate::model::pieces::{MARK, cut};
 use crate::train::distill::pieces::solve::Symmetric;
 use crate::train::distill::space;
 

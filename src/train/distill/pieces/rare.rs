@@ -6,9 +6,8 @@ use std::path::Path;
 
 use crate::random::Random;
 use crate::text::Normalisation;
-use crate::train::TrainError;
 use crate::train::distill::words::WordList;
-use crate::train::sampling;
+use crate::train::{TrainError, sampling};
 
 /// What random choices are for.
 const MISSPELL: u64 = 13;

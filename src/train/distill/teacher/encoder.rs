@@ -1,17 +1,11 @@
 //! The forward pass of BERT (Devlin et al. 2019) and MPNet (Song et al. 2020) encoders over texts of
 //! one length, so that nothing is padded and nothing masked.
 
-use candle_core::D;
-use candle_core::Device;
-use candle_core::Tensor;
-use candle_nn::ops::layer_norm;
-use candle_nn::ops::softmax_last_dim;
+use candle_core::{D, Device, Tensor};
+use candle_nn::ops::{layer_norm, softmax_last_dim};
 
 use crate::train::TrainError;
-use crate::train::distill::teacher::folder::Kind;
-use crate::train::distill::teacher::folder::MPNET_BUCKETS;
-use crate::train::distill::teacher::folder::Pooling;
-use crate::train::distill::teacher::folder::Shape;
+use crate::train::distill::teacher::folder::{Kind, MPNET_BUCKETS, Pooling, Shape};
 use crate::train::distill::teacher::gelu::gelu;
 use crate::train::distill::teacher::tensors::Tensors;
 

@@ -3,8 +3,7 @@
 //! Every number is checked against a bound before anything is made of it. The tensors are read by
 //! [`tensors`](super::tensors).
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

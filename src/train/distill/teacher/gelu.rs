@@ -4,11 +4,7 @@
 //! the time that a small encoder takes, and shares each call out among threads of its own, although
 //! every thread has a batch to itself already.
 
-use candle_core::CpuStorage;
-use candle_core::CustomOp1;
-use candle_core::Layout;
-use candle_core::Shape;
-use candle_core::Tensor;
+use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
 
 type Result<T> = std::result::Result<T, candle_core::Error>;
 

@@ -13,29 +13,22 @@ mod folder;
 mod gelu;
 mod tensors;
 
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use candle_core::Device;
 use half::f16;
 use rayon::prelude::*;
-use tokenizers::ModelWrapper;
-use tokenizers::Tokenizer;
-use tokenizers::TruncationParams;
+use tokenizers::{ModelWrapper, Tokenizer, TruncationParams};
 
-pub use crate::train::distill::teacher::folder::Kind;
-pub use crate::train::distill::teacher::folder::Pooling;
-pub use crate::train::distill::teacher::folder::Shape;
+pub use crate::train::distill::teacher::folder::{Kind, Pooling, Shape};
 
 use crate::kernels::vector;
 use crate::kernels::vector::Row;
 use crate::model::pieces::MARK;
 use crate::train::TrainError;
 use crate::train::distill::teacher::encoder::Encoder;
-use crate::train::distill::teacher::folder::small;
-use crate::train::distill::teacher::folder::wrong;
+use crate::train::distill::teacher::folder::{small, wrong};
 use crate::train::distill::teacher::tensors::Tensors;
 
 /// Largest tokenizer; the largest in use has 20 MB.

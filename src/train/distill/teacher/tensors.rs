@@ -5,10 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use candle_core::DType;
-use candle_core::Device;
-use candle_core::Tensor;
 use candle_core::safetensors::Load;
+use candle_core::{DType, Device, Tensor};
 use safetensors::SafeTensors;
 
 use crate::files::ReadError;

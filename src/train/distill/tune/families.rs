@@ -3,8 +3,7 @@
 //! Words are replaced by near ones and by any, left out, moved and swapped, a text is negated, cut, or
 //! joined with another. What that does to the meaning is for the teacher to say.
 
-use std::collections::HashMap;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
@@ -14,10 +13,8 @@ use crate::text;
 use crate::text::Tokens;
 use crate::train::distill::generated::Wanted;
 use crate::train::distill::generated::lists::FUNCTION_WORDS;
-use crate::train::distill::sources;
-use crate::train::distill::space;
-use crate::train::distill::texts::EDGES;
-use crate::train::distill::texts::Texts;
+use crate::train::distill::texts::{EDGES, Texts};
+use crate::train::distill::{sources, space};
 use crate::train::sampling;
 
 /// What random choices are for.

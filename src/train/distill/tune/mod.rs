@@ -15,20 +15,15 @@ use crate::files::progress::Progress;
 use crate::kernels::pairwise;
 use crate::random::Random;
 use crate::text::Normalisation;
-use crate::train::TrainError;
 use crate::train::distill::blocks;
 use crate::train::distill::generated::Wanted;
-use crate::train::distill::space::Targets;
-use crate::train::distill::space::Views;
+use crate::train::distill::space::{Targets, Views};
 use crate::train::distill::student::Student;
 use crate::train::distill::texts::Texts;
 use crate::train::distill::tune::families::MEMBERS;
-use crate::train::distill::tune::score::Block;
-use crate::train::distill::tune::score::Pull;
-use crate::train::distill::tune::score::Scales;
-use crate::train::distill::words::Lookup;
-use crate::train::distill::words::LookupMemory;
-use crate::train::sampling;
+use crate::train::distill::tune::score::{Block, Pull, Scales};
+use crate::train::distill::words::{Lookup, LookupMemory};
+use crate::train::{TrainError, sampling};
 
 /// What random choices are for.
 const ORDER: u64 = 17;

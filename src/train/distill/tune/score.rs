@@ -7,8 +7,7 @@
 //! cosine, the loss is Σ_S f_S · 20 · m (a_S S + b_S - t)² over S of the mean, the cosine and the
 //! coverage, where m = 0.1 + max(0, t) and a_S, b_S are learned along.
 
-use crate::kernels::pairwise;
-use crate::kernels::simd;
+use crate::kernels::{pairwise, simd};
 
 /// f_S: what the mean, the cosine and the coverage count.
 const COUNTS: [f32; 3] = [1.0, 0.3, 0.3];

@@ -4,8 +4,7 @@ use super::*;
 use crate::random::Random;
 use crate::text::Normalisation;
 use crate::train::vectors::batch::Tally;
-use crate::train::vectors::rows::Blocks;
-use crate::train::vectors::rows::Update;
+use crate::train::vectors::rows::{Blocks, Update};
 
 const DIMS: usize = 7;
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use cognate::http::Settings;
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

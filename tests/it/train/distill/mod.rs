@@ -4,22 +4,18 @@ mod teachers;
 pub mod toy;
 
 use std::path::Path;
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use cognate::engine::Engine;
-use cognate::engine::Query;
+use cognate::engine::{Engine, Query};
 use cognate::kernels::vector;
 use cognate::methods::Method;
-use cognate::model::Model;
-use cognate::model::Unknown;
+use cognate::model::{Model, Unknown};
 use serde_json::Value;
 
 use crate::support;
 use crate::support::Chance;
-use crate::train::trainer::done;
-use crate::train::trainer::refused;
+use crate::train::trainer::{done, refused};
 
 /// Sentences of the toys' words, and one that nobody may learn from.
 fn text(lines: usize) -> String {

@@ -1,13 +1,11 @@
 //! Sentence transformers: their vectors against an implementation in NumPy, and folders that make no
 //! sense.
 
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cognate::train::distill::teacher::Teacher;
 use half::f16;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::train::distill::toy;
 

@@ -2,15 +2,13 @@
 //! rule as in `tests/data/distill/make.py`, and a WordPiece tokenizer of forty entries.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cognate::model::unknown::fnv1a;
 use cognate::random::SplitMix64;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub const HIDDEN: usize = 12;
 const INNER: usize = 20;

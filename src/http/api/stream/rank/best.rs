@@ -6,8 +6,7 @@ use std::vec;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::engine::RankOptions;
-use crate::engine::Reason;
+use crate::engine::{RankOptions, Reason};
 use crate::http::api::rank::SharedWord;
 use crate::http::api::stream::line::write;
 use crate::http::error::ApiError;

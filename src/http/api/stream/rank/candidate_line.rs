@@ -3,23 +3,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::Deserializer;
-use serde::de::Error;
-use serde::de::MapAccess;
-use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::engine::BoostBy;
-use crate::http::api::rank::NEGATIVE_BOOST;
-use crate::http::api::rank::UNUSED_SCORES;
+use crate::http::api::rank::{NEGATIVE_BOOST, UNUSED_SCORES};
 use crate::http::api::stream::line::LineId;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::request::fields::CallersData;
-use crate::http::request::fields::CallersScores;
-use crate::http::request::fields::Score;
-use crate::http::request::fields::Text;
+use crate::http::error::{ApiError, Code};
+use crate::http::request::fields::{CallersData, CallersScores, Score, Text};
 
 /// One candidate.
 pub(super) struct CandidateLine<'b> {

@@ -6,36 +6,17 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::engine::BoostBy;
-use crate::engine::Liked;
-use crate::engine::Likes;
-use crate::engine::RankOptions;
-use crate::engine::Strategy;
-use crate::http::api::rank::Asked;
-use crate::http::api::rank::BoostRule;
-use crate::http::api::rank::Diversify;
-use crate::http::api::rank::LikeStrategy;
-use crate::http::api::rank::RankRequest;
+use crate::engine::{BoostBy, Liked, Likes, RankOptions, Strategy};
+use crate::http::api::rank::{Asked, BoostRule, Diversify, LikeStrategy, RankRequest};
 use crate::http::api::stream::line::LineId;
 use crate::http::app::App;
-use crate::http::error::ApiError;
-use crate::http::error::Code;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::CandidateId;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::DislikedText;
-use crate::http::request::fields::LikedText;
-use crate::http::request::fields::List;
-use crate::http::request::fields::MeasureName;
-use crate::http::request::fields::ModelName;
-use crate::http::request::fields::Offset;
-use crate::http::request::fields::RankMethod;
-use crate::http::request::fields::Text;
-use crate::http::request::fields::Weight;
+use crate::http::error::{ApiError, Code};
+use crate::http::request::fields::{
+    Candidate, CandidateId, Count, DislikedText, LikedText, List, MeasureName, ModelName, Offset,
+    RankMethod, Text, Weight,
+};
 use crate::http::request::json;
-use crate::http::request::query::OovPolicy;
-use crate::http::request::query::Resolved;
-use crate::http::request::query::Selection;
+use crate::http::request::query::{OovPolicy, Resolved, Selection};
 use crate::http::request::threshold::Threshold;
 
 /// The fields of the first line.

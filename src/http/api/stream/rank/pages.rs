@@ -2,17 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::engine::Ranked;
-use crate::engine::Ranking;
+use crate::engine::{Ranked, Ranking};
 use crate::http::api::rank::Placed;
-use crate::http::api::stream::rank::best::Folded;
-use crate::http::api::stream::rank::best::Held;
-use crate::http::api::stream::rank::best::More;
+use crate::http::api::stream::rank::best::{Folded, Held, More};
 use crate::http::api::stream::rank::first_line::FirstQuestion;
 use crate::http::error::ApiError;
-use crate::http::request::fields::Candidate;
-use crate::http::request::fields::Count;
-use crate::http::request::fields::Text;
+use crate::http::request::fields::{Candidate, Count, Text};
 use crate::http::work::pool::JobContext;
 
 /// The page of the candidates that are held, best first, the unscored last.
