@@ -11,12 +11,12 @@ mod support;
 use std::collections::HashMap;
 use std::path::Path;
 
-use cognate::files::records::{Options, Records};
-use cognate::random::Random;
 use cognate::window::Limits;
 use cognate::window::events::Rule;
 use cognate::window::stream::{Item, Settings, Stream};
 use cognate::{Engine, Method};
+use cognate_files::records::{Options, Records};
+use cognate_kernels::random::Random;
 use serde_json::json;
 
 /// Texts between two figures of memory.

@@ -2,11 +2,12 @@
 //! present, made-up ones otherwise. The time of a benchmark is that of one pass over all its
 //! texts; the throughput line gives texts a second.
 
-use cognate::text::{Normalisation, Tokens, tokenise};
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
+
+use cognate::text::{Normalisation, Tokens, tokenise};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 /// Texts of one kind.
 struct Sample {

@@ -1,19 +1,19 @@
 //! Word vectors of your own become a model file: `cargo run --example pack`.
 
-use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate::pack::readers::Format;
-use cognate::pack::readers::format::Source;
-use cognate::pack::transform::Changes;
-use cognate::pack::{PackOptions, UnknownChoice};
 use cognate::{Engine, Query};
+use cognate_pack::counts::Documents;
+use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
+use cognate_pack::readers::Format;
+use cognate_pack::readers::format::Source;
+use cognate_pack::transform::Changes;
+use cognate_pack::{PackOptions, UnknownChoice};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir();
     let vectors = folder.join("cognate-example.txt");
     std::fs::write(&vectors, "quake 1 0.9 0\nearthquake 0.9 1 0\ncat 0 0.1 1\nsofa 0.1 0 1\n")?;
     let output = folder.join("cognate-example.safetensors");
-    let packed = cognate::pack::pack(&PackOptions {
+    let packed = cognate_pack::pack(&PackOptions {
         source: Source { format: Some(Format::Glove), ..Source::at(vectors) },
         output: output.clone(),
         dtype: cognate::model::format::Dtype::F32,

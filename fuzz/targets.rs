@@ -5,30 +5,30 @@
 
 use std::sync::LazyLock;
 
-use cognate::collection::{Attributes, Filter};
-use cognate::files::progress::Progress;
-use cognate::http::api::embed::EmbedRequest;
-use cognate::http::api::rank::RankRequest;
-use cognate::http::api::similarity::SimilarityRequest;
-use cognate::http::auth::keys;
-use cognate::http::auth::keys::Keys;
-use cognate::http::compatible;
-use cognate::http::error::ApiError;
-use cognate::http::request::json;
 use cognate::model::phrase::Found;
-use cognate::model::{Counts, Model, OpenOptions, Phrase, Verify};
-use cognate::pack::counts::Documents;
-use cognate::pack::readers;
-use cognate::pack::readers::fasttext_bin::FastTextReader;
-use cognate::pack::readers::finalfusion::FinalfusionReader;
-use cognate::pack::readers::input::Input;
-use cognate::pack::readers::matrix::{MatrixReader, Shape};
-use cognate::pack::readers::positioned::Source;
-use cognate::pack::readers::text::{GloveTextReader, Word2VecTextReader};
-use cognate::pack::readers::word2vec_bin::Word2VecBinReader;
-use cognate::pack::readers::{Budget, ReadError, Subword, VectorReader, format, npy, safetensors};
+use cognate::model::{Model, OpenOptions, Phrase, Verify};
 use cognate::text;
 use cognate::text::{Kind, Normalisation, Tokens};
+use cognate_collections::{Attributes, Filter};
+use cognate_files::progress::Progress;
+use cognate_pack::counts::{self, Documents};
+use cognate_pack::readers;
+use cognate_pack::readers::fasttext_bin::FastTextReader;
+use cognate_pack::readers::finalfusion::FinalfusionReader;
+use cognate_pack::readers::input::Input;
+use cognate_pack::readers::matrix::{MatrixReader, Shape};
+use cognate_pack::readers::positioned::Source;
+use cognate_pack::readers::text::{GloveTextReader, Word2VecTextReader};
+use cognate_pack::readers::word2vec_bin::Word2VecBinReader;
+use cognate_pack::readers::{Budget, ReadError, Subword, VectorReader, format, npy, safetensors};
+use cognate_server::http::api::embed::EmbedRequest;
+use cognate_server::http::api::rank::RankRequest;
+use cognate_server::http::api::similarity::SimilarityRequest;
+use cognate_server::http::auth::keys;
+use cognate_server::http::auth::keys::Keys;
+use cognate_server::http::compatible;
+use cognate_server::http::error::ApiError;
+use cognate_server::http::request::json;
 
 /// What a target does with the fuzzer's bytes.
 pub type Body = fn(&[u8]);
@@ -140,8 +140,8 @@ pub fn counts(bytes: &[u8]) {
         _ => Some(Documents::Paragraph),
     };
     let counts = match separator {
-        None => Counts::table(file, &words, &bar),
-        Some(separator) => Counts::corpus(file, separator, &words, model.normalisation(), &bar),
+        None => counts::of_table(file, &words, &bar),
+        Some(separator) => counts::of_corpus(file, separator, &words, model.normalisation(), &bar),
     };
     let Ok(counts) = counts else { return };
     assert_eq!(counts.idf.len(), words.len());

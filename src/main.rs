@@ -1,9 +1,11 @@
 //! The binary: runs the command line and turns its outcome into an exit code.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match cognate::cli::run() {
+    match cognate_server::cli::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // A reader that went away (`| head`) wants no message; a full stderr cannot take one.

@@ -4,8 +4,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use cognate::engine::Engine;
-use cognate::http::{App, Models, Settings};
 use cognate::methods::Method;
+use cognate_server::http::{App, Models, Settings};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 

@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use cognate::engine::{Engine, Query};
-use cognate::http::Models;
-use cognate::http::request::cost::estimate;
-use cognate::http::request::query::Resolved;
 use cognate::methods::ranker::Encoder;
 use cognate::methods::{Fitted, Kind, Method, ranker};
 use cognate::model::writer::Draft;
 use cognate::model::{Model, OpenOptions};
-use cognate::random::Random;
+use cognate_kernels::random::Random;
+use cognate_server::http::Models;
+use cognate_server::http::request::cost::estimate;
+use cognate_server::http::request::query::Resolved;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Words of both texts.

@@ -2,8 +2,8 @@
 //! crossing the hand-over costs more than it gives; above it, a second core pays.
 //!
 //! `cargo bench --bench handover` prints both for questions of growing length, on the default model,
-//! beside what `cognate::http::request::cost::estimate` takes them for: where its constants and
-//! `cognate::http::work::pool::INLINE_NANOS` come from. Wall time includes waiting for the pool's
+//! beside what `cognate_server::http::request::cost::estimate` takes them for: where its constants and
+//! `cognate_server::http::work::pool::INLINE_NANOS` come from. Wall time includes waiting for the pool's
 //! threads; processor time does not, and is the figure to go by on a shared machine.
 //!
 //! `cargo bench --bench handover -- costs [METHOD…]` weighs every method over texts of every length
@@ -18,13 +18,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cognate::engine::{Engine, Query};
-use cognate::http::Models;
-use cognate::http::auth::client::Client;
-use cognate::http::observe::metrics::Metrics;
-use cognate::http::request::cost::estimate;
-use cognate::http::request::query::Resolved;
-use cognate::http::work::pool::{INLINE_NANOS, JobContext, Pool};
 use cognate::methods::Method;
+use cognate_server::http::Models;
+use cognate_server::http::auth::client::Client;
+use cognate_server::http::observe::metrics::Metrics;
+use cognate_server::http::request::cost::estimate;
+use cognate_server::http::request::query::Resolved;
+use cognate_server::http::work::pool::{INLINE_NANOS, JobContext, Pool};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A part of a long question, as the service cuts it.

@@ -13,17 +13,16 @@ use std::path::{Path, PathBuf};
 
 use candle_core::Device;
 use cognate::engine::{Engine, Query};
-use cognate::files::rows::Rows;
-use cognate::files::topics;
 use cognate::methods::ranker::{Encoder, Settings, Shape};
 use cognate::methods::{Fitted, Method, ranker};
 use cognate::model::writer::Draft;
 use cognate::model::{Model, OpenOptions};
-use cognate::random::Random;
-use cognate::train::ranker::batch::Batch;
-use cognate::train::ranker::data::{Reader, Texts};
-use cognate::train::ranker::state::State;
-
+use cognate_files::rows::Rows;
+use cognate_files::topics;
+use cognate_kernels::random::Random;
+use cognate_train::ranker::batch::Batch;
+use cognate_train::ranker::data::{Reader, Texts};
+use cognate_train::ranker::state::State;
 use support::Contestant;
 
 /// What says how many threads candle takes.

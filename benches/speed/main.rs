@@ -14,9 +14,9 @@ mod ranking;
 mod support;
 mod texts;
 
-use cognate::kernels::simd;
-use cognate::kernels::simd::Width;
 use cognate::model::format::Dtype;
+use cognate_kernels::simd;
+use cognate_kernels::simd::Width;
 use serde_json::json;
 use support::{Clock, Contestant};
 

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use cognate::kernels::simd::{Width, widest};
+use cognate_kernels::simd::{Width, widest};
 
 /// Rounds of twelve chains.
 const ROUNDS: usize = 200_000;

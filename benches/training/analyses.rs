@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use cognate::train::vectors::Objective;
+use cognate_train::vectors::Objective;
 use serde_json::{Value, json};
 
 use crate::runs;

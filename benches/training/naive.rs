@@ -1,8 +1,8 @@
 //! Siamese CBOW as one would write it first: an example at a time, every one of its sentences
 //! averaged anew, every gradient handed to every word at once.
 
-use cognate::random::Random;
-use cognate::train::vectors::corpus::Corpus;
+use cognate_kernels::random::Random;
+use cognate_train::vectors::corpus::Corpus;
 
 /// One pass over the corpus with two random others an example; the sum of the losses.
 pub fn epoch(corpus: &Corpus, rows: &mut [f32], dims: usize, rate: f32) -> f64 {

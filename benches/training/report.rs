@@ -1,7 +1,7 @@
 //! The recorded figures as one page of tables and small plots.
 
-use cognate::page::frame::{Axis, Frame};
-use cognate::page::{Cell, Head, Page, Table};
+use cognate_stats::page::frame::{Axis, Frame};
+use cognate_stats::page::{Cell, Head, Page, Table};
 use serde_json::{Map, Value};
 
 const SIZE: (f64, f64) = (330.0, 250.0);

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cognate::engine::Engine;
-use cognate::eval::{Choice, StsOptions, View, eval_sts};
 use cognate::model::OpenOptions;
-use cognate::stats::bootstrap::Bootstrap;
 use cognate::text::Normalisation;
-use cognate::train::vectors::run::Schedule;
-use cognate::train::vectors::siamese::Others;
-use cognate::train::vectors::{Objective, Trained, VectorsOptions};
-use cognate::train::{checkpoint, vectors};
+use cognate_eval::{Choice, StsOptions, View, eval_sts};
+use cognate_stats::bootstrap::Bootstrap;
+use cognate_train::vectors::run::Schedule;
+use cognate_train::vectors::siamese::Others;
+use cognate_train::vectors::{Objective, Trained, VectorsOptions};
+use cognate_train::{checkpoint, vectors};
 use serde_json::Value;
 
 /// Everything in the shared folder that is running text, about ten million words.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use cognate::stats::signed_rank::signed_rank;
-use cognate::train::vectors::Objective;
-use cognate::train::vectors::siamese::Others;
+use cognate_stats::signed_rank::signed_rank;
+use cognate_train::vectors::Objective;
+use cognate_train::vectors::siamese::Others;
 use serde_json::{Value, json};
 
 use crate::runs;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use cognate::text::Normalisation;
-use cognate::train::vectors;
-use cognate::train::vectors::Objective;
-use cognate::train::vectors::corpus::Corpus;
-use cognate::train::vectors::siamese::Others;
+use cognate_train::vectors;
+use cognate_train::vectors::Objective;
+use cognate_train::vectors::corpus::Corpus;
+use cognate_train::vectors::siamese::Others;
 use serde_json::{Value, json};
 
 use crate::{naive, runs, support};

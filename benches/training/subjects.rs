@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use cognate::train::vectors::Objective;
-use cognate::train::vectors::siamese::Others;
+use cognate_train::vectors::Objective;
+use cognate_train::vectors::siamese::Others;
 use serde_json::{Value, json};
 
 use crate::runs;

@@ -4,7 +4,6 @@ use std::error::Error;
 
 use cognate::engine::QueryError;
 use cognate::{Engine, Query};
-
 use duckdb::core::{DataChunkHandle, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vscalar::{ScalarFunctionSignature, VScalar};
 use duckdb::vtab::arrow::WritableVector;

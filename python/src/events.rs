@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::QueryError;
-use cognate::files::instant;
 use cognate::window::events::{Decision, Rule};
 use cognate::window::stream::{Item, Settings, Stream};
 use cognate::window::{Limits, usual};
+use cognate_files::instant;
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

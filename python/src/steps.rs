@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cognate::dedupe::steps::drawn;
-use cognate::dedupe::{
+use cognate::{Engine, dedupe};
+use cognate_rows::dedupe::steps::drawn;
+use cognate_rows::dedupe::{
     Block, Blocks, Buckets, Centres, DedupeError, Judge, Match, Member, Search, WordCounts,
 };
-use cognate::{Engine, dedupe};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

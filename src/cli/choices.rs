@@ -1,40 +1,63 @@
 //! How the command line spells what can be chosen from a list, and what help says of each choice.
 //! The types themselves know nothing of flags.
 
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use cognate::engine::Measure;
+#[cfg(feature = "eval")]
+use cognate_eval::View;
+use cognate_pack::counts::Documents;
+use cognate_pack::export::{Inflections, Library};
+use cognate_pack::intake::{BadUtf8, FlawedRows};
+use cognate_pack::transform::Cut;
+use cognate_rows::bulk::OnError;
+#[cfg(feature = "train-ranker")]
+use cognate_train::ranker::Encoder;
+#[cfg(feature = "train-ranker")]
+use cognate_train::ranker::Goal;
+#[cfg(feature = "train-ranker")]
+use cognate_train::ranker::batch::Grouping;
+#[cfg(feature = "train")]
+use cognate_train::vectors::Objective;
+#[cfg(feature = "train")]
+use cognate_train::vectors::siamese::Others;
+#[cfg(feature = "train")]
+use cognate_train::weights::Loss;
 
-use crate::bulk::OnError;
-use crate::engine::Measure;
-use crate::eval::View;
-use crate::export::{Inflections, Library};
 use crate::http::api::rank::LikeStrategy;
-use crate::pack::counts::Documents;
-use crate::pack::intake::{BadUtf8, FlawedRows};
-use crate::pack::transform::Cut;
-#[cfg(feature = "train-ranker")]
-use crate::train::ranker::Encoder;
-#[cfg(feature = "train-ranker")]
-use crate::train::ranker::Goal;
-#[cfg(feature = "train-ranker")]
-use crate::train::ranker::batch::Grouping;
-use crate::train::vectors::Objective;
-use crate::train::vectors::siamese::Others;
-use crate::train::weights::Loss;
+
+/// What can be chosen from a list by name.
+pub(super) trait Choice: Clone + Send + Sync + 'static {
+    /// Each with its name and what help says of it.
+    const ALL: &[(Self, &str, Option<&str>)];
+}
+
+/// Reads one of the names of `T` and lists them in help.
+pub(super) fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
+    let possible = T::ALL.iter().map(|(_, name, help)| match help {
+        Some(help) => PossibleValue::new(*name).help(*help),
+        None => PossibleValue::new(*name),
+    });
+    PossibleValuesParser::new(possible).try_map(|given| {
+        let chosen = T::ALL.iter().find(|(_, name, _)| *name == given);
+        chosen.map(|(choice, ..)| choice.clone()).ok_or("not one of the choices")
+    })
+}
+
+macro_rules! help {
+    () => {
+        None
+    };
+    ($help:literal) => {
+        Some($help)
+    };
+}
 
 macro_rules! choices {
     ($($(#[$condition:meta])* $type:ident { $($variant:ident = $name:literal $(: $help:literal)?,)+ })+) => {$(
         $(#[$condition])*
-        impl ValueEnum for $type {
-            fn value_variants<'a>() -> &'a [Self] {
-                &[$(Self::$variant),+]
-            }
-
-            fn to_possible_value(&self) -> Option<PossibleValue> {
-                Some(match self {
-                    $(Self::$variant => PossibleValue::new($name)$(.help($help))?,)+
-                })
-            }
+        impl Choice for $type {
+            const ALL: &[(Self, &str, Option<&str>)] =
+                &[$((Self::$variant, $name, help!($($help)?))),+];
         }
     )+};
 }
@@ -90,6 +113,7 @@ choices! {
         Query = "query": "Posts of one query, so that a step is about what tells them apart",
         Mixed = "mixed": "Posts of any queries",
     }
+    #[cfg(feature = "train")]
     Loss {
         Median = "median": "Push related pairs below the batch's median distance, others above",
         Contrastive = "contrastive": "Push related pairs together, others apart",
@@ -98,12 +122,14 @@ choices! {
         Cosine = "cosine",
         Euclidean = "euclidean",
     }
+    #[cfg(feature = "train")]
     Objective {
         SiameseCbow = "siamese-cbow":
             "Vectors made for being averaged: neighbouring sentences against others",
         Cbow = "cbow": "word2vec: a word from the mean of its neighbours",
         SkipGram = "skip-gram": "word2vec: a word from each of its neighbours",
     }
+    #[cfg(feature = "train")]
     Others {
         Document = "document":
             "The same document, near but not next to the centre: what tells neighbours from these is \
@@ -112,6 +138,7 @@ choices! {
             "Other documents, as in the paper: what a document is about is enough to tell neighbours \
              from these, in novels as in an encyclopaedia",
     }
+    #[cfg(feature = "eval")]
     View {
         Files = "files": "Each file; a year's figure is the mean over its files",
         Mteb = "mteb": "All pairs of a year in one list, as tables of published models have it",

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate_rows::dedupe;
+use cognate_rows::dedupe::{DedupeError, LEAST_MEMORY, MEMORY, Options, Search};
 
 use crate::cli::ask::Chosen;
 use crate::cli::files::{Reading, bytes, folder_for};
 use crate::cli::{Failure, show, usage};
-use crate::dedupe;
-use crate::dedupe::{DedupeError, LEAST_MEMORY, MEMORY, Options, Search};
 
 #[derive(Debug, Args)]
 pub(super) struct DedupeArgs {

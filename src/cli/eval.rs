@@ -6,19 +6,19 @@ mod recommend;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-
-use crate::cli::model::model_file;
-use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
-use crate::engine::{Engine, Measure};
-use crate::eval;
-use crate::eval::{
+use cognate::engine::{Engine, Measure};
+use cognate::model::target::clash;
+use cognate::model::{OpenOptions, disk};
+use cognate_eval::{
     CalibrateOptions, Choice, CombineOptions, Deciding, EvalError, PairsOptions, Presented,
     RankingOptions, Report, StsOptions, View,
 };
-use crate::model::target::clash;
-use crate::model::{OpenOptions, disk};
-use crate::stats::bootstrap::Bootstrap;
-use crate::stats::threshold::Criterion;
+use cognate_stats::bootstrap::Bootstrap;
+use cognate_stats::threshold::Criterion;
+
+use crate::cli::choices::choice;
+use crate::cli::model::model_file;
+use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
 
 /// Largest rank at which precision is taken; no query has as many candidates.
 const MOST_RANK: u64 = 1_000_000;
@@ -51,7 +51,7 @@ struct Shared {
     #[arg(long, value_delimiter = ',', default_value = "all")]
     methods: Vec<String>,
     /// Measures of vector methods, separated by commas [default: each method's own]
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_parser = choice::<Measure>(), value_delimiter = ',')]
     measure: Vec<Measure>,
     /// Baseline method for significance tests
     #[arg(long, value_name = "METHOD", default_value = "avg-cos")]
@@ -84,7 +84,7 @@ pub(super) struct StsArgs {
     #[command(flatten)]
     shared: Shared,
     /// What correlations are taken over
-    #[arg(long, value_enum, default_value_t = View::Files)]
+    #[arg(long, value_parser = choice::<View>(), default_value = "files")]
     view: View,
     /// Resamples of each bootstrap interval
     #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples,
@@ -154,7 +154,7 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_delimiter = ',', default_value = "all")]
     methods: Vec<String>,
     /// Measures of vector methods, separated by commas [default: each method's own]
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_parser = choice::<Measure>(), value_delimiter = ',')]
     measure: Vec<Measure>,
     /// Goal of the threshold: f1, accuracy, precision=SHARE for the highest recall at it, or
     /// recall=SHARE for the highest threshold at it
@@ -229,7 +229,7 @@ impl Shared {
         F: Deciding + Presented,
     {
         if let Some(path) = &self.html {
-            write(path, &eval::html(report))?;
+            write(path, &cognate_eval::html(report))?;
         }
         let json_printed = self.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
         match &self.json {
@@ -238,12 +238,13 @@ impl Shared {
             None => {}
         }
         if !json_printed {
-            print(&eval::terminal(report))?;
+            print(&cognate_eval::terminal(report))?;
         }
         if !self.set_auto {
             return Ok(());
         }
-        let set = eval::set_auto(engine, report, self.output.as_deref()).map_err(refused)?;
+        let set =
+            cognate_eval::set_auto(engine, report, self.output.as_deref()).map_err(refused)?;
         self.tell(&set.to_string())
     }
 
@@ -284,7 +285,8 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 bootstrap: args.shared.bootstrap(args.resamples),
             };
             let engine = open(&args.shared.model)?;
-            args.shared.publish(&engine, &eval::eval_sts(&engine, &options).map_err(refused)?)
+            args.shared
+                .publish(&engine, &cognate_eval::eval_sts(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Pairs(args) => {
             args.shared.check_output(false)?;
@@ -296,7 +298,8 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 seed: args.shared.seed,
             };
             let engine = open(&args.shared.model)?;
-            args.shared.publish(&engine, &eval::eval_pairs(&engine, &options).map_err(refused)?)
+            args.shared
+                .publish(&engine, &cognate_eval::eval_pairs(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Ranking(args) => ranking(args),
         EvalCommand::Events(args) => events::run(args),
@@ -311,7 +314,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 output: args.output,
             };
             let engine = open(&args.model)?;
-            let calibrated = eval::calibrate(&engine, &options).map_err(refused)?;
+            let calibrated = cognate_eval::calibrate(&engine, &options).map_err(refused)?;
             if args.json {
                 return print(&serde_json::to_string_pretty(&calibrated)?);
             }
@@ -327,7 +330,7 @@ fn ranking(args: RankingArgs) -> Result<(), Failure> {
     // With --set-auto the file is written for that alone.
     let by_output = args.shared.output.is_some() && !args.shared.set_auto;
     let name = args.fused_name.or_else(|| by_output.then(|| "combination".to_owned()));
-    name.as_deref().map_or(Ok(()), eval::check_name).map_err(refused)?;
+    name.as_deref().map_or(Ok(()), cognate_eval::check_name).map_err(refused)?;
     let combine =
         CombineOptions { names: args.combine, files: args.combine_on, qrels: args.combine_qrels };
     let options = RankingOptions {
@@ -340,11 +343,11 @@ fn ranking(args: RankingArgs) -> Result<(), Failure> {
         bootstrap: args.shared.bootstrap(args.resamples),
     };
     let engine = Engine::open(&args.shared.model, &OpenOptions::default())?;
-    let report = eval::eval_ranking(&engine, &options).map_err(refused)?;
+    let report = cognate_eval::eval_ranking(&engine, &options).map_err(refused)?;
     args.shared.publish(&engine, &report)?;
     let combination = report.figures.combination.as_ref();
     let Some((name, combination)) = name.as_deref().zip(combination) else { return Ok(()) };
     let output = args.shared.output.as_deref();
-    let kept = eval::keep(&engine, combination, name, output).map_err(refused)?;
+    let kept = cognate_eval::keep(&engine, combination, name, output).map_err(refused)?;
     args.shared.tell(&kept.to_string())
 }

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use cognate::model::target::clash;
+use cognate::window::usual;
+use cognate_files::records::{Format, Options as RecordOptions};
+use cognate_rows::events;
+use cognate_rows::events::{Columns, EventsError, EventsOptions, Output};
 
 use crate::cli::follow::{FollowArgs, duration, share};
 use crate::cli::{Failure, ask, count, usage};
-use crate::events;
-use crate::events::{Columns, EventsError, EventsOptions, Output};
-use crate::files::records::{Format, Options as RecordOptions};
-use crate::model::target::clash;
-use crate::window::usual;
 
 #[derive(Debug, Args)]
 pub(super) struct EventsArgs {

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate_pack::export;
+use cognate_pack::export::{ExportError, ExportOptions, Inflections, Library};
 
+use crate::cli::choices::choice;
 use crate::cli::pack::RowType;
 use crate::cli::{Failure, show, usage};
-use crate::export;
-use crate::export::{ExportError, ExportOptions, Inflections, Library};
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     /// Model file
     model: PathBuf,
     /// Library to write for
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<Library>())]
     to: Library,
     /// Folder to write, which must be new or empty
     #[arg(short, long, value_name = "DIR")]
@@ -25,7 +26,7 @@ pub(super) struct ExportArgs {
     dtype: RowType,
     /// Entries for unlisted words that a suffix rule leads to a listed one [default: all for
     /// model2vec, where they share its row; none for sentence-transformers, where each has its own]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<Inflections>())]
     inflections: Option<Inflections>,
     /// Have the library scale the vector of a text to length 1
     #[arg(long)]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use cognate_files::records::{Format, Options};
 
 use crate::cli::{Failure, MOST_THREADS, count};
-use crate::files::records::{Format, Options};
 
 /// How the records of files are written down.
 #[derive(Debug, Args)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use cognate_pack::fit;
+use cognate_pack::fit::{FitError, FitOptions, UniverseChoice};
 
 use crate::cli::{Failure, show, usage};
-use crate::fit;
-use crate::fit::{FitError, FitOptions, UniverseChoice};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("sections").required(true).multiple(true))]

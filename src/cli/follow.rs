@@ -1,13 +1,13 @@
 //! Flags of what follows a stream: how far is looked back, and how the nearest are found.
 
 use clap::Args;
+use cognate::engine::Engine;
+use cognate::window::events::Rule;
+use cognate::window::stream::Settings;
+use cognate::window::{Limits, usual};
+use cognate_files::instant;
 
 use crate::cli::{Failure, count, usage};
-use crate::engine::Engine;
-use crate::files::instant;
-use crate::window::events::Rule;
-use crate::window::stream::Settings;
-use crate::window::{Limits, usual};
 
 /// Largest window: its vectors alone are a gigabyte for each million texts and 256 dimensions.
 const MOST_LAST: u64 = 10_000_000;

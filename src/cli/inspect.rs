@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate::model::{OpenOptions, Storage, Verify};
+use cognate_pack::inspect;
+use cognate_pack::inspect::InspectOptions;
 
 use crate::cli::{Failure, count, show};
-use crate::inspect;
-use crate::inspect::InspectOptions;
-use crate::model::{OpenOptions, Storage, Verify};
 
 #[derive(Debug, Args)]
 pub(super) struct InspectArgs {

@@ -61,7 +61,7 @@ pub(super) fn filter(text: &str) -> Result<EnvFilter, String> {
     for part in text.split(',').map(str::trim) {
         // Such a part would be taken for the name of a part of the program, and log everything.
         let bare = part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if bare && !is_level(part) && part != env!("CARGO_PKG_NAME") {
+        if bare && !is_level(part) && part != crate::PROGRAM {
             return Err(format!("`{part}` is none of {}", LEVELS.join(", ")));
         }
     }

@@ -7,6 +7,7 @@ mod ask;
 mod choices;
 mod collection;
 mod dedupe;
+#[cfg(feature = "eval")]
 mod eval;
 mod events;
 mod export;
@@ -20,9 +21,11 @@ mod log;
 mod machine;
 mod model;
 mod pack;
+#[cfg(feature = "train")]
 mod pairs;
 mod serve;
 mod shell;
+#[cfg(feature = "train")]
 mod train;
 
 use std::io;
@@ -30,8 +33,7 @@ use std::io::{ErrorKind, Write};
 
 use clap::builder::RangedU64ValueParser;
 use clap::{CommandFactory, Parser, Subcommand};
-
-use crate::model::sigbus;
+use cognate::model::sigbus;
 
 /// Score how similar very short texts are, in microseconds on a CPU.
 #[derive(Debug, Parser)]
@@ -76,12 +78,15 @@ enum Command {
     /// Make, fill, rank, match and copy collections of a folder, without a service
     #[command(subcommand)]
     Collection(collection::CollectionCommand),
+    #[cfg(feature = "eval")]
     /// Measure methods on labelled texts, or calibrate thresholds
     #[command(subcommand)]
     Eval(Box<eval::EvalCommand>),
+    #[cfg(feature = "train")]
     /// Train weights, word vectors or rankers
     #[command(subcommand)]
     Train(train::TrainCommand),
+    #[cfg(feature = "train")]
     /// Generate labelled pairs from unlabelled text
     #[command(subcommand)]
     Pairs(Box<pairs::PairsCommand>),
@@ -139,8 +144,10 @@ fn share(written: &str) -> Result<f64, String> {
 /// Most threads of a run, more than any machine has cores.
 const MOST_THREADS: u64 = 1024;
 /// Most times that a run may go through its texts.
+#[cfg(feature = "train")]
 const MOST_EPOCHS: u64 = 1_000_000;
 /// Most resamples of an interval: it has no use for more digits.
+#[cfg(feature = "eval")]
 const MOST_RESAMPLES: u64 = 1_000_000;
 
 /// Parses the command line and does what it says.
@@ -163,8 +170,11 @@ pub fn run() -> Result<(), Failure> {
         Command::Inspect(args) => inspect::run(args),
         Command::Events(args) => events::run(*args),
         Command::Collection(command) => collection::run(command),
+        #[cfg(feature = "eval")]
         Command::Eval(command) => eval::run(*command),
+        #[cfg(feature = "train")]
         Command::Train(command) => train::run(command),
+        #[cfg(feature = "train")]
         Command::Pairs(command) => pairs::run(*command),
     }
 }

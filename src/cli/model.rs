@@ -16,6 +16,7 @@ const FILE: &str = "default.safetensors";
 const FOLDER: &str = "models";
 
 /// Takes `FILE`, or `NAME=FILE` whose name says nothing here; of a list the first.
+#[cfg(any(feature = "eval", feature = "train"))]
 pub(super) fn model_file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|text| match text.to_str() {
         Some(text) => NamedModel::first(text).map(|model| model.path),
@@ -58,7 +59,7 @@ fn places(program: Option<&Path>, environment: &[(OsString, OsString)]) -> Vec<F
     let data = variable("XDG_DATA_HOME");
     let data = data.or_else(|| variable("HOME").map(|home| home.join(".local/share")));
     if let Some(folder) = data {
-        let path = folder.join(env!("CARGO_PKG_NAME")).join(FILE);
+        let path = folder.join(crate::PROGRAM).join(FILE);
         places.push(Found { path, place: "in the user's data folder" });
     }
     places

@@ -5,20 +5,20 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use cognate::engine::{Engine, Served, auto_method};
+use cognate::model::format::{Dtype, Limits};
+use cognate::model::{Frequency, OpenOptions, Verify};
+use cognate::text::Normalisation;
+use cognate_pack::counts::Documents;
+use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
+use cognate_pack::readers::format::Source;
+use cognate_pack::readers::{Budget, Format};
+use cognate_pack::transform::{Changes, Cut};
+use cognate_pack::{PackError, PackOptions, Packed, UnknownChoice};
 use serde::Serialize;
 
+use crate::cli::choices::choice;
 use crate::cli::{Failure, count, show, usage};
-use crate::engine::{Engine, Served, auto_method};
-use crate::model::format::{Dtype, Limits};
-use crate::model::{Frequency, OpenOptions, Verify};
-use crate::pack;
-use crate::pack::counts::Documents;
-use crate::pack::intake::{BadUtf8, FlawedRows, Policy};
-use crate::pack::readers::format::Source;
-use crate::pack::readers::{Budget, Format};
-use crate::pack::transform::{Changes, Cut};
-use crate::pack::{PackError, PackOptions, Packed, UnknownChoice};
-use crate::text::Normalisation;
 
 #[derive(Debug, Args)]
 pub(super) struct PackArgs {
@@ -43,7 +43,7 @@ pub(super) struct PackArgs {
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.dims))]
     dims: Option<usize>,
     /// How to reduce the dimensions
-    #[arg(long, value_enum, default_value_t = Cut::Pca)]
+    #[arg(long, value_parser = choice::<Cut>(), default_value = "pca")]
     cut: Cut,
     /// Element type of the vectors
     #[arg(long, value_enum, default_value_t = RowType::F32)]
@@ -83,16 +83,16 @@ pub(super) struct PackArgs {
     #[arg(long, value_name = "FILE")]
     corpus: Option<PathBuf>,
     /// What the documents of --corpus are
-    #[arg(long, value_enum, default_value_t = Documents::Line)]
+    #[arg(long, value_parser = choice::<Documents>(), default_value = "line")]
     documents: Documents,
     /// Duplicate words: keep the first, or stop
-    #[arg(long, value_enum, default_value_t = FlawedRows::Drop)]
+    #[arg(long, value_parser = choice::<FlawedRows>(), default_value = "drop")]
     duplicates: FlawedRows,
     /// Rows with NaN or infinity, or too long to calculate with: drop, or stop
-    #[arg(long, value_enum, default_value_t = FlawedRows::Refuse)]
+    #[arg(long, value_parser = choice::<FlawedRows>(), default_value = "refuse")]
     non_finite: FlawedRows,
     /// Words that are not UTF-8
-    #[arg(long, value_enum, default_value_t = BadUtf8::Skip)]
+    #[arg(long, value_parser = choice::<BadUtf8>(), default_value = "skip")]
     utf8: BadUtf8,
     /// Licence of the vectors, stored in the file
     #[arg(long, value_name = "TEXT")]
@@ -217,10 +217,10 @@ pub(super) fn run(args: PackArgs) -> Result<(), Failure> {
         PackError::Options(problem) => usage(problem),
         other => other.into(),
     };
-    let packed = pack::pack(&args.options()?).map_err(failure)?;
+    let packed = cognate_pack::pack(&args.options()?).map_err(failure)?;
     // The writer has read back every byte.
     let options = OpenOptions { verify: Verify::Structure, ..OpenOptions::default() };
     let engine = Engine::open(&packed.written.path, &options)?;
-    let hints = pack::hints(engine.model());
+    let hints = cognate_pack::hints(engine.model());
     show(&Done { packed, served: engine.served(), hints }, as_json)
 }

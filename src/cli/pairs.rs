@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use cognate::text::Normalisation;
+use cognate_train::pairs;
+use cognate_train::pairs::{
+    Columns, Filter, Lengths, PairsError, TextOptions, Texts, TweetOptions,
+};
 
 use crate::cli::{Failure, count, show, usage};
-use crate::pairs;
-use crate::pairs::{Columns, Filter, Lengths, PairsError, TextOptions, Texts, TweetOptions};
-use crate::text::Normalisation;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PairsCommand {

@@ -21,7 +21,7 @@ pub(super) struct ManArgs {
 
 pub(super) fn completions(args: CompletionsArgs) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command(), env!("CARGO_PKG_NAME"), &mut script);
+    clap_complete::generate(args.shell, &mut command(), crate::PROGRAM, &mut script);
     print(&String::from_utf8(script)?)
 }
 

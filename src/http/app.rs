@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use axum::http::Method as Verb;
+use cognate::model::FileState;
+use cognate_collections::CollectionError;
 use tokio::sync::Mutex;
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::collection;
-use crate::collection::CollectionError;
 use crate::http::auth::access::Access;
 use crate::http::auth::client::Peers;
 use crate::http::auth::keys::KeysError;
@@ -37,7 +37,6 @@ use crate::http::work::spool::Spools;
 use crate::http::work::streams::Places;
 use crate::http::work::turns::Turns;
 use crate::http::work::unsent::Unsent;
-use crate::model::FileState;
 
 /// Fewest and most bytes of unsent answers, where the settings name no number.
 const LEAST_UNSENT: u64 = 1 << 20;
@@ -321,7 +320,7 @@ impl App {
         };
         for collection in all {
             let _turn = self.turns.wait_here(collection.name());
-            if let Err(error) = collection.tidy(collection::now()) {
+            if let Err(error) = collection.tidy(cognate_collections::now()) {
                 tracing::error!(%error, "a collection could not be put in order");
             }
         }
@@ -347,7 +346,7 @@ impl App {
             unsent: self.unsent.in_use(),
             streams: self.streams.in_use(),
             spool: self.spools.in_use(),
-            collections: self.collections.totals(collection::now()),
+            collections: self.collections.totals(cognate_collections::now()),
             unwritable: self.collections.home().unwritable(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),

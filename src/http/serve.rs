@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use cognate::model::sigbus;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -16,7 +17,6 @@ use crate::http::app::{App, AppError, BLOCKING_THREADS};
 use crate::http::net::shutdown::{Drained, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
-use crate::model::sigbus;
 
 /// How often models are looked after and the buffers of the counters emptied.
 const CHORES: Duration = Duration::from_secs(5);

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::atomic::Ordering;
 
-use cognate::dedupe::steps::drawn;
-use cognate::dedupe::{
+use cognate::{Engine, Query};
+use cognate_files::records::Options as Records;
+use cognate_kernels::random::Random;
+use cognate_rows::dedupe;
+use cognate_rows::dedupe::steps::drawn;
+use cognate_rows::dedupe::{
     Block, Blocks, Buckets, DedupeError, Judge, Member, Options, Report, Search, WordCounts,
 };
-use cognate::files::records::Options as Records;
-use cognate::random::Random;
-use cognate::{Engine, Query, dedupe};
 
 use crate::support::command::{cognate, command, stderr, stdout};
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use cognate::http::auth::keys;
-use cognate::http::auth::keys::Scope;
+use cognate_server::http::auth::keys;
+use cognate_server::http::auth::keys::Scope;
 use rustix::process::Signal;
 
 use crate::ground::Ground;

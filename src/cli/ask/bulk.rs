@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate::engine::{Engine, Query};
+use cognate_rows::bulk;
+use cognate_rows::bulk::{BulkError, OnError, Options, Question, Task};
 
-use crate::bulk;
-use crate::bulk::{BulkError, OnError, Options, Question, Task};
 use crate::cli::ask::refused;
+use crate::cli::choices::choice;
 use crate::cli::files::Reading;
 use crate::cli::{Failure, show, usage};
-use crate::engine::{Engine, Query};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rows of files")]
@@ -26,7 +27,7 @@ pub(super) struct Files {
     output: Option<PathBuf>,
     /// What becomes of a row whose texts are missing, empty, too long or unknown [default:
     /// null]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<OnError>())]
     on_error: Option<OnError>,
     /// Put this before the names of added fields
     #[arg(long, value_name = "TEXT")]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use clap::Args;
+use cognate_rows::bulk::Task;
 
-use crate::bulk::Task;
 use crate::cli::ask::bulk::Files;
 use crate::cli::ask::{Asked, refused, texts};
 use crate::cli::{Failure, print};

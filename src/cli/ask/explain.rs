@@ -6,13 +6,14 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use clap::Args;
+use cognate::engine::{ExplainedWord, Explanation, Measure, Query, UnknownToken};
+use cognate::model::phrase::Found;
 
 use crate::cli::ask::{Asked, heat, on_a_line, pair_refused};
+use crate::cli::choices::choice;
 use crate::cli::{Failure, print};
-use crate::engine::{ExplainedWord, Explanation, Measure, Query, UnknownToken};
 use crate::http::api::explain::ExplainResponse;
 use crate::http::request::query::Resolved;
-use crate::model::phrase::Found;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExplainArgs {
@@ -21,7 +22,7 @@ pub(in crate::cli) struct ExplainArgs {
     /// The second text; for a method that only ranks, the candidate
     b: String,
     /// Measure of a vector method [default: the method's own]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
     asked: Asked,

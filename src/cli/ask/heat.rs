@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use anstyle::{Ansi256Color, Style};
+use cognate::engine::{ExplainedWord, Explanation};
 use unicode_width::UnicodeWidthStr;
 
 use crate::cli::ask::on_a_line;
-use crate::engine::{ExplainedWord, Explanation};
 
 /// Columns of a terminal that a map may take; a wider one goes on below.
 const MOST_COLUMNS: usize = 96;

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
+use cognate::engine::fuse::{FusedProblem, Ranker};
+use cognate::engine::{Engine, Measure, Query, QueryError};
 
 use crate::cli::{Failure, machine, serve, usage};
-use crate::engine::fuse::{FusedProblem, Ranker};
-use crate::engine::{Engine, Measure, Query, QueryError};
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::{Models, Settings};

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use cognate::engine::{Boosts, Measure, Passed, RankOptions};
+use cognate_rows::bulk::Task;
 
-use crate::bulk::Task;
 use crate::cli::ask::bulk::Files;
 use crate::cli::ask::{Asked, on_a_line, refused, texts};
+use crate::cli::choices::choice;
 use crate::cli::{Failure, count, print, usage};
-use crate::engine::{Boosts, Measure, Passed, RankOptions};
 use crate::http::api::rank::{
     Asked as RankAsked, Diversify, LikeStrategy, Page, RankRequest, RankResponse,
 };
@@ -42,7 +43,7 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_name = "TEXT", requires = "like")]
     unlike: Vec<String>,
     /// What the scores with several liked texts come to [default: best]
-    #[arg(long, value_enum, requires = "like")]
+    #[arg(long, value_parser = choice::<LikeStrategy>(), requires = "like")]
     strategy: Option<LikeStrategy>,
     /// Most candidates to print
     #[arg(long, value_name = "N", conflicts_with = "input",
@@ -62,7 +63,7 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, conflicts_with = "input")]
     explain: bool,
     /// Measure of a vector method [default: the method's own]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
     asked: Asked,

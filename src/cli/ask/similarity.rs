@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use clap::Args;
+use cognate::engine::{Measure, Query};
+use cognate_rows::bulk::Task;
 
-use crate::bulk::Task;
 use crate::cli::ask::bulk::Files;
 use crate::cli::ask::{Asked, pair_refused};
+use crate::cli::choices::choice;
 use crate::cli::{Failure, print};
-use crate::engine::{Measure, Query};
 use crate::http::api::similarity::SimilarityResponse;
 use crate::http::request::query::Resolved;
 
@@ -21,7 +22,7 @@ pub(in crate::cli) struct SimilarityArgs {
     #[arg(required_unless_present = "input", conflicts_with = "input")]
     b: Option<String>,
     /// Measure of a vector method [default: the method's own]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
     asked: Asked,

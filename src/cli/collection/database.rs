@@ -4,6 +4,8 @@
 use std::fmt;
 
 use clap::{Args, ValueEnum};
+#[cfg(not(feature = "postgres"))]
+use cognate_collections::NO_POSTGRES;
 use serde::Serialize;
 
 use crate::cli::Failure;
@@ -11,8 +13,6 @@ use crate::cli::Failure;
 use crate::cli::collection::tables;
 #[cfg(not(feature = "postgres"))]
 use crate::cli::usage;
-#[cfg(not(feature = "postgres"))]
-use crate::collection::NO_POSTGRES;
 
 /// The database that collections are kept in.
 #[derive(Debug, Args)]

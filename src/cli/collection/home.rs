@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::cli::{Failure, usage};
+use cognate::engine::TextLimits;
 #[cfg(feature = "postgres")]
-use crate::collection::PostgresHome;
-use crate::collection::{
+use cognate_collections::PostgresHome;
+use cognate_collections::{
     Collection, CollectionError, Cut, EmbeddedHome, Home, Limits, ReplicaHome,
 };
-use crate::engine::TextLimits;
+
+use crate::cli::{Failure, usage};
 
 /// What collections may take is for whoever serves them to say.
 const LIMITS: Limits = Limits {
@@ -115,7 +115,7 @@ pub(super) fn database(url: &str) -> Result<PostgresHome, Failure> {
 
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &str) -> Result<Box<dyn Home>, Failure> {
-    Err(usage(crate::collection::NO_POSTGRES))
+    Err(usage(cognate_collections::NO_POSTGRES))
 }
 
 /// The collection of a name, which must be there.

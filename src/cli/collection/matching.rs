@@ -7,14 +7,13 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate_collections::{Collection, How, Item, MatchError, SharedEngine};
+use cognate_files::progress::Progress;
 
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::collection::{input_of, item};
 use crate::cli::follow::{FollowArgs, share};
 use crate::cli::{Failure, ask, usage};
-use crate::collection;
-use crate::collection::{Collection, How, Item, MatchError, SharedEngine};
-use crate::files::progress::Progress;
 use crate::http::api::collections::MatchedEntry;
 
 /// Items that are decided and written together, if so many are there.
@@ -60,7 +59,7 @@ pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
         let (mut batch, mut names) = (Vec::new(), HashSet::new());
         // A name that comes again is matched after the one before it was added.
         while batch.len() < BATCH && (batch.is_empty() || input.has_line()) {
-            let Some(next) = item(&mut input, collection::now())? else {
+            let Some(next) = item(&mut input, cognate_collections::now())? else {
                 ended = true;
                 break;
             };
@@ -93,7 +92,7 @@ fn answer(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-    let matched = collection.follow(engine.clone(), how, items, collection::now());
+    let matched = collection.follow(engine.clone(), how, items, cognate_collections::now());
     let (matched, pending) = matched.map_err(|error| match error {
         MatchError::Query(error) => usage(error),
         MatchError::Collection(error) => error.into(),

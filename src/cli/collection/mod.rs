@@ -15,20 +15,19 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use clap::{Args, Subcommand};
+use cognate::engine::TextLimits;
+use cognate_collections::{
+    Applied, BackedUp, Cancellation, Choice, CollectionError, Incoming, Item, Outgoing, Settings,
+    Told, Which, back_up,
+};
+use cognate_files::input::Input;
+use cognate_files::instant;
+use cognate_files::progress::Progress;
 use serde::Serialize;
 
 use crate::cli::collection::home::{FolderArgs, HomeArgs, named};
 use crate::cli::events::stop_at_signals;
 use crate::cli::{Failure, count, show, usage};
-use crate::collection;
-use crate::collection::{
-    Applied, BackedUp, Cancellation, Choice, CollectionError, Incoming, Item, Outgoing, Settings,
-    Told, Which, back_up,
-};
-use crate::engine::TextLimits;
-use crate::files::input::Input;
-use crate::files::instant;
-use crate::files::progress::Progress;
 
 /// Items that are written to the log together.
 const BATCH: usize = 1000;
@@ -149,7 +148,7 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
 fn create(args: &CreateArgs) -> Result<(), Failure> {
     let settings = Settings { max_items: args.max_items, ttl_ms: args.ttl };
     let collections = args.home.make()?;
-    match collections.set(&args.name, settings, collection::now()) {
+    match collections.set(&args.name, settings, cognate_collections::now()) {
         Ok(_) => Ok(()),
         Err(error @ CollectionError::BadName) => Err(usage(error)),
         Err(error) => Err(error.into()),
@@ -179,13 +178,13 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
     let collection = named(&*collections, &args.name)?;
     let mut input = input_of(&args.file)?;
     let progress = Progress::bytes("items");
-    let (mut loaded, mut batch, now) = (Loaded::default(), Vec::new(), collection::now());
+    let (mut loaded, mut batch, now) = (Loaded::default(), Vec::new(), cognate_collections::now());
     loop {
         let item = item(&mut input, now)?;
         let ended = item.is_none();
         batch.extend(item);
         if batch.len() >= BATCH || (ended && !batch.is_empty()) {
-            let wanted = collection::Write::Put(std::mem::take(&mut batch));
+            let wanted = cognate_collections::Write::Put(std::mem::take(&mut batch));
             let (Applied { added, replaced, left, .. }, pending) = collection.write(wanted, now)?;
             collection.settle(pending)?;
             loaded.added += added;
@@ -223,7 +222,7 @@ fn item(input: &mut Input, now: i64) -> Result<Option<Item>, Failure> {
                 Err(problem) => Err(problem.to_string()),
             }
         });
-        let place = crate::files::Place::Line(input.lines());
+        let place = cognate_files::Place::Line(input.lines());
         return match checked {
             Ok(item) => Ok(Some(item)),
             Err(problem) => Err(input.malformed(place, problem).into()),
@@ -266,7 +265,7 @@ impl fmt::Display for Info {
 }
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
-    let (collections, now) = (args.home.read()?, collection::now());
+    let (collections, now) = (args.home.read()?, cognate_collections::now());
     let told: Result<Vec<Told>, _> = collections.all()?.iter().map(|one| one.told(now)).collect();
     let one = |told: Told| One {
         name: told.name,
@@ -283,7 +282,7 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let (all, now) = (Which::default(), collection::now());
+    let (all, now) = (Which::default(), cognate_collections::now());
     let items = collection.choose(&all, &Choice::All, now, Cancellation::NEVER)?.items;
     let written = items.iter().try_for_each(|(_, item)| {
         serde_json::to_writer(&mut out, &Outgoing::without_event(item))?;
@@ -322,5 +321,5 @@ fn compact(args: &CompactArgs) -> Result<(), Failure> {
     let collections = args.folder.open()?;
     named(&collections, &args.name)?;
     let collection = collections.named(&args.name)?;
-    Ok(collection.compact(collection::now())?)
+    Ok(collection.compact(cognate_collections::now())?)
 }

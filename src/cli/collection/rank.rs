@@ -6,18 +6,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use clap::Args;
+use cognate::engine::Measure;
+use cognate_collections::{
+    Attributes, Cancellation, Choice, Collection, Filter, Item, Shortlist, Which, usual_shortlist,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::cli::ask::{Chosen, on_a_line};
+use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::follow::duration;
 use crate::cli::{Failure, ask, count, print, usage};
-use crate::collection;
-use crate::collection::{
-    Attributes, Cancellation, Choice, Collection, Filter, Item, Shortlist, Which, usual_shortlist,
-};
-use crate::engine::Measure;
 use crate::http::api::rank::{LikeStrategy, RankRequest, SharedWord};
 use crate::http::request::fields::{
     Candidate, Count, DislikedText, LikedText, List, Offset, ShortlistLength, Text,
@@ -39,7 +39,7 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_name = "ID", requires = "like")]
     unlike: Vec<String>,
     /// What the scores with several liked items come to [default: best]
-    #[arg(long, value_enum, requires = "like")]
+    #[arg(long, value_parser = choice::<LikeStrategy>(), requires = "like")]
     strategy: Option<LikeStrategy>,
     /// Only items that this admits, as `{"lang": "en", "year": {"gte": 2000}}`
     #[arg(long, value_name = "JSON")]
@@ -61,7 +61,7 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long)]
     explain: bool,
     /// Measure of a vector method [default: the method's own]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
     chosen: Chosen,
@@ -124,7 +124,7 @@ fn items(collection: &dyn Collection, ids: &[String], now: i64) -> Result<Vec<Ar
 
 fn filter(args: &RankArgs) -> Result<Filter, Failure> {
     let Some(written) = &args.filter else { return Ok(Filter::default()) };
-    let wrong = |problem: collection::FilterProblem| {
+    let wrong = |problem: cognate_collections::FilterProblem| {
         usage(format!("--filter{}: {}", problem.pointer, problem.what))
     };
     Filter::read(written).map_err(wrong)
@@ -134,7 +134,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let filter = filter(args)?;
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
-    let now = collection::now();
+    let now = cognate_collections::now();
     let (liked, disliked) =
         (items(&*collection, &args.like, now)?, items(&*collection, &args.unlike, now)?);
     let without = liked.iter().chain(&disliked).map(|item| Cow::from(&*item.id)).collect();

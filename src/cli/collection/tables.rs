@@ -1,12 +1,12 @@
 //! What `cognate collection init` and `index` do in PostgreSQL.
 
+use cognate_collections::postgres::IndexKind;
+use cognate_collections::{ChooseError, PostgresHome};
+use cognate_files::progress::Progress;
+
 use crate::cli::collection::database::{Index, IndexArgs, Indexed, InitArgs, Initialised};
 use crate::cli::collection::home::{database, named};
 use crate::cli::{Failure, ask, show, usage};
-use crate::collection;
-use crate::collection::postgres::IndexKind;
-use crate::collection::{ChooseError, PostgresHome};
-use crate::files::progress::Progress;
 
 pub(super) fn init(url: &str, args: &InitArgs) -> Result<(), Failure> {
     let ready = PostgresHome::init(url)?;
@@ -21,7 +21,7 @@ pub(super) fn index(url: &str, args: &IndexArgs) -> Result<(), Failure> {
         Index::Ivfflat => Some(IndexKind::IvfFlat),
         Index::None => None,
     };
-    let all = named(&home, &args.name)?.told(collection::now())?.items as u64;
+    let all = named(&home, &args.name)?.told(cognate_collections::now())?.items as u64;
     let progress = Progress::count("vectors");
     let asked = (kind, args.only);
     let indexed =

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use cognate::engine::Engine;
+use cognate::model::OpenOptions;
+use cognate::model::target::clash;
+use cognate::window::usual;
+use cognate_eval::events;
+use cognate_eval::events::EventsOptions;
+use cognate_files::records::Options as RecordOptions;
 
 use crate::cli::eval::{refused, write};
 use crate::cli::model::model_file;
 use crate::cli::{Failure, count, print, usage};
-use crate::engine::Engine;
-use crate::eval::events;
-use crate::eval::events::EventsOptions;
-use crate::files::records::Options as RecordOptions;
-use crate::model::OpenOptions;
-use crate::model::target::clash;
-use crate::window::usual;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EventsArgs {

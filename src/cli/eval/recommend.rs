@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use cognate::engine::{Engine, Measure};
+use cognate::model::OpenOptions;
+use cognate::model::target::clash;
+use cognate_eval::recommend;
+use cognate_eval::recommend::RecommendOptions;
 
+use crate::cli::choices::choice;
 use crate::cli::eval::{refused, write};
 use crate::cli::model::model_file;
 use crate::cli::{Failure, count, print, share, usage};
-use crate::engine::{Engine, Measure};
-use crate::eval::recommend;
-use crate::eval::recommend::RecommendOptions;
-use crate::model::OpenOptions;
-use crate::model::target::clash;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RecommendArgs {
@@ -25,7 +26,7 @@ pub(in crate::cli) struct RecommendArgs {
     #[arg(long, value_delimiter = ',', default_value = "auto")]
     methods: Vec<String>,
     /// Measures of vector methods, separated by commas [default: each method's own]
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_parser = choice::<Measure>(), value_delimiter = ',')]
     measure: Vec<Measure>,
     /// Texts that a reader likes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(2, 100))]

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use cognate::engine::auto_method;
+use cognate::model::format::Limits;
+use cognate::text::Normalisation;
+use cognate_train::distill;
+use cognate_train::distill::run::Schedule;
+use cognate_train::distill::student::Pace;
+use cognate_train::distill::texts::Numbers;
+use cognate_train::distill::{CHECKPOINT_EVERY, DistillOptions};
 
 use crate::cli::pack::RowType;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show, usage};
-use crate::engine::auto_method;
-use crate::model::format::Limits;
-use crate::text::Normalisation;
-use crate::train::distill;
-use crate::train::distill::run::Schedule;
-use crate::train::distill::student::Pace;
-use crate::train::distill::texts::Numbers;
-use crate::train::distill::{CHECKPOINT_EVERY, DistillOptions};
 
 /// Most texts of a kind.
 const MOST_TEXTS: u64 = 100_000_000;

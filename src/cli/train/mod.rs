@@ -10,9 +10,9 @@ mod weights;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use cognate_train::{TrainError, checkpoint};
 
 use crate::cli::{Failure, usage};
-use crate::train::{TrainError, checkpoint};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrainCommand {

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use cognate_train::ranker;
+use cognate_train::ranker::batch::Grouping;
+use cognate_train::ranker::run::CHECKPOINT_EVERY;
+use cognate_train::ranker::state::Pace;
+use cognate_train::ranker::{Encoder, Goal, RankerOptions};
 
+use crate::cli::choices::choice;
 use crate::cli::model::model_file;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, count, show};
-use crate::train::ranker;
-use crate::train::ranker::batch::Grouping;
-use crate::train::ranker::run::CHECKPOINT_EVERY;
-use crate::train::ranker::state::Pace;
-use crate::train::ranker::{Encoder, Goal, RankerOptions};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankerArgs {
@@ -39,7 +40,7 @@ pub(in crate::cli) struct RankerArgs {
     report: Option<PathBuf>,
     /// Encoder of the post: apart from the query, through kernels made for each word of the query, or
     /// with each word weighted by its cosine to each word of the query
-    #[arg(long, value_enum, default_value_t = Encoder::Patt)]
+    #[arg(long, value_parser = choice::<Encoder>(), default_value = "patt")]
     encoder: Encoder,
     /// Width of a kernel in words
     #[arg(long, value_name = "N", default_value = "2")]
@@ -64,14 +65,14 @@ pub(in crate::cli) struct RankerArgs {
     #[arg(long, value_name = "N", default_value = "5")]
     patience: NonZeroU32,
     /// Measure that chooses the best epoch: mean average precision, or precision at 30
-    #[arg(long, value_enum, default_value_t = Goal::Map)]
+    #[arg(long, value_parser = choice::<Goal>(), default_value = "map")]
     goal: Goal,
     /// Maximum number of posts in a step
     #[arg(long, value_name = "N", default_value = "256",
           value_parser = count::<usize>(1, 4096))]
     batch: usize,
     /// Which posts go together in a step
-    #[arg(long, value_enum, default_value_t = Grouping::Query)]
+    #[arg(long, value_parser = choice::<Grouping>(), default_value = "query")]
     grouping: Grouping,
     /// Do not train the vectors
     #[arg(long)]

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use cognate::model::format::Limits;
+use cognate::text::Normalisation;
+use cognate_train::vectors;
+use cognate_train::vectors::run::Schedule;
+use cognate_train::vectors::siamese::Others;
+use cognate_train::vectors::{CHECKPOINT_EVERY, Objective, VectorsOptions};
 
+use crate::cli::choices::choice;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show, usage};
-use crate::model::format::Limits;
-use crate::text::Normalisation;
-use crate::train::vectors;
-use crate::train::vectors::run::Schedule;
-use crate::train::vectors::siamese::Others;
-use crate::train::vectors::{CHECKPOINT_EVERY, Objective, VectorsOptions};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VectorsArgs {
@@ -31,7 +32,7 @@ pub(in crate::cli) struct VectorsArgs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Training objective
-    #[arg(long, value_enum, default_value_t = Objective::SiameseCbow)]
+    #[arg(long, value_parser = choice::<Objective>(), default_value = "siamese-cbow")]
     objective: Objective,
     /// Continue from the vectors of this model: its normalisation is kept, new words of the text are
     /// added
@@ -67,7 +68,7 @@ pub(in crate::cli) struct VectorsArgs {
     #[arg(long, value_name = "K", value_parser = count::<usize>(1, 1000))]
     negatives: Option<usize>,
     /// Where the random sentences are drawn from, for Siamese CBOW
-    #[arg(long, value_enum, default_value_t = Others::Document)]
+    #[arg(long, value_parser = choice::<Others>(), default_value = "document")]
     others: Others,
     /// Maximum words on each side of the centre word, for word2vec
     #[arg(long, value_name = "N", default_value = "5", value_parser = count::<usize>(1, 1000))]

@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate::engine::Measure;
+use cognate_train::weights;
+use cognate_train::weights::{ImportOptions, Kappa, Loss, Use, WeightsOptions};
 
+use crate::cli::choices::choice;
 use crate::cli::model::model_file;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show};
-use crate::engine::Measure;
-use crate::train::weights;
-use crate::train::weights::{ImportOptions, Kappa, Loss, Use, WeightsOptions};
 
 /// Flags that say how weights are trained, and so have no say over weights that are there.
 const OF_TRAINING: [&str; 14] = [
@@ -54,10 +55,10 @@ pub(in crate::cli) struct WeightsArgs {
     #[arg(long)]
     default: bool,
     /// Loss to minimise
-    #[arg(long, value_enum, default_value_t = Loss::Median)]
+    #[arg(long, value_parser = choice::<Loss>(), default_value = "median")]
     loss: Loss,
     /// Measure that texts are compared by
-    #[arg(long, value_enum, default_value = "euclidean")]
+    #[arg(long, value_parser = choice::<Measure>(), default_value = "euclidean")]
     measure: Measure,
     /// Number of weights; texts of another length spread them over their words
     #[arg(long, value_name = "M", default_value_t = 30)]

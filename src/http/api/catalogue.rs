@@ -6,19 +6,19 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use cognate::engine::fuse::stored::StoredPart;
+use cognate::engine::fuse::{FusedMethod, Fusion};
+use cognate::engine::{Engine, Measure};
+use cognate::methods::{Kind, Method, Reads};
+use cognate::model::Frequency;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::engine::fuse::stored::StoredPart;
-use crate::engine::fuse::{FusedMethod, Fusion};
-use crate::engine::{Engine, Measure};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::ModelName;
-use crate::methods::{Kind, Method, Reads};
-use crate::model::Frequency;
 
 /// Which model is meant.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -50,7 +50,7 @@ pub(crate) struct MethodEntry {
     name: Cow<'static, str>,
     /// `similarity` scores pairs and ranks; `ranker` only ranks.
     #[schema(value_type = String)]
-    kind: crate::methods::Kind,
+    kind: cognate::methods::Kind,
     /// What it does.
     summary: Cow<'static, str>,
     /// Where it comes from.
@@ -65,7 +65,7 @@ pub(crate) struct MethodEntry {
     measure: &'static str,
     /// What a text must have to be scored: known `words`, or `tokens` of any kind.
     #[schema(value_type = String)]
-    reads: crate::methods::Reads,
+    reads: cognate::methods::Reads,
     /// Whether this model can serve it.
     available: bool,
     /// Why not, and which command adds what is missing.

@@ -6,10 +6,12 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cognate::engine::{Counts, Embeddings, Place, Reason};
+use cognate::model::unknown::hash_vector;
+use cognate::model::{Model, Unknown};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::engine::{Counts, Embeddings, Place, Reason};
 use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, Plan, Question};
 use crate::http::api::stream::embed::EmbedParameters;
 use crate::http::api::{pipeline, stream};
@@ -23,8 +25,6 @@ use crate::http::request::query::{OovPolicy, Resolved, Selection};
 use crate::http::request::{body, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
-use crate::model::unknown::hash_vector;
-use crate::model::{Model, Unknown};
 
 /// The body of `POST /embed`.
 #[derive(Debug, Deserialize, ToSchema)]

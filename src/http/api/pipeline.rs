@@ -8,9 +8,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
+use cognate::engine::Counts;
 use self_cell::self_cell;
 
-use crate::engine::Counts;
 pub use crate::http::api::plan::Plan;
 use crate::http::api::timing::timing;
 use crate::http::app::App;

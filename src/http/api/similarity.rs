@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cognate::engine::{Counts, Place, Reason, Scores};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{OneOfBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::engine::{Counts, Place, Reason, Scores};
 use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
 use crate::http::api::stream::similarity::SimilarityParameters;
 use crate::http::api::{pipeline, stream};

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::collection::{NAME_BYTES, check_name};
+use cognate_collections::{NAME_BYTES, check_name};
 
 /// Most names and beginnings of one key.
 pub const MOST_NAMES: usize = 100;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
+use cognate::engine::Counts;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::engine::Counts;
 use crate::http::api::embed::EmbedRequest;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{Plan, Question};

@@ -24,6 +24,7 @@ mod weaviate;
 use std::sync::Arc;
 
 use axum::routing::MethodRouter;
+pub(crate) use tei::shared;
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use crate::http::app::App;
@@ -31,8 +32,6 @@ use crate::http::compatible::address::Address;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::routes::Routes;
-
-pub(crate) use tei::shared;
 
 /// The same routes, and those by which servers of these dialects say that they live.
 pub(crate) fn life(routes: Routes, dialects: &[Dialect]) -> Routes {

@@ -3,9 +3,9 @@
 
 use std::marker::PhantomData;
 
+use cognate::engine::{Counts, Scores};
 use serde::Deserialize;
 
-use crate::engine::{Counts, Scores};
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{NUMBER_BYTES, Plan, Question};
 use crate::http::api::rank::RankRequest;

@@ -1,9 +1,9 @@
 //! Scores as relevances between 0 and 1, as clients of rerankers expect them.
 
+use cognate::engine::Probability;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::engine::Probability;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::query::Resolved;
 

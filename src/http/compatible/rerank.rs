@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cognate::engine::{Counts, Place};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::engine::{Counts, Place};
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{Plan, Question};

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use cognate::engine::Counts;
 use serde::Deserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
-use crate::engine::Counts;
 use crate::http::api::pipeline::{Plan, Question};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;

@@ -1,10 +1,10 @@
 //! The stretches of a document that speak for it, as Cohere's `relevant_spans` names them: from the
 //! words' shares of the score, as `/explain` gives them.
 
+use cognate::engine::{ExplainedWord, Explanation};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::engine::{ExplainedWord, Explanation};
 use crate::http::compatible::input::Whole;
 
 /// The least share of a span where none is asked for, as Cohere has it.
@@ -108,8 +108,9 @@ fn in_characters(spans: &mut [Span], document: &str) {
 
 #[cfg(test)]
 mod tests {
+    use cognate::model::phrase::Found;
+
     use super::*;
-    use crate::model::phrase::Found;
 
     fn word(token: &str, start: u32, share: f32) -> ExplainedWord {
         ExplainedWord {

@@ -1,8 +1,8 @@
 //! Questions for vectors in other dialects: asked as `/embed` is, written in the dialect's form.
 
+use cognate::engine::{Counts, Embeddings, Query, Reason};
 use serde::Deserialize;
 
-use crate::engine::{Counts, Embeddings, Query, Reason};
 use crate::http::api::embed::{EmbedRequest, UnknownVector};
 use crate::http::api::pipeline::{Plan, Question};
 use crate::http::app::App;

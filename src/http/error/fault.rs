@@ -1,11 +1,11 @@
 //! Faults of single texts and fields: what is wrong, and where that stands in the body, as a JSON
 //! pointer.
 
+use cognate::engine::fuse::FusedProblem;
+use cognate::engine::{Place, QueryError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::fuse::FusedProblem;
-use crate::engine::{Place, QueryError};
 use crate::http::error::{ApiError, Code};
 
 /// One fault of a request.

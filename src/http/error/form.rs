@@ -239,8 +239,9 @@ fn openai_type(code: Code) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::Value;
+
+    use super::*;
 
     const FORMS: [Form; 6] =
         [Form::Problem, Form::Shared, Form::Tei, Form::OpenAi, Form::Message, Form::Error];

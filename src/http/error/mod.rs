@@ -5,10 +5,6 @@ mod code;
 pub(crate) mod fault;
 pub(crate) mod form;
 
-pub use code::Code;
-pub(crate) use fault::Fault;
-pub(crate) use form::{MessageError, OpenAiError, TeiError, TextError};
-
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,10 +13,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+pub use code::Code;
+use cognate::engine::Place;
+pub(crate) use fault::Fault;
+pub(crate) use form::{MessageError, OpenAiError, TeiError, TextError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::Place;
 use crate::http::dialect::Dialect;
 use crate::http::error::fault::pointer;
 use crate::http::error::form::Form;

@@ -290,14 +290,16 @@ impl HttpBody for Reply {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::http::net::shutdown::ShutdownTrigger;
-    use crate::http::settings::Settings;
-    use axum::routing::post;
     use std::os::fd::AsFd;
+
+    use axum::routing::post;
     use tokio::io::AsyncWriteExt;
     use tokio::net::TcpListener;
     use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::http::net::shutdown::ShutdownTrigger;
+    use crate::http::settings::Settings;
 
     /// A client may send lines for longer than the kernel lets others leave answers unread.
     #[tokio::test]

@@ -65,8 +65,9 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::Arc;
+
+    use super::*;
 
     #[test]
     fn a_head_ends_at_its_first_empty_line() {

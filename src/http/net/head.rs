@@ -88,8 +88,9 @@ fn is_loopback(authority: &Authority) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use axum::http::HeaderMap;
+
+    use super::*;
 
     fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
         let field = |&(name, value): &(&'static str, &str)| {

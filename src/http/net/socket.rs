@@ -3,8 +3,6 @@
 
 mod refuse;
 
-pub(super) use refuse::Door;
-
 use std::io;
 use std::io::{ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
@@ -14,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+pub(super) use refuse::Door;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -284,10 +283,11 @@ impl AsyncWrite for Socket {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio::time::timeout;
+
+    use super::*;
 
     /// Writes to a reader who takes 4 KiB every `pause`; how the write ended, if it did in 4 s.
     async fn written_to_reader(pause: Duration) -> Option<ErrorKind> {

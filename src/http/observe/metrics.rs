@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method as Verb, StatusCode};
+use cognate::engine::Counts;
+use cognate::methods::Method;
+use cognate_collections::Totals;
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{
     BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
 
-use crate::collection::Totals;
-use crate::engine::Counts;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::observe::by_key::{KeyUse, Labels, NONE};
@@ -21,7 +22,6 @@ use crate::http::observe::early_ends::EndReason;
 use crate::http::observe::process;
 use crate::http::observe::rank_parts::{RankPart, RankPartCounters};
 use crate::http::observe::streams::{Outcome, RequestName, StreamCounters};
-use crate::methods::Method;
 
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 17] = [

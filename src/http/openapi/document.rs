@@ -3,17 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use cognate::engine::Query;
+use cognate::methods::Method;
 use serde_json::{Value, json};
 use utoipa::OpenApi as _;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{HeaderBuilder, Object, OpenApi, RefOr, Server, Type};
 
-use crate::engine::Query;
 use crate::http::error::{MessageError, OpenAiError, Problem, TeiError, TextError};
 use crate::http::openapi::{examples, operations};
 use crate::http::registry::models::Models;
-use crate::methods::Method;
 
 /// What no single route says.
 #[derive(utoipa::OpenApi)]

@@ -5,10 +5,10 @@ use std::path::Path;
 #[cfg(feature = "postgres")]
 use std::time::Duration;
 
-use crate::collection;
 #[cfg(feature = "postgres")]
-use crate::collection::PostgresHome;
-use crate::collection::{CollectionError, Cut, EmbeddedHome, Home, Limits, ReplicaHome, Totals};
+use cognate_collections::PostgresHome;
+use cognate_collections::{CollectionError, Cut, EmbeddedHome, Home, Limits, ReplicaHome, Totals};
+
 use crate::http::settings::Settings;
 
 /// Opens the collections of the settings. A line in the log tells of each end of a log that a crash had
@@ -31,7 +31,7 @@ pub(in crate::http) fn open(settings: &Settings) -> Result<Box<dyn Home>, Collec
             Box::new(home)
         }
     };
-    let Totals { collections, items, .. } = home.totals(collection::now());
+    let Totals { collections, items, .. } = home.totals(cognate_collections::now());
     tracing::info!(collections, items, "collections opened");
     Ok(home)
 }
@@ -54,5 +54,5 @@ fn open_database(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> 
 /// The settings were checked, so that nobody comes here.
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &Settings) -> Result<Box<dyn Home>, CollectionError> {
-    Err(CollectionError::NotSetUp { problem: collection::NO_POSTGRES.to_owned() })
+    Err(CollectionError::NotSetUp { problem: cognate_collections::NO_POSTGRES.to_owned() })
 }

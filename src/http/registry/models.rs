@@ -9,14 +9,14 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use axum::http::HeaderValue;
+use cognate::engine::{Engine, Query, QueryError};
+use cognate::model::mapped::AUTO_COPY_BYTES;
+use cognate::model::{Model, ModelError, Storage};
 use rustix::fs::Access;
 
-use crate::engine::{Engine, Query, QueryError};
 use crate::http::error::{ApiError, Code};
 use crate::http::registry::memory;
 use crate::http::settings::{NamedModel, Settings};
-use crate::model::mapped::AUTO_COPY_BYTES;
-use crate::model::{Model, ModelError, Storage};
 
 /// The default model as it lies within the program.
 #[cfg(feature = "embed-model")]

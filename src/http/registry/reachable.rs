@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::collection::{Collection, CollectionError, Home, Item, Settings as Kept, Told, Totals};
+use cognate_collections::{
+    Collection, CollectionError, Home, Item, Settings as Kept, Told, Totals,
+};
+
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
 use crate::http::registry::collections;

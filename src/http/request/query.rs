@@ -4,16 +4,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use cognate::engine::fuse::{FusedProblem, Fusion, Ranker};
+use cognate::engine::{Measure, Place, Query, QueryError};
+use cognate::methods::{Kind, Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::engine::fuse::{FusedProblem, Fusion, Ranker};
-use crate::engine::{Measure, Place, Query, QueryError};
 use crate::http::error::fault::Fault;
 use crate::http::error::{ApiError, Code, MOST_ITEMS};
 use crate::http::registry::models::{LoadedModel, Models};
 use crate::http::request::cost::{MULTIPLICATIONS_PER_NANO, reading};
-use crate::methods::{Kind, Method};
 
 /// Multiplications that take as long as beginning with a text: some 200 ns.
 const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;

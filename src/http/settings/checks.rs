@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::collection::NO_POSTGRES;
+use cognate_collections::NO_POSTGRES;
+
 use crate::http::observe::trace;
 use crate::http::settings::names::{check_host, check_model_name, check_origin};
 use crate::http::settings::value::quoted;

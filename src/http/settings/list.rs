@@ -3,12 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use cognate::model::{Storage, Verify};
+
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::rule::{RawValue, Rule, VARIABLES};
 use crate::http::settings::value::Value;
 use crate::http::settings::{DatabaseUrl, NamedModel};
-use crate::model::{Storage, Verify};
 
 /// Longest summary that is not shortened: with the longest flag it fits on a line.
 const SUMMARY: usize = 58;

@@ -15,17 +15,15 @@ mod rule;
 mod value;
 
 pub use checks::Environment;
+use cognate::engine::TextLimits;
+use cognate::model::OpenOptions;
+use cognate::model::format::Limits;
 pub use database::DatabaseUrl;
 pub use example::example;
 pub use layers::{FILE_VARIABLE, Layers, Loaded, Origin, Problem, SettingsFile};
 pub use list::{LIST, Setting, Settings};
 pub use rule::{RawValue, Rule, ValueShape};
 pub use value::NamedModel;
-
-use crate::collection;
-use crate::engine::TextLimits;
-use crate::model::OpenOptions;
-use crate::model::format::Limits;
 
 /// Files that the largest unread answer of a stream is divided into, within the two bounds of their
 /// size: room is free again a file at a time.
@@ -67,8 +65,8 @@ impl Settings {
     }
 
     /// What collections may take under these settings.
-    pub(crate) fn collection_limits(&self) -> collection::Limits {
-        collection::Limits {
+    pub(crate) fn collection_limits(&self) -> cognate_collections::Limits {
+        cognate_collections::Limits {
             collections: self.max_collections,
             items: self.collection_items,
             bytes: self.collection_bytes,

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use cognate::model::{Storage, Verify};
+
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::rule::{RawValue, Rule, ValueShape};
-use crate::model::{Storage, Verify};
 
 /// A model file and the name requests choose it by.
 #[derive(Debug, Clone, PartialEq, Eq)]

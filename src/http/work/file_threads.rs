@@ -79,8 +79,9 @@ impl FileThreads {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::mpsc::channel;
+
+    use super::*;
 
     #[tokio::test]
     async fn work_that_hangs_is_left_and_keeps_the_threads_of_its_kind_alone() {

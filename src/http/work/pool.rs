@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cognate::engine::{Parts, QueryError};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use tokio::sync::oneshot;
 
-use crate::engine::{Parts, QueryError};
 use crate::http::auth::client::{Client, Resource, share_of};
 use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::observe::metrics::Metrics;

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use cognate::http::auth::keys::{Scope, line};
+use cognate_server::http::auth::keys::{Scope, line};
 use serde_json::{Value, json};
 
 use crate::collections::{call, done};

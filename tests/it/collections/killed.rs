@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cognate::collection::{EmbeddedHome, Limits};
+use cognate_collections::{EmbeddedHome, Limits};
 use serde_json::Value;
 
 use crate::support;

@@ -1,6 +1,6 @@
 //! What `collection_bytes` counts is what items take.
 
-use cognate::collection::{CollectionError, EmbeddedHome, Incoming, Limits, Settings};
+use cognate_collections::{CollectionError, EmbeddedHome, Incoming, Limits, Settings};
 use serde_json::{Value, json};
 
 use crate::support::allocation;

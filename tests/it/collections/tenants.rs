@@ -5,7 +5,7 @@ use std::path::Path;
 
 use axum::body::Body;
 use axum::http::Request;
-use cognate::http::auth::keys::{Scope, line};
+use cognate_server::http::auth::keys::{Scope, line};
 use serde_json::{Value, json};
 
 use crate::support::app::{Answer, TestApp};
@@ -24,7 +24,7 @@ fn key_file(path: &Path) {
 
 fn tenants(
     folder: &tempfile::TempDir,
-    change: impl FnOnce(&mut cognate::http::Settings),
+    change: impl FnOnce(&mut cognate_server::http::Settings),
 ) -> TestApp {
     let path = folder.path().join("keys");
     key_file(&path);
@@ -121,7 +121,7 @@ fn bare(answer: &Answer) -> (u16, Value) {
 /// No route that the document has may be missing in the table of this test.
 #[test]
 fn every_route_that_names_a_collection_is_tried() {
-    let document = cognate::http::document();
+    let document = cognate_server::http::document();
     let mut documented = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         if path.starts_with("/collections/") {

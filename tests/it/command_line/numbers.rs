@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Arg;
-use cognate::collection::{self, EmbeddedHome, Incoming};
-use cognate::http::settings::{LIST, ValueShape};
 use cognate::model::format::Dtype;
+use cognate_collections::{self, EmbeddedHome, Incoming};
+use cognate_server::http::settings::{LIST, ValueShape};
 
 use crate::support;
 
@@ -140,8 +140,10 @@ fn folder() -> tempfile::TempDir {
     write("couples.tsv", &couples.collect::<String>());
     write("items.ndjson", "{\"id\":1,\"text\":\"the quake\"}\n{\"id\":2,\"text\":\"new york\"}\n");
     let (collections, _) =
-        EmbeddedHome::open(&folder.path().join("data"), collection::Limits::DEFAULT).unwrap();
-    let (titles, _) = collections.make("titles", collection::Settings::default(), 0).unwrap();
+        EmbeddedHome::open(&folder.path().join("data"), cognate_collections::Limits::DEFAULT)
+            .unwrap();
+    let (titles, _) =
+        collections.make("titles", cognate_collections::Settings::default(), 0).unwrap();
     let item = serde_json::from_str::<Incoming>(r#"{"id":0,"text":"the quake hits"}"#).unwrap();
     titles.put(vec![item.into_item(0)], 0).unwrap();
     folder
@@ -168,7 +170,7 @@ fn flags_with_numbers() -> Vec<(String, String)> {
         found.extend(flags.map(|flag| (path.trim().to_owned(), flag.to_owned())));
     }
     let mut found = Vec::new();
-    walk(&cognate::cli::command(), "", &mut found);
+    walk(&cognate_server::cli::command(), "", &mut found);
     // Settings are all texts to the command line; their own list tells their kinds.
     let numbers = |shape| matches!(shape, ValueShape::Count(..) | ValueShape::Bytes(..));
     let settings = LIST.iter().filter(|setting| numbers(setting.rule.shape));

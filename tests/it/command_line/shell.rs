@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use cognate::http::settings::LIST;
+use cognate_server::http::settings::LIST;
 
 use crate::support::command::{cognate, stderr, stdout};
 
@@ -15,7 +15,7 @@ fn printed(arguments: &[&str]) -> String {
 
 #[test]
 fn every_shell_gets_commands_and_flags() {
-    let all = cognate::cli::command();
+    let all = cognate_server::cli::command();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = printed(&["completions", shell]);
         for command in all.get_subcommands() {
@@ -62,7 +62,7 @@ fn every_command_has_a_manual_page() {
         });
         1 + inner.sum::<usize>()
     }
-    assert!(walk(&cognate::cli::command(), &[]) > 15);
+    assert!(walk(&cognate_server::cli::command(), &[]) > 15);
     let serve = printed(&["man", "serve"]);
     for setting in LIST {
         assert!(serve.contains(&setting.flag().replace('-', "\\-")), "{}", setting.key);

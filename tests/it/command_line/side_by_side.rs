@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use cognate::model::format::Dtype;
 use cognate::model::{Frequency, Model, disk};
-use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate::pack::readers::Budget;
-use cognate::pack::readers::format::Source;
-use cognate::pack::transform::Changes;
-use cognate::pack::{PackOptions, UnknownChoice};
 use cognate::text::Normalisation;
+use cognate_pack::counts::Documents;
+use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
+use cognate_pack::readers::Budget;
+use cognate_pack::readers::format::Source;
+use cognate_pack::transform::Changes;
+use cognate_pack::{PackOptions, UnknownChoice};
 
 use crate::support;
 
@@ -58,7 +58,7 @@ fn packs_in_one_folder_do_not_take_each_others_working_files() {
         for name in ["a.safetensors", "b.safetensors", "c.safetensors"] {
             scope.spawn(move || {
                 for _ in 0..30 {
-                    cognate::pack::pack(&packing(folder, name)).unwrap();
+                    cognate_pack::pack(&packing(folder, name)).unwrap();
                 }
             });
         }

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use cognate::export::{ExportOptions, Inflections, Library, export};
 use cognate::model::Model;
 use cognate::model::format::Dtype;
 use cognate::model::writer::Draft;
 use cognate::text::{Normalisation, Tokens, tokenise};
+use cognate_pack::export::{ExportOptions, Inflections, Library, export};
 use tokenizers::{PreTokenizedString, PreTokenizer, Tokenizer};
 
 use crate::support;

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use cognate::engine::{Engine, Query};
-use cognate::http::Models;
-use cognate::http::api::pipeline::Plan;
-use cognate::http::request::cost::estimate;
-use cognate::http::request::query::Resolved;
-use cognate::http::work::pool::INLINE_NANOS;
 use cognate::methods::{Kind, Method};
 use cognate::model::Model;
+use cognate_server::http::Models;
+use cognate_server::http::api::pipeline::Plan;
+use cognate_server::http::request::cost::estimate;
+use cognate_server::http::request::query::Resolved;
+use cognate_server::http::work::pool::INLINE_NANOS;
 use serde_json::json;
 
 use crate::support;

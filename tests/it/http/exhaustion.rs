@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use cognate::http::Settings;
+use cognate_server::http::Settings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -146,8 +146,9 @@ async fn early(served: &Served, (head, body): &(String, String)) -> (String, boo
 async fn a_refusal_before_the_body_was_read_loses_no_other_request() {
     let folder = tempfile::tempdir().unwrap();
     let keys = folder.path().join("keys");
-    let scope = cognate::http::auth::keys::Scope::Query;
-    std::fs::write(&keys, cognate::http::auth::keys::line("a", scope, "key").unwrap()).unwrap();
+    let scope = cognate_server::http::auth::keys::Scope::Query;
+    std::fs::write(&keys, cognate_server::http::auth::keys::line("a", scope, "key").unwrap())
+        .unwrap();
     let (_, locked) = serve(|settings| settings.keys_file = Some(keys.clone()));
     let (app, open) = serve(|settings| settings.admission_units = 10_000);
     let json = "content-type: application/json\r\n";

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cognate::http::auth::keys;
-use cognate::http::auth::keys::{
+use cognate_server::http::auth::keys;
+use cognate_server::http::auth::keys::{
     FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS, Refused, Scope,
 };
-use cognate::http::auth::quota::Quota;
+use cognate_server::http::auth::quota::Quota;
 use governor::clock::FakeRelativeClock;
 
 /// Collections that a key is limited to.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use axum::body::Body;
 use axum::http::Request;
-use cognate::http::Peer;
-use cognate::http::auth::keys::{Scope, line};
-use cognate::http::observe::metrics::Snapshot;
 use cognate::model::format::Dtype;
+use cognate_server::http::Peer;
+use cognate_server::http::auth::keys::{Scope, line};
+use cognate_server::http::observe::metrics::Snapshot;
 
 use crate::support::app::TestApp;
 use crate::support::tiny;

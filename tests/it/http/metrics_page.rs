@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
-use cognate::http::auth::client::Client;
+use cognate_server::http::auth::client::Client;
 use futures_util::stream;
 use serde_json::json;
 use tower::ServiceExt;

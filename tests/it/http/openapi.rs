@@ -5,9 +5,9 @@ use std::path::Path;
 
 use axum::body::Body;
 use axum::http::Request;
-use cognate::http::auth::keys::{Scope, line};
-use cognate::http::error::Code;
-use cognate::http::{Settings, document};
+use cognate_server::http::auth::keys::{Scope, line};
+use cognate_server::http::error::Code;
+use cognate_server::http::{Settings, document};
 use serde_json::{Value, json};
 
 use crate::support::app::TestApp;
@@ -15,7 +15,7 @@ use crate::support::app::TestApp;
 #[test]
 fn the_committed_document_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/cognate.json");
-    let made = format!("{:#}\n", cognate::http::document());
+    let made = format!("{:#}\n", cognate_server::http::document());
     if std::env::var_os("TEST_COGNATE_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &made).unwrap();
@@ -33,7 +33,7 @@ async fn the_served_document_names_the_models() {
     let mut served = TestApp::new().get("/openapi.json").await.json();
     let model = served["components"]["schemas"]["ModelName"].as_object_mut().unwrap();
     assert_eq!(model.remove("enum"), Some(json!(["tiny"])));
-    let whole = cognate::http::document();
+    let whole = cognate_server::http::document();
     let threshold = "/components/schemas/Threshold/oneOf";
     assert_eq!(served.pointer(threshold).unwrap().as_array().unwrap().len(), 1, "no calibration");
     *served.pointer_mut(threshold).unwrap() = whole.pointer(threshold).unwrap().clone();
@@ -55,7 +55,7 @@ async fn the_served_document_names_the_models() {
 /// Everything that names a model leads to the schema in which a server lists its own.
 #[test]
 fn models_are_named_in_one_place() {
-    let document = cognate::http::document();
+    let document = cognate_server::http::document();
     let name = "#/components/schemas/ModelName";
     let parameter = &document["paths"]["/methods"]["get"]["parameters"][0];
     assert_eq!(parameter["schema"]["$ref"], name, "{parameter}");
@@ -75,7 +75,7 @@ fn models_are_named_in_one_place() {
 /// Limits that the document states are those that are in force unless others are set.
 #[test]
 fn the_document_states_the_usual_limits() {
-    let (document, settings) = (cognate::http::document(), Settings::default());
+    let (document, settings) = (cognate_server::http::document(), Settings::default());
     let schema = |pointer: &str| document.pointer(&format!("/components/schemas/{pointer}"));
     for (pointer, limit) in [
         ("NonEmptyText/maxLength", settings.text_chars),
@@ -216,7 +216,7 @@ fn no_reference_is_left_hanging() {
             _ => {}
         }
     }
-    let document = cognate::http::document();
+    let document = cognate_server::http::document();
     look(&document, &document);
 }
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::http::{Request, Response};
-use cognate::http::Settings;
-use cognate::http::auth::keys::{Scope, line};
-use cognate::http::net::Gate;
+use cognate_server::http::Settings;
+use cognate_server::http::auth::keys::{Scope, line};
+use cognate_server::http::net::Gate;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -1,9 +1,9 @@
 //! Trained rankers over HTTP: they rank, they explain what they read, and nothing else.
 
 use cognate::engine::{Engine, Query};
-use cognate::http::{App, NamedModel, Settings};
 use cognate::methods::Method;
 use cognate::methods::ranker::Encoder;
+use cognate_server::http::{App, NamedModel, Settings};
 use serde_json::{Value, json};
 
 use crate::support;

@@ -3,7 +3,7 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use cognate::http::{App, Settings};
+use cognate_server::http::{App, Settings};
 use serde_json::{Value, json};
 
 use crate::support::app::TestApp;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use cognate::http::{App, NamedModel, Settings};
 use cognate::model::Storage;
 use cognate::model::format::Dtype;
+use cognate_server::http::{App, NamedModel, Settings};
 use serde_json::json;
 
 use crate::model::breaches;

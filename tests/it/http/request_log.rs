@@ -1,7 +1,7 @@
 //! The log of requests, as the built binary writes it: who asked, what, how much, and what came of
 //! it; and how much of that is written.
 
-use cognate::http::auth::keys::{Scope, line};
+use cognate_server::http::auth::keys::{Scope, line};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use cognate::http::settings::{
+use cognate_server::http::settings::{
     Environment, LIST, Layers, Loaded, Origin, RawValue, Setting, SettingsFile, ValueShape,
 };
-use cognate::http::{NamedModel, Settings};
+use cognate_server::http::{NamedModel, Settings};
 
 /// A machine on which all is well, but for what a test spoils.
 struct Fine {

@@ -1,6 +1,6 @@
 //! `cognate serve` before it serves: help, `--check`, and what it says when settings are wrong.
 
-use cognate::http::settings::LIST;
+use cognate_server::http::settings::LIST;
 
 use crate::support::command::{cognate, stderr, stdout};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use cognate::http::Settings;
-use cognate::http::settings::{LIST, Layers, Loaded, Origin, SettingsFile, example};
+use cognate_server::http::Settings;
+use cognate_server::http::settings::{LIST, Layers, Loaded, Origin, SettingsFile, example};
 
 fn read(lines: &[&str]) -> Loaded {
     let file = SettingsFile { name: "cognate.toml".to_owned(), text: lines.join("\n") };

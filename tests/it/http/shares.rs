@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
-use cognate::http::auth::client::Client;
-use cognate::http::auth::keys::{Scope, line};
-use cognate::http::{Peer, Settings};
+use cognate_server::http::auth::client::Client;
+use cognate_server::http::auth::keys::{Scope, line};
+use cognate_server::http::{Peer, Settings};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
-use cognate::http::observe::trace::{Parent, TraceId};
+use cognate_server::http::observe::trace::{Parent, TraceId};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 

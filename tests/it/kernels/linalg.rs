@@ -1,6 +1,6 @@
 //! Moments, principal axes and centroids against numpy, and against what defines them.
 
-use cognate::kernels::linalg::{
+use cognate_kernels::linalg::{
     About, Eigen, KMeans, Moments, principal_axes, remove, remove_scaled, symmetric_eigen,
 };
 use ndarray::{Array1, Array2};

@@ -1,7 +1,7 @@
 //! Optimal transport against other ways to the same number: trying everything, linear
 //! programming, and the laws that any transport cost obeys.
 
-use cognate::kernels::transport::Transport;
+use cognate_kernels::transport::Transport;
 use proptest::prelude::*;
 use serde::Deserialize;
 

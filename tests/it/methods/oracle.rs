@@ -11,12 +11,12 @@ use std::path::Path;
 use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
 use cognate::model::Frequency;
-use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate::pack::readers::format::Source;
-use cognate::pack::transform::Changes;
-use cognate::pack::{PackOptions, UnknownChoice, pack};
 use cognate::text::Normalisation;
+use cognate_pack::counts::Documents;
+use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
+use cognate_pack::readers::format::Source;
+use cognate_pack::transform::Changes;
+use cognate_pack::{PackOptions, UnknownChoice, pack};
 
 use crate::support;
 use crate::support::data::shared_data;

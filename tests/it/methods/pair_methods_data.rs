@@ -9,13 +9,13 @@ use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
 use cognate::model::format::Dtype;
 use cognate::model::{Frequency, OpenOptions};
-use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate::pack::readers::Format;
-use cognate::pack::readers::format::Source;
-use cognate::pack::transform::Changes;
-use cognate::pack::{PackOptions, UnknownChoice};
 use cognate::text::{Initials, Normalisation};
+use cognate_pack::counts::Documents;
+use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
+use cognate_pack::readers::Format;
+use cognate_pack::readers::format::Source;
+use cognate_pack::transform::Changes;
+use cognate_pack::{PackOptions, UnknownChoice};
 
 use crate::support::data::shared_data;
 
@@ -51,7 +51,7 @@ fn packed(source: Source, dtype: Dtype, unknown: UnknownChoice) -> Engine {
         licence: None,
         auto_method: None,
     };
-    cognate::pack::pack(&options).unwrap();
+    cognate_pack::pack(&options).unwrap();
     Engine::open(&output, &OpenOptions::default()).unwrap()
 }
 

@@ -5,14 +5,14 @@
 use std::sync::LazyLock;
 
 use cognate::engine::{Engine, Query, QueryError};
-use cognate::kernels::simd;
-use cognate::kernels::simd::Width;
 use cognate::methods::ranker::{Encoder, SECTION, Settings};
 use cognate::methods::{Fitted, Method};
 use cognate::model::format::Dtype;
 use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::{Draft, Table};
 use cognate::model::{Model, ModelError};
+use cognate_kernels::simd;
+use cognate_kernels::simd::Width;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

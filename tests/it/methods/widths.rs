@@ -2,12 +2,12 @@
 //! on another processor answers.
 
 use cognate::engine::{Engine, Query};
-use cognate::kernels::simd;
-use cognate::kernels::simd::Width;
 use cognate::methods::ranker::Encoder;
 use cognate::methods::{Kind, Method};
 use cognate::model::Model;
 use cognate::model::format::Dtype;
+use cognate_kernels::simd;
+use cognate_kernels::simd::Width;
 
 use crate::support;
 

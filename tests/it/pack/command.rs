@@ -139,7 +139,7 @@ fn rows_are_changed_as_asked() {
     assert!((row(&bytes, "the")[0] - 0.1).abs() < 0.4 / 127.0);
     let fallback = packed(folder, &["v.txt", "--unknown", "fallback", "--hash-norm", "0.5"]);
     let phrase = fallback.phrase("xyzzy");
-    assert!((cognate::kernels::vector::norm(phrase.row(&phrase.words()[0])) - 0.5).abs() < 1e-6);
+    assert!((cognate_kernels::vector::norm(phrase.row(&phrase.words()[0])) - 0.5).abs() < 1e-6);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Binary fastText models: a tiny one built here, read whole, then broken in every way.
 
 use cognate::model::subword::NGrams;
-use cognate::pack::readers::fasttext_bin::FastTextReader;
-use cognate::pack::readers::positioned::Source;
-use cognate::pack::readers::{Budget, Place, ReadError, Subword, VectorReader};
+use cognate_pack::readers::fasttext_bin::FastTextReader;
+use cognate_pack::readers::positioned::Source;
+use cognate_pack::readers::{Budget, Place, ReadError, Subword, VectorReader};
 use proptest::prelude::*;
 
 const DIMS: usize = 3;

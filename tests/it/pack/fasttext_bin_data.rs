@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use cognate::model::subword::NGrams;
-use cognate::pack::readers::fasttext_bin::FastTextReader;
-use cognate::pack::readers::{Budget, ReadError, Subword, VectorReader};
+use cognate_pack::readers::fasttext_bin::FastTextReader;
+use cognate_pack::readers::{Budget, ReadError, Subword, VectorReader};
 
 use crate::support::data::shared_data;
 

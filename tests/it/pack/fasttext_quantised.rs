@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use cognate::Model;
-use cognate::pack::readers::fasttext_bin::FastTextReader;
-use cognate::pack::readers::positioned::Source;
-use cognate::pack::readers::{Budget, ReadError, VectorReader};
+use cognate_pack::readers::fasttext_bin::FastTextReader;
+use cognate_pack::readers::positioned::Source;
+use cognate_pack::readers::{Budget, ReadError, VectorReader};
 use proptest::prelude::*;
 
 use crate::support;

@@ -1,9 +1,9 @@
 //! finalfusion files: three from the project's own writer, and one built here to be broken.
 
 use cognate::model::subword::NGrams;
-use cognate::pack::readers::finalfusion::FinalfusionReader;
-use cognate::pack::readers::positioned::Source;
-use cognate::pack::readers::{Budget, Place, ReadError, Subword, VectorReader};
+use cognate_pack::readers::finalfusion::FinalfusionReader;
+use cognate_pack::readers::positioned::Source;
+use cognate_pack::readers::{Budget, Place, ReadError, Subword, VectorReader};
 use proptest::prelude::*;
 
 const SIMPLE: &[u8] = include_bytes!("../../data/finalfusion/simple.fifu");

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use cognate::pack::readers::format::Source;
-use cognate::pack::readers::{Format, ReadError, format};
+use cognate_pack::readers::format::Source;
+use cognate_pack::readers::{Format, ReadError, format};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 

@@ -5,14 +5,14 @@ use std::path::Path;
 use cognate::model::format::Dtype;
 use cognate::model::phrase::Found;
 use cognate::model::{Frequency, Model, Unknown};
-use cognate::pack;
-use cognate::pack::counts::Documents;
-use cognate::pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate::pack::readers::Format;
-use cognate::pack::readers::format::Source;
-use cognate::pack::transform::Changes;
-use cognate::pack::{PackError, PackOptions, Packed, UnknownChoice};
 use cognate::text::Normalisation;
+use cognate_pack as pack;
+use cognate_pack::counts::Documents;
+use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
+use cognate_pack::readers::Format;
+use cognate_pack::readers::format::Source;
+use cognate_pack::transform::Changes;
+use cognate_pack::{PackError, PackOptions, Packed, UnknownChoice};
 
 use crate::support;
 use crate::support::data::shared_data;
@@ -115,7 +115,7 @@ fn a_text_gets_the_embedding_that_model2vec_gives_it() {
     assert_eq!((phrase.words().len(), phrase.unknown().len()), (2, 0));
     let mut sum = [0.0_f32; 2];
     for word in phrase.words() {
-        cognate::kernels::vector::add_scaled(&mut sum, 1.0, phrase.row(word));
+        cognate_kernels::vector::add_scaled(&mut sum, 1.0, phrase.row(word));
     }
     let norm = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
     let text = std::fs::read_to_string(folder.join("expected_short.json")).unwrap();

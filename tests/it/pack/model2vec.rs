@@ -1,8 +1,8 @@
 //! model2vec folders: tiny ones built here, in every layout that is read, and broken ones.
 
-use cognate::pack::readers::model2vec::{Model2VecReader, Settings};
-use cognate::pack::readers::positioned::Source;
-use cognate::pack::readers::{Budget, ReadError, Subword, VectorReader};
+use cognate_pack::readers::model2vec::{Model2VecReader, Settings};
+use cognate_pack::readers::positioned::Source;
+use cognate_pack::readers::{Budget, ReadError, Subword, VectorReader};
 use proptest::prelude::*;
 
 const CONFIG: &str = r#"{"model_type": "model2vec", "normalize": false}"#;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use cognate::model::subword::wordpieces;
-use cognate::pack::readers::model2vec::Model2VecReader;
-use cognate::pack::readers::{Budget, Subword, VectorReader};
+use cognate_pack::readers::model2vec::Model2VecReader;
+use cognate_pack::readers::{Budget, Subword, VectorReader};
 use tokenizers::{Model, Tokenizer};
 
 use crate::support;

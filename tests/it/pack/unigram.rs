@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use cognate::Model;
-use cognate::random::SplitMix64;
+use cognate_kernels::random::SplitMix64;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use tokenizers::Tokenizer;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cognate::pairs::{Columns, PairsError, Texts, TweetOptions, TweetsMade, from_tweets};
 use cognate::text::Normalisation;
+use cognate_train::pairs::{Columns, PairsError, Texts, TweetOptions, TweetsMade, from_tweets};
 
 use crate::pairs::text::{cognate, refused, rows, said};
 

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cognate::http::observe::early_ends::EndReason;
-use cognate::http::settings::LIST;
 use cognate::methods::{Kind, Method};
+use cognate_server::http::observe::early_ends::EndReason;
+use cognate_server::http::settings::LIST;
 
 /// Lines that a newcomer reads; the rest belongs under `docs/`.
 const README_LINES: usize = 130;

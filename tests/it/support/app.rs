@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use cognate::engine::Engine;
-use cognate::http::{App, Models, Peer, Settings};
+use cognate_server::http::{App, Models, Peer, Settings};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -125,7 +125,7 @@ impl Answer {
 
     /// Holds a refusal of a documented route to what the document lists.
     fn check_listed(&self, verb: &str, path: &str) {
-        static DOCUMENT: LazyLock<Value> = LazyLock::new(cognate::http::document);
+        static DOCUMENT: LazyLock<Value> = LazyLock::new(cognate_server::http::document);
         let Some(operation) = DOCUMENT["paths"].get(path).and_then(|item| item.get(verb)) else {
             return;
         };

@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use cognate::http::net::Gate;
-use cognate::http::net::shutdown::{Drained, ShutdownTrigger};
-use cognate::http::observe::early_ends::{EarlyEnds, EndReason};
-use cognate::http::{ConnectionMetrics, Listener, Settings};
+use cognate_server::http::net::Gate;
+use cognate_server::http::net::shutdown::{Drained, ShutdownTrigger};
+use cognate_server::http::observe::early_ends::{EarlyEnds, EndReason};
+use cognate_server::http::{ConnectionMetrics, Listener, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;

@@ -9,11 +9,11 @@ use cognate::engine::{Engine, Query};
 use cognate::methods::ranker::Encoder;
 use cognate::methods::{Method, ranker};
 use cognate::model::Model;
-use cognate::random::Random;
-use cognate::train::ranker::batch::{Batch, Grouping};
-use cognate::train::ranker::data::Data;
-use cognate::train::ranker::state::{Numbers, Pace, State};
-use cognate::train::ranker::{Goal, RankerOptions};
+use cognate_kernels::random::Random;
+use cognate_train::ranker::batch::{Batch, Grouping};
+use cognate_train::ranker::data::Data;
+use cognate_train::ranker::state::{Numbers, Pace, State};
+use cognate_train::ranker::{Goal, RankerOptions};
 
 use crate::support;
 use crate::support::Chance;
@@ -124,7 +124,7 @@ fn by_tensors(
     network.extend(std::iter::repeat_n(1.0 - 1e-5, shape.joint));
     let mut state = State::new(shape, rows.clone(), Device::Cpu, &mut Random::seeded(0)).unwrap();
     state.set_numbers(&Numbers { network, rows }).unwrap();
-    let judge = |(topic, examples): &(cognate::files::topics::Topic, Vec<_>)| {
+    let judge = |(topic, examples): &(cognate_files::topics::Topic, Vec<_>)| {
         let scores = state.scores(&Batch::of(&data.texts, examples)).unwrap();
         (topic.query.clone(), topic.texts.clone(), scores)
     };

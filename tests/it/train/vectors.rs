@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cognate::engine::{Engine, Query};
-use cognate::kernels::vector;
 use cognate::model::{Model, Unknown};
+use cognate_kernels::vector;
 
 use crate::support;
 use crate::support::Chance;

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::collection;
-use crate::collection::{Collection, How, Item, Matched, Pending, SharedEngine};
+use cognate_collections::{Collection, How, Item, Matched, Pending, SharedEngine};
+
 use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -46,7 +46,7 @@ impl Against {
         app: &App,
     ) -> Result<Vec<Matched>, ApiError> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
-        let now = collection::now();
+        let now = cognate_collections::now();
         app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
         let matched = self.collection.follow(engine, how, items, now);
         let (matched, pending) = matched.map_err(refusal::of_match)?;

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
+use cognate_collections::{Applied, Item, Matched, Outgoing, Told};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-
-use crate::collection::{Applied, Item, Matched, Outgoing, Told};
 
 /// A collection.
 #[derive(Debug, Serialize, ToSchema)]

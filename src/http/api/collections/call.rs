@@ -8,12 +8,11 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
+use cognate_collections::{Applied, Collection, CollectionError, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use crate::collection;
-use crate::collection::{Applied, Collection, CollectionError, Write};
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -160,7 +159,7 @@ pub(super) async fn write(
     let turn = turn(app, &caller, collection.name()).await?;
     let of_app = Arc::clone(app);
     let work = move || {
-        let now = collection::now();
+        let now = cognate_collections::now();
         if let Write::Put(items) = &wanted {
             of_app.collections.of(&caller)?.check_room(&*collection, items, now)?;
         }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cognate_collections::{Attributes, CollectionError, Id, Incoming, Time, Write};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::collection;
-use crate::collection::{Attributes, CollectionError, Id, Incoming, Time, Write};
 use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::{call, refusal};
@@ -42,7 +41,7 @@ pub(crate) async fn look(
     let (collection, id) = call::item(&app, &caller, names)?;
     let (app_of, by) = (Arc::clone(&app), caller.clone());
     call::look_up((&app, &caller), move || {
-        let found = collection.find(&[&id], collection::now());
+        let found = collection.find(&[&id], cognate_collections::now());
         let found = found.map_err(|error| refusal::of(&error, ""))?;
         let item = found.into_iter().next().flatten().ok_or_else(refusal::no_item)?;
         call::answer(&app_of, &by, item.bytes(), &ItemEntry::from(item.as_ref()))
@@ -102,7 +101,7 @@ pub(crate) async fn put(
     body::check_json(request.headers())?;
     let (permit, body) = call::body(&app, request).await?;
     let OneItemRequest { text, time, attributes, data } = json::read_object(&body)?;
-    let now = collection::now();
+    let now = cognate_collections::now();
     let item = Incoming { id: Id(id.into()), text, time, attributes, data }.into_item(now);
     let refused = |error: &CollectionError| match error {
         CollectionError::Item { problem, .. } => refusal::of_item(problem, ""),

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::Response;
+use cognate_collections::{
+    Cancellation, Collection, CollectionError, Filter, Incoming, Item, Page, Which, Write,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use crate::collection;
-use crate::collection::{
-    Cancellation, Collection, CollectionError, Filter, Incoming, Item, Page, Which, Write,
-};
 use crate::http::api::collections::answers::{Changed, ItemEntry, ItemList};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::{call, parsed, refusal};
@@ -95,7 +94,7 @@ fn items(
     (collection, app): (&dyn Collection, &App),
     pay: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Vec<Item>, ApiError> {
-    let (now, limit) = (collection::now(), ("max_texts", app.settings.max_texts));
+    let (now, limit) = (cognate_collections::now(), ("max_texts", app.settings.max_texts));
     let text_bytes = collection.limits().text_bytes;
     if !lines {
         let ItemsRequest { items } = json::read_object(body)?;
@@ -219,7 +218,7 @@ pub(crate) async fn list(
         return Err(ApiError::at(Code::OutOfRange, "/limit", detail));
     }
     let filter = filter(asked.filter.as_deref())?;
-    let now = collection::now();
+    let now = cognate_collections::now();
     let oldest = oldest(asked.within.as_deref(), now)?;
     let permit = app.admission.admit_soon(&caller.client).await?;
     let (app_of, by, offset) = (Arc::clone(&app), caller.clone(), asked.offset.unwrap_or(0));
@@ -252,5 +251,5 @@ pub(crate) fn oldest(within: Option<&str>, now: i64) -> Result<Option<i64>, ApiE
         let detail = "expected a number with s, m, h or d, such as 30s or 24h";
         ApiError::at(Code::InvalidField, "/within", detail)
     };
-    Ok(Some(now.saturating_sub(collection::span(within).ok_or_else(wrong)?)))
+    Ok(Some(now.saturating_sub(cognate_collections::span(within).ok_or_else(wrong)?)))
 }

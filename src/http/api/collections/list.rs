@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use cognate_collections::Told;
 
-use crate::collection;
-use crate::collection::Told;
 use crate::http::api::collections::answers::{CollectionEntry, CollectionList};
 use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
@@ -30,7 +29,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let (app_of, by) = (Arc::clone(&app), caller.clone());
     let all = call::look_up((&app, &caller), move || {
-        let (all, now) = (app_of.collections.of(&by)?.all(), collection::now());
+        let (all, now) = (app_of.collections.of(&by)?.all(), cognate_collections::now());
         let told = all.and_then(|all| all.iter().map(|one| one.told(now)).collect());
         told.map_err(|error| refusal::of(&error, ""))
     });

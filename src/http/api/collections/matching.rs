@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cognate::engine::{Counts, Query};
+use cognate::methods::{Info, Kind, Method};
+use cognate::window::events::Rule;
+use cognate::window::stream::Settings;
+use cognate::window::{Limits, usual};
+use cognate_collections::{How, Item};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::collection;
-use crate::collection::{How, Item};
-use crate::engine::{Counts, Query};
 use crate::http::api::collections::against::Against;
 use crate::http::api::collections::answers::MatchedEntry;
 use crate::http::api::collections::call::Named;
@@ -33,10 +36,6 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
-use crate::methods::{Info, Kind, Method};
-use crate::window::events::Rule;
-use crate::window::stream::Settings;
-use crate::window::{Limits, usual};
 
 /// Bytes of the answer to a text beside ids and scores.
 const MATCHED_BYTES: usize = 80;
@@ -90,7 +89,7 @@ impl Wanted<'_> {
             return Err(ApiError::at(Code::OutOfRange, "/last", detail));
         }
         let within = self.within.map(|within| {
-            collection::span(within).ok_or_else(|| {
+            cognate_collections::span(within).ok_or_else(|| {
                 let detail = "expected a number with s, m, h or d, such as 30s or 24h";
                 ApiError::at(Code::InvalidField, "/within", detail)
             })
@@ -271,7 +270,8 @@ impl Question for Matching<'_> {
         let text_bytes = self.against.collection().limits().text_bytes;
         let mut more = None;
         let pay = |units| parsed::pay_beside(app, &mut more, units, items.length);
-        let parsed = parsed::parse(each, (items.length, text_bytes), collection::now(), pay)?;
+        let parsed =
+            parsed::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)?;
         let bytes = parsed.iter().map(|item| item.text.len()).sum();
         *self.parsed() = Some((parsed, more));
         let work = multiplications(&how, &resolved, items.length);
@@ -358,7 +358,7 @@ pub(crate) async fn matching(
         if app.collections.is_remote() {
             // Not every line is to say that there is no such collection.
             let asked = Arc::clone(&collection);
-            let look = move || asked.find(&[], collection::now()).map(drop);
+            let look = move || asked.find(&[], cognate_collections::now()).map(drop);
             call::look_up((&app, &caller), move || look().map_err(|error| refusal::of(&error, "")))
                 .await?;
         }

@@ -13,7 +13,6 @@ mod parsed;
 pub(crate) mod refusal;
 
 pub(crate) use answers::MatchedEntry;
-
 use utoipa_axum::routes;
 
 use crate::http::routes::Routes;

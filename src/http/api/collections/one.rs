@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cognate_collections::Settings;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::collection;
-use crate::collection::Settings;
 use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::{call, refusal};
@@ -34,7 +33,7 @@ pub(crate) struct CollectionRequest {
 impl CollectionRequest {
     fn settings(&self) -> Result<Settings, ApiError> {
         let ttl = self.ttl.as_deref().map(|ttl| {
-            collection::span(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
+            cognate_collections::span(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
                 let detail = "expected a number from 1 with s, m, h or d, such as 30s or 24h";
                 ApiError::at(Code::InvalidField, "/ttl", detail)
             })
@@ -74,7 +73,7 @@ pub(crate) async fn set(
     body::check_json(request.headers())?;
     let (permit, body) = call::body(&app, request).await?;
     let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
-    let (app_of, by, now) = (Arc::clone(&app), caller.clone(), collection::now());
+    let (app_of, by, now) = (Arc::clone(&app), caller.clone(), cognate_collections::now());
     let turn = call::turn(&app, &caller, &name).await?;
     let told = call::aside(&app, move || {
         let _held = (permit, turn);
@@ -105,7 +104,7 @@ pub(crate) async fn look(
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, &caller, name)?;
     let told = call::look_up((&app, &caller), move || {
-        collection.told(collection::now()).map_err(|error| refusal::of(&error, ""))
+        collection.told(cognate_collections::now()).map_err(|error| refusal::of(&error, ""))
     });
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
@@ -137,7 +136,7 @@ pub(crate) async fn delete(
     let turn = call::turn(&app, &caller, collection.name()).await?;
     let told = call::aside(&app, move || {
         let _turn = turn;
-        let told = collection.told(collection::now());
+        let told = collection.told(cognate_collections::now());
         let told = told.map_err(|error| refusal::of(&error, ""))?;
         let deleted = app_of.collections.of(&by)?.delete(collection.name());
         deleted.map_err(|error| refusal::of(&error, "/items"))?;

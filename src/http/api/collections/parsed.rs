@@ -1,7 +1,8 @@
 //! Items out of a body, one after the other: the first that no collection takes is refused before the next
 //! is read, and memory beyond what a body of so many items is admitted for is paid for before it is taken.
 
-use crate::collection::{Incoming, Item};
+use cognate_collections::{Incoming, Item};
+
 use crate::http::api::collections::refusal;
 use crate::http::app::App;
 use crate::http::error::ApiError;

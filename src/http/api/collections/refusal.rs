@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::collection::{
+use cognate_collections::{
     ChooseError, CollectionError, Filter, FilterProblem, ItemProblem, MatchError,
 };
+
 use crate::http::api::plan::SLACK;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};

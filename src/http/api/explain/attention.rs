@@ -1,10 +1,9 @@
 //! Which words of the post each word of the query was read from, with their tokens.
 
+use cognate::engine::Explanation;
+use cognate::methods::ranker::{Attended, Attention};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::engine::Explanation;
-use crate::methods::ranker::{Attended, Attention};
 
 /// What a word of the query was read from.
 #[derive(Debug, Serialize, ToSchema)]

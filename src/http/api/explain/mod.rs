@@ -3,16 +3,15 @@
 mod attention;
 mod response;
 
-pub(crate) use response::ExplainResponse;
-
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cognate::engine::{Counts, ExplainedWord, Place, QueryError, UnknownToken};
+pub(crate) use response::ExplainResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::engine::{Counts, ExplainedWord, Place, QueryError, UnknownToken};
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
 use crate::http::app::App;

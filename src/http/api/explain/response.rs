@@ -1,13 +1,13 @@
 //! The answer of `POST /explain`, as it is written.
 
+use cognate::engine::Explanation;
+use cognate::model::phrase::Found;
+use cognate::{engine, methods};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::Explanation;
 use crate::http::api::explain::attention::{WordAttention, attention};
 use crate::http::request::query::Resolved;
-use crate::model::phrase::Found;
-use crate::{engine, methods};
 
 /// Why two texts scored as they did.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,6 +1,8 @@
 //! What a request asks: one query, several, or liked texts; and which of its fields do not go together.
 
-use crate::engine::{Liked, Likes, Place};
+use cognate::engine::{Liked, Likes, Place};
+use cognate::methods::Kind;
+
 use crate::http::api::pipeline;
 use crate::http::api::rank::RankRequest;
 use crate::http::app::App;
@@ -8,7 +10,6 @@ use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{LikedText, Text, Weight};
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Cutoff;
-use crate::methods::Kind;
 
 /// What the best score with a disliked text is multiplied by unless a request says otherwise.
 const UNLIKE_WEIGHT: f32 = 0.5;

@@ -4,10 +4,11 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::engine::fuse::{FuseSession, PartScores};
-use crate::engine::{
+use cognate::engine::fuse::{FuseSession, PartScores};
+use cognate::engine::{
     BoostBy, Boosts, Engine, Likes, Place, QueryError, RankOptions, RankSession, Ranking, Rankings,
 };
+
 use crate::http::error::ApiError;
 use crate::http::request::fields::{Candidate, CandidateId, Text};
 

@@ -1,7 +1,8 @@
 //! A ranking made of several: by parts that the request names, or by a fused method of the model.
 
-use crate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
-use crate::engine::{Counts, Engine, RankOptions, Ranking};
+use cognate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
+use cognate::engine::{Counts, Engine, RankOptions, Ranking};
+
 use crate::http::api::pipeline::Plan;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::contenders::Contenders;

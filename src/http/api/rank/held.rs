@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use crate::collection;
-use crate::collection::{
+use cognate::engine::{Counts, Place, Query};
+use cognate_collections::{
     Cancellation, Choice, Chosen, Collection, Filter, Item, SHORTLIST_METHOD, Shortlist, Which,
     usual_shortlist,
 };
-use crate::engine::{Counts, Place, Query};
+
 use crate::http::api::collections::items::oldest;
 use crate::http::api::collections::refusal;
 use crate::http::api::pipeline::{Plan, Question};
@@ -73,7 +73,7 @@ impl Held {
     ) -> Result<Self, ApiError> {
         let collection = app.collections.of(caller)?.get(name);
         let collection = collection.map_err(|error| refusal::of_named(&error))?;
-        let now = collection::now();
+        let now = cognate_collections::now();
         let oldest = oldest(request.within.as_deref(), now)?;
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
         let filter = filter.map_err(|problem| refusal::of_filter(&problem, "/filter"))?;

@@ -1,9 +1,9 @@
 //! The answer of `POST /rank` about a collection, as it is written: items by their names.
 
+use cognate_collections::Attributes;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::collection::Attributes;
 use crate::http::api::rank::held::Held;
 use crate::http::api::rank::plan::Told;
 use crate::http::api::rank::{Page, RankRequest, SharedWord};

@@ -11,7 +11,11 @@ mod ranking;
 mod request;
 mod response;
 
+use std::sync::Arc;
+
 pub(crate) use asked::Asked;
+use axum::extract::{Request, State};
+use axum::response::Response;
 use held::Ranked;
 use items::ItemRanking;
 pub(crate) use page::{Page, Placed};
@@ -20,11 +24,6 @@ pub use request::RankRequest;
 pub(crate) use request::{BoostRule, Diversify, LikeStrategy};
 use response::EitherRanking;
 pub(crate) use response::{RankResponse, RankedCandidate, SharedWord};
-
-use std::sync::Arc;
-
-use axum::extract::{Request, State};
-use axum::response::Response;
 
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;

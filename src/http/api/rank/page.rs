@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::engine::{Duplicate, Engine, Likes, Query, QueryError, RankOptions, Ranking};
+use cognate::engine::{Duplicate, Engine, Likes, Query, QueryError, RankOptions, Ranking};
+
 use crate::http::api::rank::asked::Asked;
 use crate::http::api::rank::response::{DuplicateCandidate, SharedWord};
 use crate::http::api::rank::{RankRequest, RankedCandidate};

@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::collection::{Best, SHORTLIST_METHOD};
-use crate::engine::{Counts, KeptFor, KeptText, Measure, Passed, Strategy};
+use cognate::engine::{Counts, KeptFor, KeptText, Measure, Passed, Strategy};
+use cognate_collections::{Best, SHORTLIST_METHOD};
+
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, Plan, Question};

@@ -1,6 +1,7 @@
 //! A request's candidates put in the order of their scores.
 
-use crate::engine::{Counts, KeptFor, KeptText, Place, RankOptions, Ranking, Rankings};
+use cognate::engine::{Counts, KeptFor, KeptText, Place, RankOptions, Ranking, Rankings};
+
 use crate::http::api::pipeline::Plan;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::asked::Asked;

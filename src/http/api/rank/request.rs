@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use cognate::engine::{BoostBy, Strategy};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::engine::{BoostBy, Strategy};
 use crate::http::request::fields;
 use crate::http::request::fields::{
     Candidate, CandidateId, Count, DislikedText, FusePart, FuseRule, LikedText, List, MeasureName,

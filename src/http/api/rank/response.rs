@@ -1,9 +1,11 @@
 //! The answer of `POST /rank`, as it is written.
 
+use cognate::engine::{
+    Duplicate, ExplainedWord, Explanation, Passed, Ranking, Reason, UnknownToken,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{Duplicate, ExplainedWord, Explanation, Passed, Ranking, Reason, UnknownToken};
 use crate::http::api::rank::ItemRanking;
 use crate::http::request::fields::{CallersData, Candidate, CandidateId};
 use crate::http::request::query::Resolved;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
+use cognate::engine::{Counts, Embeddings, Place, QueryError, Reason};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::engine::{Counts, Embeddings, Place, QueryError, Reason};
 use crate::http::api::embed::{Encoding, UnknownVector, Vector, resolve, set_length_1};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{LineId, TextLine, parse, write};

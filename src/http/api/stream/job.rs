@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cognate::engine::Counts;
 use tokio::time::{Instant, sleep};
 
-use crate::engine::Counts;
 use crate::http::api::stream::line::{fail, id_of};
 use crate::http::api::stream::lines::Line;
 use crate::http::api::stream::{Question, Stream};

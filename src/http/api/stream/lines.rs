@@ -111,8 +111,9 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn all(pieces: &[&[u8]]) -> Vec<(u64, Option<Vec<u8>>)> {
         let mut lines = Lines::default();

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
+use cognate::engine::{Counts, QueryError};
+use cognate::window::BATCH;
+use cognate_collections::{How, Item, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::collection;
-use crate::collection::{How, Item, Matched};
-use crate::engine::{Counts, QueryError};
 use crate::http::api::collections::against::Against;
 use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::collections::matching::{Wanted, multiplications};
@@ -28,7 +28,6 @@ use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::items_per_part;
 use crate::http::work::turns::Turn;
-use crate::window::BATCH;
 
 /// Most of the nearest, and most votes.
 const MOST_NEAREST: usize = 1000;
@@ -125,7 +124,7 @@ impl Question for Items {
 
     fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
         let ItemRequest(item) = parse(line)?;
-        let item = item.into_item(collection::now());
+        let item = item.into_item(cognate_collections::now());
         let checked = item.check(self.against.collection().limits().text_bytes);
         checked.map_err(|problem| refusal::of_item(&problem, ""))?;
         Ok(LineItem(item))

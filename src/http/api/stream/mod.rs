@@ -21,12 +21,12 @@ use axum::body::Body;
 use axum::extract::{Query, Request};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
+use cognate::engine::{Counts, QueryError};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::engine::{Counts, QueryError};
 use crate::http::api::pipeline;
 use crate::http::api::stream::ending::{End, Record};
 use crate::http::api::stream::job::Part;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
+use cognate::engine::{Counts, QueryError, Reason, Scores};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::IntoParams;
 
-use crate::engine::{Counts, QueryError, Reason, Scores};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{LineId, parse, write};
 use crate::http::api::stream::lines::{Line, Lines};

@@ -12,7 +12,6 @@ mod parent;
 mod unseen;
 
 use axum::http::StatusCode;
-
 #[cfg(feature = "otlp")]
 pub(crate) use otlp::Span;
 #[cfg(feature = "otlp")]

@@ -75,7 +75,7 @@ impl Tracer {
             .with_scheduled_delay(EVERY)
             .build();
         let resource = Resource::builder_empty()
-            .with_service_name(env!("CARGO_PKG_NAME"))
+            .with_service_name(crate::PROGRAM)
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
         let provider = SdkTracerProvider::builder()
             .with_resource(resource.build())
@@ -84,7 +84,7 @@ impl Tracer {
                 BatchSpanProcessor::builder(exporter).with_batch_config(batches).build(),
             )
             .build();
-        let tracer = provider.tracer(env!("CARGO_PKG_NAME"));
+        let tracer = provider.tracer(crate::PROGRAM);
         Ok(Self(Some((provider, tracer))))
     }
 

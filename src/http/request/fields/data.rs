@@ -1,11 +1,10 @@
 //! What a caller hangs on a candidate and finds again with its result. Its meaning is not known here.
 
+use cognate_collections::Readable;
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-
-use crate::collection::Readable;
 
 /// Most bytes of the data of one candidate.
 const MOST_BYTES: usize = 4096;

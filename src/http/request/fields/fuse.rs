@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use cognate::engine::fuse::FuseBy;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use crate::engine::fuse::FuseBy;
 use crate::http::request::fields::{MeasureName, RankMethod, Score};
 
 /// Longest name of scores, in bytes, as candidates may have it.

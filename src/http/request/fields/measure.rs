@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
+use cognate::engine::Measure;
 use serde::Deserialize;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
-
-use crate::engine::Measure;
 
 /// The name of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

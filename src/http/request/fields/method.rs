@@ -3,11 +3,10 @@
 
 use std::borrow::Cow;
 
+use cognate::methods::{Info, Kind, Method};
 use serde::Deserialize;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
-
-use crate::methods::{Info, Kind, Method};
 
 /// Declares types from a description, a name and the methods that are listed.
 macro_rules! method_names {

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use cognate_collections::LONGEST_SHORTLIST;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::schema::{KnownFormat, SchemaFormat};
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::collection::LONGEST_SHORTLIST;
 use crate::http::request::fields::number::WholeVisitor;
 
 /// The word that asks for all of them.

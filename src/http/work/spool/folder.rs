@@ -51,8 +51,9 @@ impl fmt::Display for Folder {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::{Read, Seek, Write};
+
+    use super::*;
 
     #[test]
     fn files_leave_nothing_in_their_folder() {

@@ -7,13 +7,13 @@ mod queue;
 mod reader;
 mod writer;
 
-pub(crate) use reader::Reader;
-pub(crate) use writer::{Full, Stopped, Writer};
-
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+
+pub(crate) use reader::Reader;
+pub(crate) use writer::{Full, Stopped, Writer};
 
 use crate::http::work::file_threads::FileThreads;
 use crate::http::work::spool::folder::Folder;

@@ -4,7 +4,7 @@ mod surface;
 
 use axum::body::Body;
 use axum::http::Request;
-use cognate::http::dialect::StandIn;
+use cognate_server::http::dialect::StandIn;
 use serde_json::{Value, json};
 
 use crate::support::app::{Answer, TestApp};

@@ -2,8 +2,8 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use cognate::http::auth::keys::{Scope, line};
-use cognate::http::dialect::Dialect;
+use cognate_server::http::auth::keys::{Scope, line};
+use cognate_server::http::dialect::Dialect;
 use serde_json::{Value, json};
 
 use super::{TEXTS, ask, native, post};

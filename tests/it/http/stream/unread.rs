@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use cognate::http::Settings;
+use cognate_server::http::Settings;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use serde_json::Value;

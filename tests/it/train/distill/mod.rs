@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use cognate::engine::{Engine, Query};
-use cognate::kernels::vector;
 use cognate::methods::Method;
 use cognate::model::{Model, Unknown};
+use cognate_kernels::vector;
 use serde_json::Value;
 
 use crate::support;

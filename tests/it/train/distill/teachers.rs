@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cognate::train::distill::teacher::Teacher;
+use cognate_train::distill::teacher::Teacher;
 use half::f16;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cognate::model::unknown::fnv1a;
-use cognate::random::SplitMix64;
+use cognate_kernels::random::SplitMix64;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::vec;
 
+use cognate::engine::{RankOptions, Reason};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::engine::{RankOptions, Reason};
 use crate::http::api::rank::SharedWord;
 use crate::http::api::stream::line::write;
 use crate::http::error::ApiError;

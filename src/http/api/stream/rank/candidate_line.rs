@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use cognate::engine::BoostBy;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::engine::BoostBy;
 use crate::http::api::rank::{NEGATIVE_BOOST, UNUSED_SCORES};
 use crate::http::api::stream::line::LineId;
 use crate::http::error::{ApiError, Code};

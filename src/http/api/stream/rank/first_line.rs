@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
+use cognate::engine::{BoostBy, Liked, Likes, RankOptions, Strategy};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::engine::{BoostBy, Liked, Likes, RankOptions, Strategy};
 use crate::http::api::rank::{Asked, BoostRule, Diversify, LikeStrategy, RankRequest};
 use crate::http::api::stream::line::LineId;
 use crate::http::app::App;

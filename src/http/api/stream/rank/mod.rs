@@ -12,11 +12,11 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use cognate::engine::{Boosts, Counts, Passed, Place, QueryError, RankOptions, Reason};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
-use crate::engine::{Boosts, Counts, Passed, Place, QueryError, RankOptions, Reason};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{LineId, parse, write};
 use crate::http::api::stream::lines::{Line, Lines};

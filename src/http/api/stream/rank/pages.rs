@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::engine::{Ranked, Ranking};
+use cognate::engine::{Ranked, Ranking};
+
 use crate::http::api::rank::Placed;
 use crate::http::api::stream::rank::best::{Folded, Held, More};
 use crate::http::api::stream::rank::first_line::FirstQuestion;

@@ -1,0 +1,169 @@
+//! What filters ask for: named values of an item, few of them, in the order of their names.
+
+use std::fmt;
+use std::mem::size_of;
+
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Number;
+
+use crate::memory::allocated;
+
+/// Most attributes of an item.
+pub const MOST_ATTRIBUTES: usize = 32;
+
+/// What filters ask for, by name. No name comes twice, and there are at most [`MOST_ATTRIBUTES`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Attributes(Box<[(Box<str>, Attribute)]>);
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Attribute {
+    /// True or false.
+    Truth(bool),
+    /// A number, as it was written.
+    Number(Number),
+    /// A string.
+    Text(Box<str>),
+}
+
+impl Attributes {
+    /// The value of this name.
+    pub fn get(&self, name: &str) -> Option<&Attribute> {
+        let place = self.0.binary_search_by(|(own, _)| (**own).cmp(name)).ok()?;
+        self.0.get(place).map(|(_, value)| value)
+    }
+
+    /// Each, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Attribute)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of memory that are allocated for them.
+    pub(super) fn bytes(&self) -> usize {
+        let strings = self.0.iter().map(|(name, value)| {
+            let value = match value {
+                Attribute::Text(text) => allocated(text.len()),
+                Attribute::Truth(_) | Attribute::Number(_) => 0,
+            };
+            allocated(name.len()) + value
+        });
+        allocated(self.0.len() * size_of::<(Box<str>, Attribute)>()) + strings.sum::<usize>()
+    }
+}
+
+impl Serialize for Attributes {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Attributes {
+    /// Ends at the first that is too many, so that what is held is bounded however long the object is.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct ByName;
+        impl<'de> Visitor<'de> for ByName {
+            type Value = Attributes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "an object of at most {MOST_ATTRIBUTES} attributes")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
+                let mut all: Vec<(Box<str>, Attribute)> = Vec::new();
+                while let Some(name) = map.next_key()? {
+                    if all.len() == MOST_ATTRIBUTES {
+                        return Err(A::Error::invalid_length(MOST_ATTRIBUTES + 1, &self));
+                    }
+                    all.push((name, map.next_value()?));
+                }
+                all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+                match all.windows(2).any(|pair| matches!(pair, [one, next] if one.0 == next.0)) {
+                    true => Err(A::Error::custom("duplicate field")),
+                    false => Ok(Attributes(all.into())),
+                }
+            }
+        }
+        from.deserialize_map(ByName)
+    }
+}
+
+impl<'de> Deserialize<'de> for Attribute {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Attribute;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string, a number, true or false")
+            }
+
+            fn visit_bool<E: Error>(self, truth: bool) -> Result<Attribute, E> {
+                Ok(Attribute::Truth(truth))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Attribute, E> {
+                Ok(Attribute::Number(number.into()))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Attribute, E> {
+                Ok(Attribute::Number(number.into()))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Attribute, E> {
+                let finite = Number::from_f64(number).map(Attribute::Number);
+                finite.ok_or_else(|| E::custom("number out of range"))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Attribute, E> {
+                Ok(Attribute::Text(text.into()))
+            }
+        }
+        from.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(written: &str) -> Result<Attributes, String> {
+        serde_json::from_str(written).map_err(|error: serde_json::Error| error.to_string())
+    }
+
+    #[test]
+    fn they_are_found_by_name_and_written_in_the_order_of_names() {
+        let all = read(r#"{"z":"x","a":1,"\u0061b":true}"#).unwrap();
+        assert_eq!(all.get("a"), Some(&Attribute::Number(1.into())));
+        assert_eq!(all.get("ab"), Some(&Attribute::Truth(true)));
+        assert_eq!(all.get("z"), Some(&Attribute::Text("x".into())));
+        assert_eq!((all.get("b"), all.get("")), (None, None));
+        assert_eq!(serde_json::to_string(&all).unwrap(), r#"{"a":1,"ab":true,"z":"x"}"#);
+        assert_eq!(read("{}").unwrap(), Attributes::default());
+    }
+
+    #[test]
+    fn what_is_twice_or_too_many_is_refused() {
+        let twice = read(r#"{"a":1,"b":2,"\u0061":1}"#).unwrap_err();
+        assert!(twice.starts_with("duplicate field"), "{twice}");
+        let so_many = |count: usize| {
+            let all: Vec<String> = (0..count).map(|at| format!("\"{at}\":{at}")).collect();
+            format!("{{{}", all.join(","))
+        };
+        assert_eq!(read(&format!("{}}}", so_many(32))).unwrap().len(), 32);
+        // What comes after is not even read.
+        let many = read(&format!("{},no JSON", so_many(33))).unwrap_err();
+        assert!(many.contains("expected an object of at most 32 attributes"), "{many}");
+    }
+}

@@ -1,0 +1,297 @@
+//! What every home promises: the same steps bring it to the same as a home in memory, and it answers the
+//! same meanwhile.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use cognate::engine::Engine;
+use cognate::methods::Method;
+use cognate::window;
+use cognate::window::events::Rule;
+use cognate::window::{stream, usual};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    Applied, Cancellation, Choice, Collection, CollectionError, EmbeddedHome, Filter, Home, How,
+    Incoming, Item, Limits, MatchError, Matched, Outgoing, Page, Settings, SharedEngine, Which,
+    Write,
+};
+
+/// Few items, so that steps of chance meet the limit.
+const LIMITS: Limits = Limits { collections: 2, items: 40, ..Limits::DEFAULT };
+
+const TEXTS: [&str; 8] = [
+    "Strong earthquake shakes the city of Lima tonight",
+    "Strong earthquake shakes Lima, people run out of their houses",
+    "The river floods the old town of Passau",
+    "Flood in the old town of Passau: the river rises",
+    "my cat sleeps on the keyboard again",
+    "Sturm über Köln: Bäume fallen, 東京 auch 🌪️",
+    "xqzvw",
+    "\"quoted\" \\ back\tslash",
+];
+
+/// One step.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    /// Items of these numbers: of each its text, its age, its attributes.
+    Put(Vec<(usize, usize, i64, usize)>),
+    Match(Vec<(usize, usize, i64, usize)>),
+    Remove(Vec<usize>),
+    Set(Option<usize>, Option<i64>),
+    Tidy,
+    Wait(i64),
+}
+
+/// Steps of chance.
+pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let items = || prop::collection::vec((0usize..24, 0usize..8, 0i64..60, 0usize..12), 1..9);
+    let step = prop_oneof![
+        5 => items().prop_map(Step::Put),
+        4 => items().prop_map(Step::Match),
+        2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
+        1 => (prop::option::of(3usize..20), prop::option::of(20i64..90))
+            .prop_map(|(most, ttl)| Step::Set(most, ttl)),
+        1 => Just(Step::Tidy),
+        1 => (0i64..40).prop_map(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..16)
+}
+
+/// The attributes of items, some of which differ in their kind or in the last digit alone.
+fn attributes(choice: usize) -> Value {
+    match choice {
+        0 => json!({}),
+        1 => json!({"lang": "en", "year": 2020}),
+        2 => json!({"lang": "de", "year": 2021.0}),
+        3 => json!({"lang": "en", "year": 2021}),
+        4 => json!({"lang": "d\u{e9}", "open": true}),
+        5 => json!({"year": "2021", "open": false}),
+        6 => json!({"big": 9_007_199_254_740_993_u64, "lang": ""}),
+        7 => json!({"big": 9_007_199_254_740_992_u64, "lang": "EN"}),
+        8 => json!({"year": -1.5e300, "big": u64::MAX}),
+        9 => json!({"year": 0.1, "a'\"b": "x", "lang": "zz"}),
+        10 => json!({"year": 2020.5, "open": true, "lang": "en"}),
+        _ => json!({"any thing": 1, "lang": "f", "big": i64::MIN}),
+    }
+}
+
+/// Filters of every kind.
+fn filters() -> Vec<Value> {
+    let mut filters = vec![
+        json!({}),
+        json!({"lang": "en"}),
+        json!({"lang": ["de", "en", "d\u{e9}"]}),
+        json!({"lang": []}),
+        json!({"lang": {"ne": "en"}}),
+        json!({"lang": {"ne": ["en", 1, true]}}),
+        json!({"lang": {"exists": true}, "year": {"exists": false}}),
+        json!({"open": true}),
+        json!({"open": {"ne": false}}),
+        json!({"year": 2021}),
+        json!({"year": "2021"}),
+        json!({"year": [2020, 2021.0, 0.1]}),
+        json!({"year": {"gte": 2020, "lt": 2021}}),
+        json!({"year": {"gt": 2020.4}}),
+        json!({"year": {"lt": -1e299}}),
+        json!({"lang": {"gt": "d", "lte": "en"}}),
+        json!({"lang": {"gte": "EN", "lt": "d\u{ea}"}}),
+        json!({"big": 9_007_199_254_740_993_u64}),
+        json!({"big": {"gt": 9_007_199_254_740_992_u64}}),
+        json!({"big": {"lte": 9_007_199_254_740_992.0}}),
+        json!({"a'\"b": "x"}),
+        json!({"any thing": {"exists": true}}),
+        json!({"any": [{"lang": "en", "year": 2020}, {"open": true}]}),
+        json!({"any": []}),
+        json!({"not": {"any": [{"lang": "en"}, {"year": {"gt": 0}}]}}),
+        json!({"not": {}}),
+    ];
+    // No item has the character U+0000 in every home.
+    for nul in ["\u{0}", "d\u{0}", "en\u{0}x"] {
+        for operator in ["eq", "ne", "gt", "gte", "lt", "lte"] {
+            filters.push(json!({"lang": {operator: nul}}));
+        }
+        filters.push(json!({nul: {"exists": false}}));
+        filters.push(json!({nul: "x"}));
+    }
+    filters
+}
+
+fn items(list: &[(usize, usize, i64, usize)], now: i64) -> Vec<Item> {
+    let item = |&(id, text, age, choice): &(usize, usize, i64, usize)| {
+        let data = [json!(null), json!({"k": [1, 2.50, "\u{e9}"], "z": {}})][choice % 2].clone();
+        let written = json!({
+            "id": format!("n{id}"), "text": TEXTS[text], "attributes": attributes(choice),
+            "data": data, "time": null,
+        });
+        serde_json::from_value::<Incoming>(written).unwrap().into_item(now - age)
+    };
+    list.iter().map(item).collect()
+}
+
+pub(super) fn how() -> How {
+    let stream = stream::Settings {
+        method: Method::AvgCos,
+        second: Some(Method::Coverage),
+        nearest: 4,
+        floor: 0.3,
+        rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE },
+        limits: window::Limits { last: 6, within: None },
+    };
+    How { stream, duplicate: 0.99 }
+}
+
+/// What is seen of a collection.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    items: usize,
+    settings: Settings,
+    pages: Vec<(Vec<String>, usize)>,
+    chosen: Vec<Vec<String>>,
+}
+
+fn written(item: &Arc<Item>) -> String {
+    serde_json::to_string(&Outgoing::of(item)).unwrap()
+}
+
+fn seen(collection: &dyn Collection, now: i64) -> Seen {
+    let told = collection.told(now).unwrap();
+    let (mut pages, mut chosen) = (Vec::new(), Vec::new());
+    for (place, filter) in filters().iter().enumerate() {
+        let filter = Filter::read(&filter.to_string()).unwrap();
+        let without =
+            if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
+        let oldest = (place % 2 == 1).then_some(now - 30);
+        let which = Which { filter, oldest, without };
+        let page = Page { offset: place % 3, limit: 5 };
+        let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
+        pages.push((items.iter().map(written).collect(), total));
+        let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER).unwrap().items;
+        let is_in_order = all.is_sorted_by(|(one, _), (next, _)| one < next);
+        assert!(is_in_order, "numbers grow");
+        chosen.push(all.iter().map(|(_, item)| written(item)).collect());
+    }
+    Seen { items: told.items, settings: told.settings, pages, chosen }
+}
+
+/// What came of a step.
+#[derive(Debug, PartialEq)]
+pub(super) enum Came {
+    Of(Applied),
+    Matched(Vec<Matched>),
+    Refused(String),
+    Nothing,
+}
+
+pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64) -> Came {
+    let news = home.get("news").unwrap();
+    let write = |wanted| match news.write(wanted, now) {
+        Ok((applied, pending)) => {
+            news.settle(pending).unwrap();
+            Came::Of(applied)
+        }
+        Err(error @ (CollectionError::TooManyItems { .. } | CollectionError::Item { .. })) => {
+            Came::Refused(error.to_string())
+        }
+        Err(error) => panic!("{error}"),
+    };
+    match step {
+        Step::Put(list) => write(Write::Put(items(list, now))),
+        Step::Remove(ids) => {
+            write(Write::Remove(ids.iter().map(|id| format!("n{id}").into()).collect()))
+        }
+        Step::Set(max_items, ttl_ms) => {
+            let settings = Settings { max_items: *max_items, ttl_ms: *ttl_ms };
+            home.set("news", settings, now).unwrap();
+            Came::Nothing
+        }
+        Step::Tidy => {
+            news.tidy(now).unwrap();
+            Came::Nothing
+        }
+        Step::Match(list) => match news.follow(engine.clone(), &how(), items(list, now), now) {
+            Ok((matched, pending)) => {
+                news.settle(pending).unwrap();
+                Came::Matched(matched)
+            }
+            Err(MatchError::Collection(
+                error @ (CollectionError::TooManyItems { .. } | CollectionError::Item { .. }),
+            )) => Came::Refused(error.to_string()),
+            Err(error) => panic!("{error}"),
+        },
+        Step::Wait(_) => Came::Nothing,
+    }
+}
+
+/// Makes an engine of the default model.
+pub(super) fn engine() -> SharedEngine {
+    struct Held(Engine);
+    impl AsRef<Engine> for Held {
+        fn as_ref(&self) -> &Engine {
+            &self.0
+        }
+    }
+    let model = Path::new("models/default.safetensors");
+    SharedEngine::of(Arc::new(Held(Engine::open(model, &Default::default()).unwrap())))
+}
+
+/// Holds a home, opened anew by `open` before some steps, to what a home in memory does.
+pub(super) fn hold(
+    open: &mut dyn FnMut(Limits) -> Box<dyn Home>,
+    engine: &SharedEngine,
+    steps: &[Step],
+) {
+    let model = EmbeddedHome::in_memory(LIMITS);
+    let mut home = open(LIMITS);
+    let mut now = 1_000_000;
+    for home in [&model as &dyn Home, &*home] {
+        assert!(home.set("news", Settings::default(), now).unwrap().1);
+    }
+    for (place, step) in steps.iter().enumerate() {
+        if place % 5 == 4 {
+            drop(home);
+            home = open(LIMITS);
+        }
+        if let Step::Wait(time) = step {
+            now += time;
+        }
+        let (expected, came) = (take(&model, engine, step, now), take(&*home, engine, step, now));
+        assert_eq!(came, expected, "step {place}");
+        let news = home.get("news").unwrap();
+        assert_eq!(seen(&*news, now), seen(&*model.get("news").unwrap(), now), "step {place}");
+    }
+    let ids = ["n0", "n5", "no\u{0}ne", "n9", "n5"];
+    let found = |home: &dyn Home| {
+        let found = home.get("news").unwrap().find(&ids, now).unwrap();
+        found.iter().map(|item| item.as_ref().map(written)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&*home), found(&model));
+    hold_names(&*home, now);
+}
+
+/// Collections come and go, and are refused, in every home alike.
+fn hold_names(home: &dyn Home, now: i64) {
+    assert!(!home.set("news", Settings::default(), now).unwrap().1);
+    assert!(home.set("more", Settings::default(), now).unwrap().1);
+    let refused = home.set("third", Settings::default(), now).unwrap_err();
+    assert!(matches!(refused, CollectionError::TooMany { limit: 2 }), "{refused}");
+    let refused = home.set("Bad name", Settings::default(), now).unwrap_err();
+    assert!(matches!(refused, CollectionError::BadName), "{refused}");
+    let wide = Settings { max_items: Some(LIMITS.items + 1), ttl_ms: None };
+    let refused = home.set("news", wide, now).unwrap_err();
+    assert!(matches!(refused, CollectionError::TooManyItems { .. }), "{refused}");
+    let names = |home: &dyn Home| {
+        home.all().unwrap().iter().map(|one| one.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(home), ["more", "news"]);
+    assert_eq!(home.totals(now).collections, 2);
+    home.delete("more").unwrap();
+    for name in ["more", "no name", "n\u{0}"] {
+        assert!(matches!(home.delete(name), Err(CollectionError::Unknown)), "{name}");
+        let asked = home.get(name).and_then(|collection| collection.told(now));
+        assert!(matches!(asked, Err(CollectionError::Unknown)), "{name}");
+    }
+    assert_eq!(names(home), ["news"]);
+}

@@ -1,0 +1,124 @@
+//! A copy of a folder of collections, while a service writes there or not, and read back before it has
+//! its name.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
+
+use cognate::model::target::directory_of;
+use cognate::model::whole_folder::WholeFolder;
+
+use crate::embedded::folder::{LOCK, LOG, UNWHOLE};
+use crate::embedded::held::Held;
+use crate::embedded::replay;
+use crate::embedded::storage::{LocalStorage, Storage, is_nothing, open_regular};
+use crate::{Applied, CollectionError, check_name};
+
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
+
+/// What was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BackedUp {
+    /// Collections.
+    pub collections: usize,
+    /// Items of all of them.
+    pub items: usize,
+    /// Bytes of their logs.
+    pub bytes: u64,
+}
+
+/// Copies the collections of a folder to another, which is not there yet, and reads them back. All that
+/// was acknowledged before this began is in the copy. Once it is to `stop` it leaves nothing.
+pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, CollectionError> {
+    let write = |source| CollectionError::Write { path: to.to_owned(), source };
+    let read = |source| CollectionError::Read { path: data.to_owned(), source };
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(write(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already")));
+    }
+    let storage = LocalStorage;
+    let names = storage.names(data).map_err(read)?;
+    check_place(data, to).map_err(write)?;
+    storage.make_folder(directory_of(to)).map_err(write)?;
+    let part = WholeFolder::begin(to, UNWHOLE, 0o700).map_err(write)?;
+    let mut done = BackedUp::default();
+    for name in names.iter().filter(|name| check_name(name).is_ok()) {
+        let copied = copy(&data.join(name), &part.path().join(name), stop);
+        let copied = copied.map_err(|error| match stop.load(Ordering::Relaxed) {
+            true => write(io::Error::new(io::ErrorKind::Interrupted, "it was stopped")),
+            false => error,
+        })?;
+        if let Some((items, bytes)) = copied {
+            done.collections += 1;
+            done.items += items;
+            done.bytes += bytes;
+        }
+    }
+    part.finish().map_err(write)?;
+    Ok(done)
+}
+
+/// Refuses a place among collections, of which the copy would seem to be one.
+fn check_place(data: &Path, to: &Path) -> io::Result<()> {
+    let beside = directory_of(to);
+    let is_data = || fs::canonicalize(beside).ok() == fs::canonicalize(data).ok();
+    if beside.join(LOCK).exists() || is_data() {
+        let problem = "it is among collections; name a place outside their folder";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    }
+    Ok(())
+}
+
+/// Copies the log of a collection, and reads it back: its items and bytes; nothing where there is no
+/// folder, or none any more.
+fn copy(
+    from: &Path,
+    to: &Path,
+    stop: &AtomicBool,
+) -> Result<Option<(usize, u64)>, CollectionError> {
+    let storage = &LocalStorage;
+    let (source, copy) = (from.join(LOG), to.join(LOG));
+    let read = |error| CollectionError::Read { path: source.clone(), source: error };
+    let write = |error| CollectionError::Write { path: copy.clone(), source: error };
+    // Whatever takes its place meanwhile, this is what was acknowledged so far.
+    let mut file = match open_regular(OpenOptions::new().read(true), &source) {
+        Err(error) if is_nothing(&error) && !from.is_dir() => return Ok(None),
+        other => other.map_err(|error| replay::unopened(&source, error))?,
+    };
+    let length = file.metadata().map_err(read)?.len();
+    storage.make_folder(to).map_err(write)?;
+    let out = storage.create(&copy).map_err(write)?;
+    let (mut piece, mut done) = (vec![0; PIECE], 0);
+    while done < length {
+        if stop.load(Ordering::Relaxed) {
+            return Err(write(io::ErrorKind::Interrupted.into()));
+        }
+        let most = usize::try_from(length - done).unwrap_or(PIECE).min(PIECE);
+        let read = file.read(piece.get_mut(..most).unwrap_or_default()).map_err(read)?;
+        if read == 0 {
+            break;
+        }
+        out.write_at(piece.get(..read).unwrap_or_default(), done).map_err(write)?;
+        done += read as u64;
+    }
+    out.sync().map_err(write)?;
+    // The lock goes with it.
+    drop(out);
+    let (mut held, mut applied) = (Held::default(), Applied::default());
+    let opened = replay::open(storage, &copy, |change| held.apply(change, &mut applied));
+    let (mut log, cut) = opened.map_err(|error| match error {
+        // The copy is as the log is, which is what has to be known.
+        CollectionError::Damaged { offset, problem, .. } => {
+            CollectionError::Damaged { path: source.clone(), offset, problem }
+        }
+        other => other,
+    })?;
+    if let Some(cut) = cut {
+        // What was being written at this moment.
+        storage.remove_file(&cut.kept).map_err(write)?;
+    }
+    log.record(storage)?;
+    Ok(Some((held.table.len(), log.length())))
+}

@@ -1,0 +1,115 @@
+//! How long a log is at least, said outside it: in a file beside it, so that a log which lost its end
+//! where a frame begins is told from one that never had more.
+//!
+//! The file holds one frame (`frame`). Its head says how many bytes of the log were synced; in the place
+//! of changes stands the head of the log's first frame, so that nothing is held against another log that
+//! was put there. A log that is written anew may begin as it did, so before that the file is removed.
+
+use std::io;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use cognate::model::target::directory_of;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::CollectionError;
+use crate::embedded::frame::{HEAD, Head, add_frame};
+use crate::embedded::storage::{ReadFrom, Storage, Stored, is_nothing};
+
+/// The name of the file.
+const NAME: &str = "items.length";
+/// Its name before it is whole.
+const UNWHOLE: &str = "items.length-new";
+
+/// How long a log is at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Length {
+    /// Bytes that were synced.
+    pub(super) bytes: u64,
+    /// The head of its first frame.
+    first: [u8; HEAD],
+}
+
+impl Length {
+    /// A log of which so many bytes were synced.
+    pub(super) fn of(log: &dyn Stored, bytes: u64) -> io::Result<Self> {
+        Ok(Self { bytes, first: first_head(log)? })
+    }
+
+    /// What is known of the length of a log that is there now.
+    pub(super) fn known(
+        storage: &dyn Storage,
+        path: &Path,
+        log: &dyn Stored,
+    ) -> Result<Option<u64>, CollectionError> {
+        let file = beside(path, NAME);
+        let known = Self::read(storage, &file);
+        let known = known.map_err(|source| CollectionError::Read { path: file, source })?;
+        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+        match known {
+            Some(known) if known.first == first_head(log).map_err(failed)? => Ok(Some(known.bytes)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What a file says; nothing where it is not there, or is not whole.
+    fn read(storage: &dyn Storage, file: &Path) -> io::Result<Option<Self>> {
+        let file = match storage.open(file) {
+            Err(error) if is_nothing(&error) => return Ok(None),
+            other => other?,
+        };
+        let mut bytes = Vec::new();
+        let from = ReadFrom { file: &*file, offset: 0 };
+        from.take(2 * HEAD as u64 + 1).read_to_end(&mut bytes)?;
+        let (head, first) = bytes.split_at_checked(HEAD).unwrap_or_default();
+        let said = Head::read(head).zip(<[u8; HEAD]>::try_from(first).ok());
+        let said = said.filter(|(head, first)| head.sum == xxh3_64(first));
+        Ok(said.map(|(head, first)| Self { bytes: head.synced, first }))
+    }
+
+    /// Writes it beside the log, in the place of what was known before.
+    pub(super) fn write(&self, storage: &dyn Storage, log: &Path) -> io::Result<()> {
+        let (unwhole, mut bytes) = (beside(log, UNWHOLE), Vec::new());
+        add_frame(0, self.bytes, &self.first, &mut bytes)?;
+        let file = storage.create(&unwhole)?;
+        file.write_at(&bytes, 0)?;
+        file.sync()?;
+        // Should the power take the name, what was known before is less, and as true.
+        storage.rename(&unwhole, &beside(log, NAME))
+    }
+
+    /// Removes what is known of a log, for good.
+    pub(super) fn forget(storage: &dyn Storage, log: &Path) -> io::Result<()> {
+        match storage.remove_file(&beside(log, NAME)) {
+            Err(error) if is_nothing(&error) => Ok(()),
+            removed => removed.and_then(|()| storage.sync_folder(directory_of(log))),
+        }
+    }
+}
+
+/// The head of the first frame of a log.
+fn first_head(log: &dyn Stored) -> io::Result<[u8; HEAD]> {
+    let mut head = [0; HEAD];
+    let mut from = ReadFrom { file: log, offset: 0 };
+    from.read_exact(&mut head)?;
+    Ok(head)
+}
+
+fn beside(log: &Path, name: &str) -> PathBuf {
+    log.with_file_name(name)
+}
+
+/// The problem of a log that ends after `end` bytes, of which the frame after `whole` of them is not whole
+/// or not there.
+pub(super) fn problem(whole: u64, end: u64, known: u64) -> String {
+    match known.checked_sub(end).filter(|missing| *missing > 0) {
+        Some(missing) => format!(
+            "{missing} bytes are missing, as where a copy was interrupted: the log has {end} bytes, and \
+             {NAME} beside it says that it had {known} (to go on with what is there, remove {NAME})"
+        ),
+        None => format!(
+            "the frame at byte {whole} is damaged: {NAME} beside the log says that the first {known} \
+             bytes of it were synced"
+        ),
+    }
+}

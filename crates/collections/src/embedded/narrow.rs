@@ -1,0 +1,173 @@
+//! The items of a collection that may be among the best of a ranking. Every row is looked at as signed
+//! bytes together with a bound of what these miss, so that none of the best is left out, and only few
+//! items have to be scored.
+
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use cognate::engine::Query;
+use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
+
+use crate::embedded::shelves::{BLOCK, Bits, ShelfMaker, unit};
+use crate::embedded::shortlist::{Found, Seek, items_of, look, ones};
+use crate::embedded::{EmbeddedCollection, View};
+use crate::{Best, Cancellation, ChooseError, Chosen, SHORTLIST_METHOD, Which};
+
+/// Items up to which all are scored in no more time.
+const FEW: usize = 1_000;
+/// Of so many items one may be left. To score more takes as long as to score all.
+const SHARE: usize = 8;
+/// Of so much of the weights a sum of liked texts must be left. Less would say too little: they speak
+/// against each other.
+const LEAST_SUM: f32 = 0.25;
+
+impl EmbeddedCollection {
+    /// The items that may be among the best, in the order in which they were added; all that are meant
+    /// where too many may, or a text has no vector.
+    pub(super) fn narrowed(
+        &self,
+        which: &Which<'_>,
+        best: &Best<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        let (view, wanted) = self.wanted(which, now, cancel)?;
+        let Some(numbers) = self.contenders(best, &view, &wanted, cancel)? else {
+            return Ok(Chosen::all(items_of(&view, &wanted)));
+        };
+        let meant = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let item = |number| Some((number, Arc::clone(view.item(number)?)));
+        Ok(Chosen { items: numbers.into_iter().filter_map(item).collect(), meant })
+    }
+
+    /// The numbers of the items that may be among the best; nothing where that is not known, or too many
+    /// to be worth it.
+    fn contenders(
+        &self,
+        best: &Best<'_>,
+        view: &View,
+        wanted: &[(u64, Bits)],
+        cancel: Cancellation<'_>,
+    ) -> Result<Option<Vec<u64>>, ChooseError> {
+        let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let most = meant / SHARE;
+        let count = if best.summed { 1 } else { best.texts.len().max(1) };
+        if meant <= FEW || best.length.max(1).saturating_mul(count) > most {
+            return Ok(None);
+        }
+        let Some(probes) = probes(best) else { return Ok(None) };
+        let mut maker = ShelfMaker::of(self, best.engine)?;
+        let mut races: Vec<Race<'_>> =
+            probes.iter().map(|probe| Race::of(probe, best.length, most / count)).collect();
+        let mut numbers = Vec::new();
+        for (at, bits) in wanted {
+            cancel.check()?;
+            let block = maker.block(*at, bits, view)?;
+            look(*at, &block, bits, &mut races);
+            // What has no direction may still have a score, or is to be counted.
+            for (tile, (wanted, rows)) in bits.iter().zip(&block.rows).enumerate() {
+                let mut without = wanted & !rows;
+                while without != 0 {
+                    let place = tile * ROWS + without.trailing_zeros() as usize;
+                    without &= without - 1;
+                    numbers.push(at * BLOCK + place as u64);
+                }
+            }
+            if numbers.len() > most || races.iter().any(|race| race.is_lost) {
+                return Ok(None);
+            }
+        }
+        for race in &mut races {
+            race.leave_behind();
+            numbers.extend(race.reached.iter().map(|(_, number)| number));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok((numbers.len() <= most).then_some(numbers))
+    }
+}
+
+/// What rows are compared with; nothing where a text has no vector, or what is wrong with it is for the
+/// ranking to say.
+fn probes(best: &Best<'_>) -> Option<Vec<Probe>> {
+    let texts: Vec<&str> = best.texts.iter().map(|(text, _)| *text).collect();
+    let made = best.engine.embed(&texts, &Query::new(SHORTLIST_METHOD)).ok()?;
+    let rows = made.vectors.iter().map(|vector| vector.as_ref().and_then(|vector| unit(vector)));
+    let rows: Vec<Vec<f32>> = rows.collect::<Option<_>>()?;
+    if !best.summed {
+        return Some(rows.iter().map(|row| Probe::new(row)).collect());
+    }
+    let mut sum = vec![0.0_f32; rows.first()?.len()];
+    for (row, (_, weight)) in rows.iter().zip(&best.texts) {
+        sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += weight * number);
+    }
+    let weights: f32 = best.texts.iter().map(|(_, weight)| weight).sum();
+    let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
+    let says_enough = length.is_finite() && length >= LEAST_SUM * weights;
+    says_enough.then(|| unit(&sum)).flatten().map(|row| vec![Probe::new(&row)])
+}
+
+/// The items that may be among the best for one text, so far.
+struct Race<'p> {
+    probe: &'p Probe,
+    length: usize,
+    /// What the best have at least, the least of it on top.
+    floors: BinaryHeap<Found>,
+    /// What items have at most that were not out of it when they were looked at.
+    reached: Vec<(f32, u64)>,
+    /// So many of them are worth it.
+    most: usize,
+    /// Whether there are more.
+    is_lost: bool,
+}
+
+impl<'p> Race<'p> {
+    /// A race for so many places, of which at most so many items may be left.
+    fn of(probe: &'p Probe, length: usize, most: usize) -> Self {
+        let (floors, reached) = (BinaryHeap::new(), Vec::new());
+        Self { probe, length, floors, reached, most, is_lost: false }
+    }
+
+    /// Forgets items that are out of it by now.
+    fn leave_behind(&mut self) {
+        let least = self.least();
+        self.reached.retain(|(reaches, _)| *reaches >= least);
+        self.is_lost = self.reached.len() > self.most;
+    }
+}
+
+impl Seek for Race<'_> {
+    fn probe(&self) -> &Probe {
+        self.probe
+    }
+
+    fn least(&self) -> f32 {
+        match self.floors.peek() {
+            Some(worst) if self.floors.len() >= self.length => worst.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES] {
+        shelf.reach(tile, probes)
+    }
+
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
+        let (score, slack) = (shelf.product(place, self.probe), shelf.slack(place, self.probe));
+        if self.is_lost {
+            return;
+        }
+        self.reached.push((score + slack, number));
+        let floor = Found { score: score - slack, number };
+        if self.floors.len() < self.length {
+            self.floors.push(floor);
+        } else if let Some(mut worst) = self.floors.peek_mut()
+            && floor < *worst
+        {
+            *worst = floor;
+        }
+        if self.reached.len() > 2 * self.most {
+            self.leave_behind();
+        }
+    }
+}

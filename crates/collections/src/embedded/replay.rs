@@ -1,0 +1,231 @@
+//! A log read from its beginning: its changes in their order, and what a crash left at its end.
+
+use std::io;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use cognate::model::target::directory_of;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::CollectionError;
+use crate::embedded::frame::{HEAD, Head, MARK, OLD_MARK};
+use crate::embedded::length;
+use crate::embedded::length::Length;
+use crate::embedded::log::{Change, FORMAT, Log};
+use crate::embedded::storage::{ReadFrom, Storage, Stored};
+
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
+/// Bytes that are looked through at once for another frame.
+const WINDOW: usize = 1 << 20;
+
+/// The unwhole end of a log that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// The log.
+    pub path: PathBuf,
+    /// Bytes that were cut off.
+    pub bytes: u64,
+    /// Where they are kept.
+    pub kept: PathBuf,
+}
+
+/// Where a frame of a log begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Place {
+    /// Bytes before it.
+    pub(super) offset: u64,
+    /// Frames before it.
+    pub(super) frames: u64,
+}
+
+impl Place {
+    /// Goes behind a frame whose changes have so many bytes.
+    pub(super) fn pass(&mut self, changes: usize) {
+        self.offset += (HEAD + changes) as u64;
+        self.frames += 1;
+    }
+}
+
+/// Opens a log and tells each of its changes.
+pub(super) fn open(
+    storage: &dyn Storage,
+    path: &Path,
+    tell: impl FnMut(Change),
+) -> Result<(Log, Option<Cut>), CollectionError> {
+    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    let file = storage.open(path).map_err(|error| unopened(path, error))?;
+    let end = file.length().map_err(failed)?;
+    let Place { offset, frames } = read(path, &*file, end, tell)?;
+    // A process that was killed may have written it without a sync.
+    file.sync().map_err(failed)?;
+    if let Some(proof) = proof(&*file, offset, end, frames).map_err(failed)? {
+        return Err(proven_damage(path, offset, proof));
+    }
+    let known = Length::known(storage, path, &*file)?;
+    if let Some(known) = known.filter(|known| offset < *known) {
+        return Err(damaged(path, offset, &length::problem(offset, end, known)));
+    }
+    let log = |file| Log::at(path.to_owned(), file, offset, frames).with_record(known);
+    if offset == end {
+        return Ok((log(file), None));
+    }
+    let bytes = end - offset;
+    let write = |source| CollectionError::Write { path: path.to_owned(), source };
+    let kept = cut(storage, path, &*file, (offset, bytes)).map_err(write)?;
+    let cut = Cut { path: path.to_owned(), bytes, kept };
+    Ok((log(file), Some(cut)))
+}
+
+/// Copies what is cut off a log beside it, and cuts it off.
+fn cut(
+    storage: &dyn Storage,
+    path: &Path,
+    file: &dyn Stored,
+    (length, rest): (u64, u64),
+) -> io::Result<PathBuf> {
+    let kept = path.with_extension(format!("cut-{length}"));
+    let copy = storage.create(&kept)?;
+    let (mut piece, mut done) = (vec![0; PIECE], 0);
+    while done < rest {
+        let most = usize::try_from(rest - done).unwrap_or(PIECE).min(PIECE);
+        let read = file.read_at(piece.get_mut(..most).unwrap_or_default(), length + done)?;
+        if read == 0 {
+            break;
+        }
+        copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
+        done += read as u64;
+    }
+    copy.sync()?;
+    storage.sync_folder(directory_of(path))?;
+    file.set_length(length)?;
+    file.sync()?;
+    Ok(kept)
+}
+
+/// The error of a log that cannot be opened, although its folder is there.
+pub(super) fn unopened(path: &Path, error: io::Error) -> CollectionError {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::WouldBlock => CollectionError::InUse { path },
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => {
+            let problem = match error.kind() {
+                io::ErrorKind::NotFound => "it is missing",
+                _ => "it is not a regular file",
+            };
+            CollectionError::NoLog { path, problem }
+        }
+        _ => CollectionError::Read { path, source: error },
+    }
+}
+
+/// Tells the changes of all frames up to one that is not whole; where that is.
+fn read(
+    path: &Path,
+    file: &dyn Stored,
+    end: u64,
+    mut tell: impl FnMut(Change),
+) -> Result<Place, CollectionError> {
+    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    let mut reader = BufReader::with_capacity(WINDOW, ReadFrom { file, offset: 0 });
+    let (mut at, mut json) = (Place::default(), Vec::new());
+    while at.offset < end {
+        if !read_frame(&mut reader, at.frames, end - at.offset, &mut json).map_err(failed)? {
+            break;
+        }
+        changes(path, at, &json)?.into_iter().for_each(&mut tell);
+        at.pass(json.len());
+    }
+    if at == Place::default() { Err(without_beginning(path, file)) } else { Ok(at) }
+}
+
+/// The error of a log whose first frame is not whole.
+pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionError {
+    let mut mark = [0; OLD_MARK.len()];
+    match file.read_at(&mut mark, 0) {
+        Ok(_) if mark == OLD_MARK => {
+            damaged(path, 0, "an older version wrote it, whose logs this one does not read")
+        }
+        Ok(_) => damaged(path, 0, "the beginning of the log is not whole"),
+        Err(source) => CollectionError::Read { path: path.to_owned(), source },
+    }
+}
+
+/// The changes of a whole frame.
+pub(super) fn changes(
+    path: &Path,
+    Place { offset, frames }: Place,
+    json: &[u8],
+) -> Result<Vec<Change>, CollectionError> {
+    let mut changes = Vec::new();
+    for change in serde_json::Deserializer::from_slice(json).into_iter::<Change>() {
+        let newer = "its changes cannot be read, as if a newer version had written them";
+        changes.push(change.map_err(|_| damaged(path, offset, newer))?);
+    }
+    let is_format = matches!(changes.first(), Some(Change::Format(format)) if &**format == FORMAT);
+    match frames == 0 && !changes.is_empty() && !is_format {
+        true => Err(damaged(path, offset, "another shape than this version reads")),
+        false => Ok(changes),
+    }
+}
+
+/// The error of a frame that is not whole, where another one says that it was.
+pub(super) fn proven_damage(path: &Path, offset: u64, proof: u64) -> CollectionError {
+    let problem = format!("this frame is damaged: the one at byte {proof} says it was synced");
+    damaged(path, offset, &problem)
+}
+
+fn damaged(path: &Path, offset: u64, problem: &str) -> CollectionError {
+    CollectionError::Damaged { path: path.to_owned(), offset, problem: problem.to_owned() }
+}
+
+/// Reads the changes of the next frame; whether it is whole.
+pub(super) fn read_frame(
+    reader: &mut impl Read,
+    number: u64,
+    left: u64,
+    changes: &mut Vec<u8>,
+) -> io::Result<bool> {
+    let mut head = [0; HEAD];
+    if left < HEAD as u64 {
+        return Ok(false);
+    }
+    reader.read_exact(&mut head)?;
+    let Some(head) = Head::read(&head).filter(|head| head.number == number) else {
+        return Ok(false);
+    };
+    if head.length as u64 > left - HEAD as u64 {
+        return Ok(false);
+    }
+    changes.clear();
+    changes.resize(head.length, 0);
+    reader.read_exact(changes)?;
+    Ok(xxh3_64(changes) == head.sum)
+}
+
+/// Where the head of a frame stands which says that more was synced than the bytes before `from`, where
+/// a frame of this number is not whole. No text looks like a head: JSON has no byte 0.
+pub(super) fn proof(
+    file: &dyn Stored,
+    from: u64,
+    end: u64,
+    number: u64,
+) -> io::Result<Option<u64>> {
+    let (mut at, mut window) = (from, Vec::new());
+    while at < end {
+        window.clear();
+        let mut reader = ReadFrom { file, offset: at };
+        // What comes behind the end was written since, if another process writes.
+        let most = (end - at).min((WINDOW + HEAD) as u64);
+        Read::by_ref(&mut reader).take(most).read_to_end(&mut window)?;
+        let marks = window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK);
+        for (place, _) in marks {
+            let head = Head::read(window.get(place..).unwrap_or_default());
+            if head.is_some_and(|head| head.number >= number && head.synced > from) {
+                return Ok(Some(at + place as u64));
+            }
+        }
+        at += WINDOW as u64;
+    }
+    Ok(None)
+}

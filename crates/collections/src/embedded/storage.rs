@@ -1,0 +1,221 @@
+//! What collections ask of a file system, so that tests can fail each step of it or take the power away
+//! between any two.
+
+use std::fmt::Debug;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io};
+
+use cognate::model::target::directory_of;
+use rustix::fs::OFlags;
+
+/// A file system. Every file that is opened is locked for this process as long as it is open; where another
+/// has it the error is `WouldBlock`.
+pub(super) trait Storage: Debug + Send + Sync {
+    /// Makes a folder that is its owner's alone, and those above it, where they are not there, and makes
+    /// them last.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Opens a file that is there to be locked, and is made if it is not there.
+    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
+
+    /// The names of what is in a folder.
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
+
+    /// Whether there is such a folder.
+    fn is_folder(&self, path: &Path) -> io::Result<bool>;
+
+    /// Makes an empty file, of one that is there too, to be read and written.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
+
+    /// Opens a file to be read and written.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
+
+    /// Gives a file or a folder another name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes a folder with all that is in it.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes names that came to a folder, or left it, last.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file that is open.
+pub(super) trait Stored: Debug + Send + Sync {
+    /// How long it is.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Reads from a byte on; how many bytes, which are none at the end alone.
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes all of these bytes from a byte on.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes it as long as this.
+    fn set_length(&self, length: u64) -> io::Result<()>;
+
+    /// Makes its bytes last.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Whether this path leads to it.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
+}
+
+/// Whether an error says that there is no such file: no folder, or another kind of file in its place.
+pub(super) fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Opens a regular file. A pipe, which would be waited for, and a device are refused at once.
+pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    let opened = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => other(),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
+}
+
+/// Opens a file for this process alone.
+fn open_alone(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = open_regular(options.read(true).write(true), path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(io::Error::from(io::ErrorKind::WouldBlock)),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Opens a file for this process alone, and makes it where it is not there.
+fn open_or_make(path: &Path) -> io::Result<File> {
+    open_alone(OpenOptions::new().create(true).truncate(false).mode(0o600), path)
+}
+
+/// Refuses a link to nothing, in whose place the system would make no folder and say no more than that
+/// there is a file.
+fn check_link(path: &Path) -> io::Result<()> {
+    match fs::read_link(path) {
+        Ok(to) if !path.exists() => {
+            let (path, to) = (path.display(), to.display());
+            let problem = format!("{path} is a link to {to}, which is not there");
+            Err(io::Error::new(io::ErrorKind::NotFound, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The machine's own file system.
+#[derive(Debug)]
+pub(super) struct LocalStorage;
+
+impl Storage for LocalStorage {
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let missing =
+            path.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
+        let missing: Vec<&Path> = missing.collect();
+        missing.iter().try_for_each(|path| check_link(path))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        // Without that the power may take the folders, and all that was synced within them.
+        missing.into_iter().try_for_each(|made| self.sync_folder(directory_of(made)))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        Ok(Arc::new(open_or_make(path)?))
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let name =
+            |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        fs::read_dir(folder)?.map(name).collect()
+    }
+
+    fn is_folder(&self, path: &Path) -> io::Result<bool> {
+        match fs::metadata(path) {
+            Err(error) if is_nothing(&error) => Ok(false),
+            found => found.map(|found| found.is_dir()),
+        }
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        let file = open_or_make(path)?;
+        file.set_len(0)?;
+        Ok(Arc::new(file))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        Ok(Arc::new(open_alone(&mut OpenOptions::new(), path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir_all(path)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}
+
+impl Stored for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match FileExt::read_at(self, out, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let own = self.metadata()?;
+        match fs::metadata(path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (own.dev(), own.ino())),
+            Err(error) if is_nothing(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A file read from a byte on, in pieces.
+pub(super) struct ReadFrom<'f> {
+    pub(super) file: &'f dyn Stored,
+    pub(super) offset: u64,
+}
+
+impl io::Read for ReadFrom<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(out, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,171 @@
+//! Items in the order in which they were added, in chunks that readers and the writer share: who reads
+//! has a table that no longer changes, and the writer copies only the chunks that it touches.
+
+use std::sync::Arc;
+
+use crate::Item;
+
+/// Most items of a chunk: so many are copied where a reader holds the chunk that is written to.
+const CHUNK: usize = 512;
+
+/// Places of a chunk, for each that is used, from which on it is made smaller.
+const SPARE: usize = 4;
+
+/// Items by their numbers.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    chunks: Vec<Arc<Chunk>>,
+    len: usize,
+}
+
+/// Items that were added one after the other.
+#[derive(Debug, Clone, Default)]
+struct Chunk {
+    /// Never empty, and rising.
+    numbers: Vec<u64>,
+    items: Vec<Arc<Item>>,
+}
+
+impl Table {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Each with its number, in the order in which they were added.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> + Clone {
+        self.chunks.iter().flat_map(|chunk| chunk.numbers.iter().copied().zip(&chunk.items))
+    }
+
+    /// The item of a number.
+    pub fn get(&self, number: u64) -> Option<&Arc<Item>> {
+        let (chunk, place) = self.place(number)?;
+        self.chunks.get(chunk)?.items.get(place)
+    }
+
+    /// Adds an item, whose number is above all others.
+    pub(super) fn push(&mut self, number: u64, item: Arc<Item>) {
+        let full = self.chunks.last().is_none_or(|chunk| chunk.items.len() >= CHUNK);
+        if full {
+            self.chunks.push(Arc::default());
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            let chunk = Arc::make_mut(chunk);
+            chunk.numbers.push(number);
+            chunk.items.push(item);
+            self.len += 1;
+        }
+    }
+
+    /// Takes an item out.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Arc<Item>> {
+        let (at, place) = self.place(number)?;
+        let chunk = Arc::make_mut(self.chunks.get_mut(at)?);
+        chunk.numbers.remove(place);
+        let item = chunk.items.remove(place);
+        if chunk.items.capacity() > SPARE * chunk.items.len() {
+            chunk.numbers.shrink_to_fit();
+            chunk.items.shrink_to_fit();
+        }
+        self.len -= 1;
+        self.tidy(at);
+        Some(item)
+    }
+
+    /// The number of the oldest.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.chunks.first()?.numbers.first().copied()
+    }
+
+    /// Where the item of a number stands.
+    fn place(&self, number: u64) -> Option<(usize, usize)> {
+        let begun =
+            |chunk: &Arc<Chunk>| chunk.numbers.first().is_some_and(|&first| first <= number);
+        let chunk = self.chunks.partition_point(begun).checked_sub(1)?;
+        let place = self.chunks.get(chunk)?.numbers.binary_search(&number).ok()?;
+        Some((chunk, place))
+    }
+
+    /// Removes a chunk that became empty, or joins it with the next where both are small, so that the
+    /// number of chunks follows the number of items.
+    fn tidy(&mut self, at: usize) {
+        let length = |at: usize| self.chunks.get(at).map(|chunk| chunk.items.len());
+        if length(at) == Some(0) {
+            self.chunks.remove(at);
+            return;
+        }
+        let (Some(this), Some(next)) = (length(at), length(at + 1)) else { return };
+        if this + next <= CHUNK / 2 {
+            let next = self.chunks.remove(at + 1);
+            if let Some(this) = self.chunks.get_mut(at) {
+                let this = Arc::make_mut(this);
+                this.numbers.extend_from_slice(&next.numbers);
+                this.items.extend_from_slice(&next.items);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Attributes;
+
+    fn item(number: u64) -> Arc<Item> {
+        let id = number.to_string().into();
+        Arc::new(Item {
+            id,
+            text: "a".into(),
+            time: 0,
+            attributes: Attributes::default(),
+            data: None,
+            event: None,
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+        #[test]
+        fn a_table_holds_what_a_map_holds(
+            runs in prop::collection::vec((0usize..900, 0usize..900, 0u64..1000), 1..8),
+        ) {
+            let (mut table, mut map, mut next) = (Table::default(), BTreeMap::new(), 0_u64);
+            let mut seen: Vec<(Table, Vec<u64>)> = Vec::new();
+            for (added, removed, seed) in runs {
+                for _ in 0..added {
+                    table.push(next, item(next));
+                    map.insert(next, ());
+                    next += 1 + seed % 3;
+                }
+                for step in 0..removed as u64 {
+                    let number = (seed * 7919 + step * 31) % next.max(1);
+                    prop_assert_eq!(table.remove(number).is_some(), map.remove(&number).is_some());
+                }
+                let numbers: Vec<u64> = map.keys().copied().collect();
+                seen.push((table.clone(), numbers));
+            }
+            // What was seen before is as it was seen.
+            for (table, numbers) in seen {
+                prop_assert_eq!(table.len(), numbers.len());
+                prop_assert_eq!(table.first(), numbers.first().copied());
+                let found: Vec<u64> = table.iter().map(|(number, _)| number).collect();
+                prop_assert_eq!(&found, &numbers);
+                for number in numbers.iter().step_by(17) {
+                    let id = number.to_string();
+                    prop_assert_eq!(&*table.get(*number).unwrap().id, id.as_str());
+                }
+                let empty = table.chunks.iter().filter(|chunk| chunk.items.is_empty());
+                prop_assert_eq!(empty.count(), 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Whatever asks a filter of many items ends when the answer is not wanted any more.
+
+use std::cell::Cell;
+
+use serde_json::json;
+
+use super::shortlists::{ENGINE, with};
+use crate::{
+    Best, Cancellation, Choice, ChooseError, Collection, Filter, Limits, Page, Shortlist, Which,
+};
+
+#[test]
+fn a_filter_is_asked_no_longer_than_the_answer_is_wanted() {
+    let (_home, news) = with((0..6000).map(|at| format!("river {at}")), Limits::DEFAULT);
+    // Sixty conditions, so that few items are asked between two looks.
+    let none: Vec<_> = (0..60).map(|at| json!({"n": {"gt": 10_000 + at}})).collect();
+    let filter = Filter::read(&json!({ "any": none }).to_string()).unwrap();
+    let which = Which { filter, ..Which::default() };
+    let looks_of = |most: usize, ask: &dyn Fn(Cancellation<'_>) -> Result<(), ChooseError>| {
+        let looks = Cell::new(0);
+        let is_cancelled = || looks.replace(looks.get() + 1) == most;
+        (ask(Cancellation::when(&is_cancelled)), looks.get())
+    };
+    let texts = || vec!["river"];
+    let shortlist = Choice::Shortlist(Shortlist { engine: &ENGINE, texts: texts(), length: 3 });
+    let best = vec![("river", 1.0)];
+    let best = Choice::Best(Best { engine: &ENGINE, texts: best, summed: false, length: 3 });
+    for choice in [Choice::All, shortlist, best] {
+        let choose = |cancel: Cancellation<'_>| news.choose(&which, &choice, 0, cancel).map(drop);
+        let (stopped, looks) = looks_of(5, &choose);
+        assert!(matches!(stopped, Err(ChooseError::Stopped)));
+        assert_eq!(looks, 6);
+        let (whole, looks) = looks_of(usize::MAX, &choose);
+        whole.unwrap();
+        assert!((60..200).contains(&looks), "the filter is asked once: {looks}");
+    }
+    let page = |cancel: Cancellation<'_>| {
+        news.page(&which, Page { offset: 0, limit: 1 }, 0, cancel).map(drop)
+    };
+    let (stopped, looks) = looks_of(5, &page);
+    assert!(matches!(stopped, Err(ChooseError::Stopped)));
+    assert_eq!(looks, 6);
+}

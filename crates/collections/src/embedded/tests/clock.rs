@@ -1,0 +1,45 @@
+//! Clocks that jump and times that come late: what leaves, leaves by the clock of the moment, and what is
+//! opened again is what it was.
+
+use std::sync::Arc;
+
+use crate::Settings;
+use crate::embedded::EmbeddedCollection;
+use crate::embedded::tests::{item, open};
+
+const TTL: i64 = 1000;
+
+fn ids(collection: &EmbeddedCollection, now: i64) -> Vec<String> {
+    collection.view(now).iter().map(|item| item.id.to_string()).collect()
+}
+
+#[test]
+fn a_clock_that_jumps_takes_out_what_is_too_old_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { max_items: None, ttl_ms: Some(TTL) };
+    let (news, _) = open(folder.path()).make("news", settings, 0).unwrap();
+    // One in time, one late, one far ahead, and one at each end of what a clock can say.
+    let times = [5000, 4200, 90_000, i64::MIN, i64::MAX];
+    let items = times.iter().enumerate().map(|(at, &time)| item(at, "the quake", time));
+    let applied = news.put(items.collect(), 5000).unwrap();
+    assert_eq!(applied.added, times.len());
+    // What came too late is not shown, though nothing has taken it out yet.
+    assert_eq!(ids(&news, 5000), ["n0", "n1", "n2", "n4"]);
+    assert_eq!(news.told(5000).items, 4);
+    // Between two looks the clock jumps ahead and back: nothing was taken out, so it is shown again.
+    assert_eq!(ids(&news, 50_000), ["n2", "n4"]);
+    assert_eq!(ids(&news, 5100), ["n0", "n1", "n2", "n4"]);
+    // Where something is written meanwhile, it is gone for good.
+    news.tidy(50_000).unwrap();
+    assert_eq!(ids(&news, 5100), ["n2", "n4"]);
+    // A clock behind takes nothing out, and what is written by it is kept as long as by any other.
+    news.put(vec![item(7, "the river", -100_000)], -100_000).unwrap();
+    assert_eq!(ids(&news, -100_000), ["n2", "n4", "n7"]);
+    assert_eq!(ids(&news, i64::MIN), ["n2", "n4", "n7"]);
+    assert_eq!(ids(&news, i64::MAX), ["n4"]);
+    assert!(news.get("n7", 5000).is_none() && news.get("n7", -99_500).is_some());
+    drop(news);
+    let again: Arc<EmbeddedCollection> = open(folder.path()).named("news").unwrap();
+    assert_eq!(ids(&again, -100_000), ["n2", "n4", "n7"]);
+    assert_eq!(ids(&again, 5000), ["n2", "n4"]);
+}

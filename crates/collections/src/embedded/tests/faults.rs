@@ -1,0 +1,280 @@
+//! Every step of the disk fails once, or from there on; the power goes after every step; later bytes are
+//! written and earlier ones not: what was acknowledged is there, and what was refused is not shown.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::embedded::frame::HEAD;
+use crate::embedded::storage::Storage;
+use crate::embedded::tests::item;
+use crate::embedded::tests::simulated::Simulated;
+use crate::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::{CollectionError, Limits, Settings, Write};
+
+const DATA: &str = "/data";
+pub(super) const LOG: &str = "/data/news/items.log";
+
+pub(super) fn open(disk: &Simulated) -> Result<EmbeddedHome, CollectionError> {
+    let storage = Arc::new(disk.clone());
+    let opened = EmbeddedHome::open_in(storage, Path::new(DATA), Limits::DEFAULT);
+    opened.map(|(collections, _)| collections)
+}
+
+/// What a collection holds, if it is there: its settings, and the names and texts of its items.
+type Holds = Option<(Settings, Vec<(String, String)>)>;
+
+fn holds(collections: &EmbeddedHome) -> Holds {
+    let news = collections.named("news").ok()?;
+    let items = news.view(0).iter().map(|one| (one.id.to_string(), one.text.to_string())).collect();
+    Some((news.settings(), items))
+}
+
+/// What is asked of collections one after another; the last of them is asked for by number.
+const ASKED: usize = 12;
+
+fn ask(collections: &EmbeddedHome, number: usize) -> Result<(), CollectionError> {
+    let news = || collections.named("news");
+    let keeps = |most: usize| Settings { max_items: Some(most), ttl_ms: None };
+    match number {
+        0 | 10 => drop(collections.make("news", Settings::default(), 0)?),
+        1 => drop(news()?.put(vec![item(0, "the quake", 0), item(1, "the river", 0)], 0)?),
+        2 => drop(news()?.put(vec![item(2, &"a long text ".repeat(40), 0)], 0)?),
+        3 => drop(news()?.put(vec![item(1, "the river again", 0)], 0)?),
+        4 => drop(news()?.remove(&["n0"], 0)?),
+        5 => news()?.compact(0)?,
+        6 => news()?.tidy(0)?,
+        7 => drop(collections.make("news", keeps(2), 0)?),
+        8 => drop(news()?.put((3..6).map(|at| item(at, "more", 0)).collect(), 0)?),
+        9 => collections.remove("news")?,
+        _ => drop(news()?.put(vec![item(9, "the end", 0)], 0)?),
+    }
+    Ok(())
+}
+
+/// Chance that does not change from run to run.
+pub(super) struct Chance(pub(super) u64);
+
+impl Chance {
+    pub(super) fn next(&mut self) -> bool {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 60).is_multiple_of(2)
+    }
+}
+
+/// What may be found after a crash: what was acknowledged, or what a request would have made of it whose
+/// answer said that this is not known.
+fn check_after_crash(disk: &Simulated, allowed: &[Holds], told: &str) {
+    let found = open(disk).unwrap_or_else(|error| panic!("{told}: {error}"));
+    let found = holds(&found);
+    assert!(allowed.contains(&found), "{told}: {found:?} is none of {allowed:?}");
+    // What is opened once more is the same.
+    assert_eq!(holds(&open(disk).unwrap()), found, "{told}");
+}
+
+/// Asks everything while some steps fail, and takes the power away after each request.
+fn run(fails: std::ops::Range<usize>, seeds: u64) -> usize {
+    let disk = Simulated::new();
+    // The same requests without any failure say what each makes of what is there.
+    let model = EmbeddedHome::in_memory(Limits::DEFAULT);
+    disk.fail(fails.clone());
+    let opened = open(&disk).or_else(|_| {
+        disk.fail(0..0);
+        open(&disk)
+    });
+    let collections = opened.unwrap();
+    let mut acknowledged: Holds = None;
+    let (mut allowed, mut is_refused) = (vec![None], false);
+    for number in 0..ASKED {
+        let told = format!("steps {fails:?} fail, request {number}");
+        let answer = ask(&collections, number);
+        match &answer {
+            // Nobody is told of it, so there is nothing that it could promise.
+            Ok(()) if number == 6 && is_refused => {}
+            Ok(()) => {
+                ask(&model, number).unwrap_or_else(|error| panic!("{told}: {error}"));
+                acknowledged = holds(&model);
+                allowed = vec![acknowledged.clone()];
+                is_refused = false;
+            }
+            Err(CollectionError::Unsynced { .. }) => {
+                // Of what comes after the first nothing is written.
+                if !is_refused || number == 9 {
+                    allowed.push(after(&acknowledged, number));
+                }
+                is_refused = number < 9;
+                // A deletion takes place, and may not last.
+                if number == 9 {
+                    model.remove("news").unwrap();
+                    acknowledged = None;
+                }
+            }
+            // What is not done at all, whatever becomes of the power. Without its folder's sync the name of
+            // a new collection may be there, with nothing in it.
+            Err(CollectionError::Write { .. }) => {
+                if number == 0 || number == 10 {
+                    allowed.push(after(&acknowledged, number));
+                }
+            }
+            Err(CollectionError::Unknown) => assert_eq!(acknowledged, None, "{told}"),
+            Err(other) => panic!("{told}: {other}"),
+        }
+        assert_eq!(holds(&collections), acknowledged, "{told}: {answer:?}");
+        check_after_crash(&disk.killed(), &allowed, &format!("{told}, killed"));
+        for seed in 0..seeds {
+            let mut chance = Chance(seed);
+            let told = format!("{told}, power {seed}");
+            check_after_crash(&disk.without_power(|| chance.next()), &allowed, &told);
+        }
+    }
+    disk.steps()
+}
+
+/// What a request makes of what is there.
+fn after(before: &Holds, number: usize) -> Holds {
+    let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
+    if let Some((settings, items)) = before {
+        let (news, _) = collections.make("news", *settings, 0).unwrap();
+        let item = |(id, text): &(String, String)| item(id[1..].parse().unwrap(), text, 0);
+        news.put(items.iter().map(item).collect(), 0).unwrap();
+    }
+    ask(&collections, number).unwrap();
+    holds(&collections)
+}
+
+#[test]
+fn whatever_step_fails_nothing_acknowledged_is_lost() {
+    let steps = run(0..0, 24);
+    assert!(steps > 40, "{steps}");
+    for step in 1..=steps {
+        run(step..step + 1, 6);
+        run(step..step + 2, 2);
+        run(step..usize::MAX, 2);
+    }
+}
+
+/// A collection whose first item is synced, and then so many that are not.
+fn with_unsynced(count: usize) -> (Simulated, EmbeddedHome, Arc<EmbeddedCollection>) {
+    let disk = Simulated::new();
+    let collections = open(&disk).unwrap();
+    let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
+    news.put(vec![item(0, "synced", 0)], 0).unwrap();
+    for at in 1..=count {
+        let _unsettled = news.write(Write::Put(vec![item(at, "not synced", 0)]), 0).unwrap();
+    }
+    (disk, collections, news)
+}
+
+fn names(disk: &Simulated) -> Vec<String> {
+    let holds = holds(&open(disk).unwrap()).unwrap();
+    holds.1.into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn frames_that_came_back_out_of_order_are_no_damage() {
+    let (disk, _, _) = with_unsynced(3);
+    let bytes = disk.bytes(Path::new(LOG)).unwrap();
+    let starts = super::frames(&bytes);
+    // Of the three that were not synced the first is missing, as where a later page was written first.
+    let first = starts[starts.len() - 3];
+    let mut torn = bytes.clone();
+    torn[first..starts[starts.len() - 2]].fill(0);
+    let crashed = disk.killed();
+    crashed.set_bytes(Path::new(LOG), &torn);
+    assert_eq!(names(&crashed), ["n0"]);
+    let kept = crashed.bytes(Path::new(&format!("/data/news/items.cut-{first}"))).unwrap();
+    assert_eq!(kept, torn[first..]);
+    // What was synced is damaged where it is not whole, wherever the proof of that stands.
+    for start in [starts[0], starts[starts.len() - 5]] {
+        let mut damaged = bytes.clone();
+        damaged[start + HEAD] ^= 1;
+        let broken = disk.killed();
+        broken.set_bytes(Path::new(LOG), &damaged);
+        let error = open(&broken).unwrap_err();
+        assert!(matches!(error, CollectionError::Damaged { .. }), "{error}");
+        assert_eq!(broken.bytes(Path::new(LOG)).unwrap(), damaged);
+    }
+}
+
+#[test]
+fn a_log_at_rest_says_that_all_of_it_was_synced() {
+    let (disk, _, news) = with_unsynced(0);
+    let bytes = || disk.bytes(Path::new(LOG)).unwrap();
+    // Who waited for the last change says it, unless another has the turn to write.
+    let sealed = bytes();
+    let unsealed = sealed[..sealed.len() - HEAD].to_vec();
+    assert_eq!(super::frames(&sealed).last(), Some(&unsealed.len()));
+    news.tidy(0).unwrap();
+    assert_eq!(bytes(), sealed, "one seal is enough");
+    let last = *super::frames(&unsealed).last().unwrap();
+    // The chores said beside the log how long it is, which a process that is killed before has not.
+    for (bytes, recorded, opens) in
+        [(&unsealed, false, true), (&unsealed, true, false), (&sealed, false, false)]
+    {
+        let mut damaged = bytes.clone();
+        damaged[last + HEAD] ^= 1;
+        let broken = disk.killed();
+        broken.set_bytes(Path::new(LOG), &damaged);
+        if !recorded {
+            broken.remove_file(Path::new("/data/news/items.length")).unwrap();
+        }
+        assert_eq!(open(&broken).is_ok(), opens);
+    }
+    // It goes on behind the seal.
+    let (_, pending) = news.write(Write::Put(vec![item(1, "more", 0)]), 0).unwrap();
+    let turn = news.turn();
+    news.settle(pending).unwrap();
+    let unsealed = bytes();
+    drop(turn);
+    news.tidy(0).unwrap();
+    assert_eq!(bytes().len(), unsealed.len() + HEAD);
+    assert_eq!(names(&disk.killed()), ["n0", "n1"]);
+}
+
+#[test]
+fn what_could_not_be_synced_is_not_shown() {
+    let (disk, collections, news) = with_unsynced(0);
+    let first = news.write(Write::Put(vec![item(1, "b", 0)]), 0).unwrap().1;
+    let second = news.write(Write::Remove(vec!["n0".into()]), 0).unwrap().1;
+    disk.fail(1..2);
+    // The first who waits syncs for both.
+    assert!(matches!(news.settle(second), Err(CollectionError::Unsynced { .. })));
+    assert!(matches!(news.settle(first), Err(CollectionError::Unsynced { .. })));
+    let bytes = collections.bytes();
+    assert_eq!(holds(&collections).unwrap().1, [("n0".to_owned(), "synced".to_owned())]);
+    assert_eq!((news.get("n1", 0).is_none(), news.get("n0", 0).is_some()), (true, true));
+    assert_eq!(bytes, news.told(0).bytes);
+    // Nothing more is taken, and what asks for what is there already is not told that it lasts.
+    for refused in [
+        news.put(vec![item(2, "c", 0)], 0),
+        news.set(Settings { max_items: Some(3), ttl_ms: None }, 0),
+        collections.make("news", Settings::default(), 0).map(|_| Default::default()),
+        news.compact(0).map(|()| Default::default()),
+    ] {
+        assert!(matches!(refused, Err(CollectionError::Unsynced { .. })), "{refused:?}");
+    }
+    news.tidy(0).expect("it was told when it happened");
+    assert_eq!(names(&disk.killed()), ["n0"]);
+}
+
+#[test]
+fn a_collection_that_could_not_be_made_leaves_its_name_free() {
+    let disk = Simulated::new();
+    let opened = open(&disk).unwrap();
+    disk.fail(0..0);
+    opened.make("other", Settings::default(), 0).unwrap();
+    let steps = disk.steps();
+    for step in 1..=steps {
+        disk.fail(step..step + 1);
+        if opened.make("news", Settings::default(), 0).is_err() {
+            disk.fail(0..0);
+            assert!(opened.named("news").is_err(), "step {step}");
+            assert_eq!(holds(&open(&disk.killed()).unwrap()), None, "step {step}");
+            let (news, is_new) = opened.make("news", Settings::default(), 0).unwrap();
+            assert!(is_new, "step {step}");
+            news.put(vec![item(0, "a", 0)], 0).unwrap();
+        }
+        disk.fail(0..0);
+        opened.remove("news").unwrap();
+    }
+}

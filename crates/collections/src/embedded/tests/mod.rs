@@ -1,0 +1,291 @@
+//! What a collection promises: the same after it was opened again, nothing of what was damaged, one
+//! writer at a time.
+
+mod cancelled;
+mod clock;
+mod faults;
+mod lengths;
+mod narrow;
+mod places;
+mod replica;
+mod shortlists;
+mod simulated;
+mod windows;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cognate::engine::{Engine, KeptText, Query};
+use cognate::methods::Method;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use crate::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::{Cancellation, CollectionError, Incoming, Item, Limits, Settings, contract};
+
+fn item(id: usize, text: &str, time: i64) -> Item {
+    let written = format!(r#"{{"id":"n{id}","text":"{text}","attributes":{{"n":{id}}}}}"#);
+    serde_json::from_str::<Incoming>(&written).unwrap().into_item(time)
+}
+
+fn texts(collection: &EmbeddedCollection, now: i64) -> Vec<(String, String)> {
+    let view = collection.view(now);
+    view.iter().map(|item| (item.id.to_string(), item.text.to_string())).collect()
+}
+
+fn open(folder: &Path) -> EmbeddedHome {
+    let (collections, cuts) = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap();
+    assert_eq!(cuts, []);
+    collections
+}
+
+fn log_of(folder: &TempDir) -> PathBuf {
+    folder.path().join("news/items.log")
+}
+
+/// A folder whose collection had these batches of one item each.
+fn with_batches(count: usize) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let collections = open(folder.path());
+    let (news, is_new) = collections.make("news", Settings::default(), 0).unwrap();
+    assert!(is_new);
+    for at in 0..count {
+        news.put(vec![item(at, "the quake", 0)], 0).unwrap();
+    }
+    folder
+}
+
+/// The same, as a process leaves it that is killed before its next chores.
+fn with_killed_batches(count: usize) -> TempDir {
+    let folder = with_batches(count);
+    fs::remove_file(folder.path().join("news/items.length")).unwrap();
+    folder
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    /// Puts, replacements, removals and settings of chance, with the folder opened again between.
+    #[test]
+    fn what_is_opened_again_is_what_it_was(
+        steps in prop::collection::vec((0u8..9, 0usize..40, 1usize..6), 1..60),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = EmbeddedHome::in_memory(Limits::DEFAULT);
+        let (model, _) = memory.make("news", Settings::default(), 0).unwrap();
+        let mut collections = open(folder.path());
+        collections.make("news", Settings::default(), 0).unwrap();
+        for (step, (kind, at, count)) in steps.into_iter().enumerate() {
+            let (now, news) = (step as i64 * 10, collections.named("news").unwrap());
+            for one in [&model, &news] {
+                match kind {
+                    0..4 => {
+                        let items = (at..at + count).map(|at| item(at, &format!("t{step}"), now));
+                        one.put(items.collect(), now).unwrap();
+                    }
+                    4 => drop(one.remove(&[&format!("n{at}")], now).unwrap()),
+                    5 => {
+                        let settings = Settings { max_items: Some(at + 1), ttl_ms: None };
+                        one.set(settings, now).unwrap();
+                    }
+                    6 => {
+                        let settings = Settings { max_items: None, ttl_ms: Some(30 * count as i64) };
+                        one.set(settings, now).unwrap();
+                    }
+                    7 => one.compact(now).unwrap(),
+                    _ => one.tidy(now).unwrap(),
+                }
+            }
+            prop_assert_eq!(texts(&news, now), texts(&model, now));
+            prop_assert_eq!(news.told(now).items, texts(&model, now).len());
+            if kind == 8 {
+                drop(news);
+                drop(collections);
+                collections = open(folder.path());
+                let again = collections.named("news").unwrap();
+                prop_assert_eq!(texts(&again, now), texts(&model, now));
+                prop_assert_eq!(again.settings(), model.settings());
+                prop_assert_eq!(again.told(now).bytes >= model.told(now).bytes, true);
+            }
+        }
+        // Nothing is counted twice or forgotten.
+        for one in memory.each() {
+            memory.remove(one.name()).unwrap();
+        }
+        drop(model);
+        prop_assert_eq!(memory.bytes(), 0);
+    }
+
+    /// A log that ends anywhere is opened with the batches that are whole.
+    #[test]
+    fn a_torn_end_is_cut_off_and_kept(share in 0.0f64..1.0, garbage in 0usize..80) {
+        let folder = with_killed_batches(6);
+        let log = log_of(&folder);
+        let whole = fs::read(&log).unwrap();
+        let starts = frames(&whole);
+        // Behind the first frame and its seal, which were there before the log had its name.
+        let end = starts[2] + ((whole.len() - starts[2]) as f64 * share) as usize;
+        let torn = [&whole[..end], &vec![0; garbage]].concat();
+        fs::write(&log, &torn).unwrap();
+        // Of each batch its frame and a seal.
+        let kept = starts[3..].iter().step_by(2).filter(|&&behind| behind <= end).count();
+        let (collections, cuts) = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap();
+        let news = collections.named("news").unwrap();
+        prop_assert_eq!(texts(&news, 0).len(), kept);
+        let sound = *starts.iter().chain([&whole.len()]).filter(|&&at| at <= end).max().unwrap();
+        let rest = (torn.len() - sound) as u64;
+        prop_assert_eq!(cuts.iter().map(|cut| cut.bytes).sum::<u64>(), rest);
+        for cut in &cuts {
+            prop_assert_eq!(fs::read(&cut.kept).unwrap(), torn[sound..].to_vec());
+        }
+        // It goes on where it ended.
+        news.put(vec![item(99, "again", 0)], 0).unwrap();
+        drop((news, collections));
+        let news = open(folder.path()).named("news").unwrap();
+        prop_assert_eq!(texts(&news, 0).len(), kept + 1);
+    }
+
+    /// A bit that flips before the last batch is met with a refusal, and nothing is written.
+    #[test]
+    fn a_flipped_bit_is_refused(share in 0.0f64..1.0, bit in 0u8..8) {
+        let folder = with_killed_batches(4);
+        let log = log_of(&folder);
+        let mut bytes = fs::read(&log).unwrap();
+        let last = *frames(&bytes).last().unwrap();
+        let at = (last as f64 * share) as usize;
+        bytes[at] ^= 1 << bit;
+        fs::write(&log, &bytes).unwrap();
+        let error = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
+        prop_assert!(matches!(error, CollectionError::Damaged { .. }), "{error}");
+        prop_assert_eq!(fs::read(&log).unwrap(), bytes);
+        prop_assert_eq!(fs::read_dir(folder.path().join("news")).unwrap().count(), 1);
+    }
+}
+
+/// Where the frames of a log begin.
+fn frames(log: &[u8]) -> Vec<usize> {
+    let marks = log.windows(4).enumerate().filter(|(_, four)| **four == *b"cgc2");
+    marks.map(|(at, _)| at).collect()
+}
+
+#[test]
+fn one_process_writes_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path());
+    let second = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
+    assert!(matches!(second, CollectionError::InUse { .. }), "{second}");
+    drop(first);
+    open(folder.path());
+}
+
+#[test]
+fn limits_are_held_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { collections: 2, items: 3, bytes: 4000, text_bytes: 20 };
+    let (collections, _) = EmbeddedHome::open(folder.path(), limits).unwrap();
+    let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
+    collections.make("more", Settings::default(), 0).unwrap();
+    let third = collections.make("third", Settings::default(), 0).unwrap_err();
+    assert!(matches!(third, CollectionError::TooMany { limit: 2 }));
+    for name in ["", ".", "..", "a/b", "-a", "A", ".lock", &"x".repeat(65)] {
+        let made = collections.make(name, Settings::default(), 0);
+        assert!(matches!(made, Err(CollectionError::BadName)), "{name}");
+    }
+    let before = fs::metadata(log_of(&folder)).unwrap().len();
+    let four = (0..4).map(|at| item(at, "a", 0)).collect();
+    assert!(matches!(news.put(four, 0), Err(CollectionError::TooManyItems { wanted: 4, .. })));
+    let long = news.put(vec![item(0, "a", 0), item(1, &"long ".repeat(5), 0)], 0).unwrap_err();
+    assert!(matches!(&long, CollectionError::Item { index: 1, problem } if problem.too_long));
+    let mut large = item(0, "a", 0);
+    let many: serde_json::Map<_, _> =
+        (0..30).map(|at| (format!("a{at}"), "x".repeat(200 + at).into())).collect();
+    large.attributes = serde_json::from_value(many.into()).unwrap();
+    assert!(matches!(news.put(vec![large], 0), Err(CollectionError::NoMemory { limit: 4000 })));
+    assert_eq!(fs::metadata(log_of(&folder)).unwrap().len(), before);
+    assert_eq!((news.told(0).items, collections.bytes()), (0, 0));
+    // A collection that says how many it keeps takes any number, and keeps the newest.
+    let few = Settings { max_items: Some(2), ttl_ms: None };
+    collections.make("news", few, 0).unwrap();
+    let applied = news.put((0..4).map(|at| item(at, "a", 0)).collect(), 0).unwrap();
+    assert_eq!((applied.added, applied.left), (4, 2));
+    assert_eq!(texts(&news, 0).iter().map(|(id, _)| &**id).collect::<Vec<_>>(), ["n2", "n3"]);
+    collections.remove("news").unwrap();
+    assert!(matches!(news.put(vec![item(1, "a", 0)], 0), Err(CollectionError::Unknown)));
+    assert!(!folder.path().join("news").exists());
+}
+
+#[test]
+fn what_exceeds_the_memory_can_be_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let news = open(folder.path()).make("news", Settings::default(), 0).unwrap().0;
+    news.put((0..4).map(|at| item(at, "a text", 0)).collect(), 0).unwrap();
+    drop(news);
+    // Less memory than what is there takes.
+    let limits = Limits { collections: 2, items: 9, bytes: 1, text_bytes: 20 };
+    let (collections, _) = EmbeddedHome::open(folder.path(), limits).unwrap();
+    let news = collections.named("news").unwrap();
+    assert!(matches!(news.put(vec![item(9, "a", 0)], 0), Err(CollectionError::NoMemory { .. })));
+    news.remove(&["n0"], 0).unwrap();
+    assert_eq!(news.told(0).items, 3);
+}
+
+/// Vectors are kept where there is memory for them, and give way to items.
+#[test]
+fn vectors_take_what_items_leave() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+    let engine = Engine::open(path.as_ref(), &Default::default()).unwrap();
+    let (numbers, dims) = (600, engine.embedding_dims(Method::AvgCos).unwrap());
+    let words = ["quake", "city", "river", "town", ""];
+    let text = |at: usize| format!("{} {}", words[at % 5], words[(at / 5) % 5]);
+    let items = || (0..numbers).map(|at| item(at, &format!(". {}", text(at)), 0)).collect();
+    let block = 512 * dims * 4;
+    for (bytes, kept) in [(1 << 24, true), (2 * block, false)] {
+        let limits = Limits { bytes, ..Limits::DEFAULT };
+        let collections = EmbeddedHome::in_memory(limits);
+        let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
+        news.put(items(), 0).unwrap();
+        let items_alone = collections.bytes();
+        news.remove(&["n3"], 0).unwrap();
+        let view = news.view(0);
+        let numbered: Vec<_> =
+            view.numbered().map(|(number, item)| (number, Arc::clone(item))).collect();
+        let vectors =
+            news.vectors_of(&engine, Method::AvgCos, &numbered, Cancellation::NEVER).unwrap();
+        assert_eq!(vectors.is_some(), kept);
+        let Some(vectors) = vectors else { continue };
+        assert!(collections.bytes() > items_alone + 2 * block);
+        let texts: Vec<&str> = numbered.iter().map(|(_, item)| &*item.text).collect();
+        let expected = engine.embed(&texts, &Query::new(Method::AvgCos)).unwrap();
+        for ((number, _), vector) in numbered.iter().zip(&expected.vectors) {
+            let found = match vectors.of(*number).unwrap() {
+                KeptText::Vector(row) => Some(row.to_vec()),
+                KeptText::Unscored(_) => None,
+            };
+            assert_eq!(found, *vector);
+        }
+        assert_eq!(vectors.of(3), None, "what was removed before");
+        // They are made once.
+        let again =
+            news.vectors_of(&engine, Method::AvgCos, &numbered, Cancellation::when(&|| true));
+        assert!(Arc::ptr_eq(&again.unwrap().unwrap(), &vectors));
+        drop(vectors);
+        // Items that need the memory have it.
+        let large = "x".repeat(1000);
+        let many = (0..12_000).map(|at| item(10_000 + at, &large, 0)).collect();
+        news.put(many, 0).unwrap();
+        assert_eq!(collections.bytes(), news.told(0).bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn a_folder_holds_the_contract(steps in contract::steps()) {
+        let (folder, engine) = (tempfile::tempdir().unwrap(), contract::engine());
+        contract::hold(
+            &mut |limits| Box::new(EmbeddedHome::open(folder.path(), limits).unwrap().0),
+            &engine,
+            &steps,
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! The best of what a ranking was narrowed to are the best of all, bit for bit.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use cognate::engine::{Boosts, Liked, Likes, Query, RankOptions, Ranking, Strategy};
+use serde_json::json;
+
+use super::shortlists::{ENGINE, real, with};
+use crate::embedded::EmbeddedCollection;
+use crate::{
+    Best, Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Item, Limits,
+    SHORTLIST_METHOD, Which,
+};
+
+/// Real texts and recombinations of them, some of them twice, and some without a known word.
+fn texts(count: usize) -> Vec<String> {
+    let real = real();
+    let half = |at: usize, second: bool| {
+        let words: Vec<&str> = real[at % real.len()].split(' ').collect();
+        let (first, rest) = words.split_at(words.len() / 2);
+        if second { rest.join(" ") } else { first.join(" ") }
+    };
+    (0..count)
+        .map(|at| match at % 40 {
+            7 => "%".to_owned(),
+            11 => real[at / 40 % 9].clone(),
+            _ => format!("{} {}", half(at, false), half(at * 31 + 7, true)),
+        })
+        .collect()
+}
+
+fn narrowed(
+    news: &EmbeddedCollection,
+    which: &Which<'_>,
+    (texts, summed): (&[(&str, f32)], bool),
+    length: usize,
+) -> Option<Chosen> {
+    let best = Best { engine: &ENGINE, texts: texts.to_vec(), summed, length };
+    let chosen = news.choose(which, &Choice::Best(best), 10_000, Cancellation::NEVER).unwrap();
+    if chosen.items.len() < chosen.meant {
+        return Some(chosen);
+    }
+    // Where not even that helps all are ranked that are meant.
+    let all = news.choose(which, &Choice::All, 10_000, Cancellation::NEVER).unwrap();
+    let numbers = |of: &Chosen| of.items.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+    assert_eq!((numbers(&chosen), chosen.meant), (numbers(&all), all.meant));
+    None
+}
+
+/// The names of the best with the bits of their scores, and how many have none.
+fn told(ranking: &Ranking, items: &[&Item]) -> (Vec<(String, u32)>, usize) {
+    let one = |index: usize| items[index].id.to_string();
+    let best = ranking.results.iter().map(|best| (one(best.index), best.score.to_bits()));
+    (best.collect(), ranking.unscored.len())
+}
+
+#[test]
+fn the_best_of_few_are_the_best_of_all() {
+    let (_home, news) = with(texts(2600).into_iter(), Limits::DEFAULT);
+    let asked = real();
+    let asked: Vec<&str> = asked.iter().step_by(37).take(6).map(String::as_str).collect();
+    let any = Which::default();
+    let filter = Filter::read(&json!({"n": {"gte": 900}}).to_string()).unwrap();
+    let filtered = Which { filter, ..Which::default() };
+    let mut most = BTreeMap::new();
+    for which in [&any, &filtered] {
+        let all = news.choose(which, &Choice::All, 10_000, Cancellation::NEVER).unwrap().items;
+        let all: Vec<&Item> = all.iter().map(|(_, item)| item.as_ref()).collect();
+        let texts_of =
+            |items: &[&Item]| items.iter().map(|item| item.text.to_string()).collect::<Vec<_>>();
+        let of_all = texts_of(&all);
+        for length in [1, 10, 60] {
+            let options = RankOptions {
+                query: Query::new(SHORTLIST_METHOD),
+                top_k: Some(length),
+                min_score: None,
+            };
+            for &text in &asked {
+                let few = narrowed(&news, which, (&[(text, 1.0)], false), length).unwrap();
+                assert_eq!(few.meant, all.len());
+                assert!(few.items.is_sorted_by(|(one, _), (next, _)| one < next));
+                let few: Vec<&Item> = few.items.iter().map(|(_, item)| item.as_ref()).collect();
+                let found = ENGINE.rank_best(text, &texts_of(&few), &options).unwrap();
+                let expected = ENGINE.rank_best(text, &of_all, &options).unwrap();
+                assert_eq!(told(&found, &few), told(&expected, &all), "{length} of {text}");
+                let seen = most.entry(length).or_insert(0);
+                *seen = few.len().max(*seen);
+            }
+            for (place, three) in asked.windows(3).enumerate() {
+                let liked = [(three[0], 1.0), (three[1], 0.3), (three[2], 2.0)];
+                for strategy in [Strategy::Best, Strategy::Mean, Strategy::Sum] {
+                    let wanted = (&liked[..], strategy != Strategy::Best);
+                    let Some(few) = narrowed(&news, which, wanted, length) else {
+                        assert!(length == 60 || strategy != Strategy::Best, "{place} {length}");
+                        continue;
+                    };
+                    let few: Vec<&Item> = few.items.iter().map(|(_, item)| item.as_ref()).collect();
+                    let liked = liked.map(|(text, weight)| Liked { text, weight }).to_vec();
+                    let likes = Likes { liked, strategy, ..Likes::default() };
+                    let rank = |texts: &[String]| {
+                        ENGINE.rank_liked(&likes, texts, &Boosts::default(), &options, || true)
+                    };
+                    let (found, expected) = (rank(&texts_of(&few)), rank(&of_all));
+                    let (found, expected) = (found.unwrap(), expected.unwrap());
+                    assert_eq!(told(&found, &few), told(&expected, &all), "{strategy:?} {length}");
+                }
+            }
+        }
+    }
+    // Few are left, beside the hundred without a known word.
+    assert!(most[&1] < 110 && most[&10] < 200, "{most:?}");
+}
+
+#[test]
+fn where_it_does_not_help_all_are_ranked() {
+    let (_home, news) = with(texts(2000).into_iter(), Limits::DEFAULT);
+    let which = Which::default();
+    for (texts, summed, length) in [
+        (&[("a river", 1.0)][..], false, 300),
+        (&[("%", 1.0)], false, 1),
+        (&[("a river", 1.0), ("%", 1.0)], false, 1),
+        (&[("", 1.0)], false, 1),
+    ] {
+        assert!(narrowed(&news, &which, (texts, summed), length).is_none(), "{texts:?} {length}");
+    }
+    let (_home, few) = with(texts(900).into_iter(), Limits::DEFAULT);
+    assert!(narrowed(&few, &which, (&[("a river", 1.0)], false), 1).is_none());
+    // Of too many that are equal none can be left out.
+    let equal = (0..3000).map(|at| ["a river", "the river", "a town"][at % 3].to_owned());
+    let (_home, equal) = with(equal, Limits::DEFAULT);
+    assert!(narrowed(&equal, &which, (&[("a river", 1.0)], false), 1).is_none());
+    let (_home, unknown) = with((0..2000).map(|_| "%".to_owned()), Limits::DEFAULT);
+    assert!(narrowed(&unknown, &which, (&[("a river", 1.0)], false), 1).is_none());
+}
+
+#[test]
+fn a_question_that_is_given_up_keeps_what_it_made() {
+    let (home, news) = with(texts(2000).into_iter(), Limits::DEFAULT);
+    let (looks, before) = (Cell::new(0), home.bytes());
+    let is_cancelled = || looks.replace(looks.get() + 1) == 2;
+    let best = Best { engine: &ENGINE, texts: vec![("a river", 1.0)], summed: false, length: 5 };
+    let cancel = Cancellation::when(&is_cancelled);
+    let stopped = news.choose(&Which::default(), &Choice::Best(best), 0, cancel);
+    assert!(matches!(stopped, Err(ChooseError::Stopped)), "{stopped:?}");
+    assert!(home.bytes() > before);
+}

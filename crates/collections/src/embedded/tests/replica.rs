@@ -1,0 +1,251 @@
+//! A replica shows what the process that writes told as written, and nothing else.
+
+use std::fs;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+use proptest::prelude::*;
+
+use super::{item, log_of, open, with_batches, with_killed_batches};
+use crate::embedded::EmbeddedHome;
+use crate::embedded::held::Held;
+use crate::embedded::log::Change;
+use crate::{
+    Applied, Behind, Cancellation, Choice, CollectionError, Home, Limits, MatchError, Outgoing,
+    ReplicaHome, Settings, Which, Write, contract,
+};
+
+/// What is seen of a collection: its name, what it keeps, its items.
+type Shown = (String, Settings, Vec<String>);
+
+/// All that is seen of a home, and the numbers of its items.
+fn seen(home: &dyn Home, now: i64) -> (Vec<Shown>, Vec<Vec<u64>>) {
+    let each = home.all().unwrap().into_iter().map(|collection| {
+        let told = collection.told(now).unwrap();
+        let items = collection
+            .choose(&Which::default(), &Choice::All, now, Cancellation::NEVER)
+            .unwrap()
+            .items;
+        let (numbers, items): (Vec<_>, Vec<_>) = items.into_iter().unzip();
+        let items: Vec<String> =
+            items.iter().map(|item| serde_json::to_string(&Outgoing::of(item)).unwrap()).collect();
+        assert_eq!(told.items, items.len());
+        ((told.name, told.settings, items), numbers)
+    });
+    each.unzip()
+}
+
+fn bytes_behind(replica: &ReplicaHome) -> u64 {
+    replica.totals(0).behind.unwrap().bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    /// Steps of chance, logs written anew, collections deleted and made again, the writer opened again.
+    #[test]
+    fn a_replica_shows_what_was_written(
+        steps in contract::steps(),
+        others in prop::collection::vec(0u8..8, 16),
+    ) {
+        let (folder, engine) = (tempfile::tempdir().unwrap(), contract::engine());
+        let limits = Limits { items: 40, ..Limits::DEFAULT };
+        let open = || EmbeddedHome::open(folder.path(), limits).unwrap().0;
+        let mut home = open();
+        home.make("news", Settings::default(), 0).unwrap();
+        let replica = ReplicaHome::open(folder.path(), limits).unwrap();
+        let mut now = 1_000_000;
+        for (step, other) in steps.iter().zip(others) {
+            if let contract::Step::Wait(time) = step {
+                now += time;
+            }
+            contract::take(&home, &engine, step, now);
+            // A replica may miss any of what was between.
+            if other < 5 {
+                prop_assert!(replica.look().is_empty());
+                prop_assert_eq!(seen(&replica, now).0, seen(&home, now).0);
+                prop_assert_eq!(bytes_behind(&replica), 0);
+            }
+            match other {
+                3 => {
+                    let before = seen(&replica, now).1;
+                    home.named("news").unwrap().compact(now).unwrap();
+                    prop_assert!(replica.look().is_empty());
+                    prop_assert_eq!(seen(&replica, now).1, before, "what is the same is kept");
+                }
+                5 => {
+                    home.remove("news").unwrap();
+                    home.make("news", Settings { max_items: Some(9), ttl_ms: None }, now).unwrap();
+                }
+                6 => drop(home.make("more", Settings::default(), now).unwrap()),
+                7 => {
+                    drop(home);
+                    home = open();
+                }
+                _ => {}
+            }
+        }
+        prop_assert!(replica.look().is_empty());
+        prop_assert_eq!(seen(&replica, now).0, seen(&home, now).0);
+        // As much memory is counted as what is held takes.
+        let held: usize = replica.all().unwrap().iter().map(|one| one.told(now).unwrap().bytes).sum();
+        prop_assert_eq!(replica.totals(now).bytes, held);
+    }
+}
+
+#[test]
+fn what_was_not_synced_is_not_shown() {
+    let folder = with_batches(2);
+    let home = open(folder.path());
+    let news = home.named("news").unwrap();
+    let replica = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
+    let count = || {
+        assert!(replica.look().is_empty());
+        replica.get("news").unwrap().told(0).unwrap().items
+    };
+    assert_eq!(count(), 2);
+    let (_, first) = news.write(Write::Put(vec![item(7, "a", 0)]), 0).unwrap();
+    let (_, second) = news.write(Write::Put(vec![item(8, "a", 0)]), 0).unwrap();
+    assert_eq!(count(), 2);
+    assert!(bytes_behind(&replica) > 0);
+    // Who waits for one waits for both.
+    news.settle(first).unwrap();
+    assert_eq!((count(), bytes_behind(&replica)), (4, 0));
+    news.settle(second).unwrap();
+    assert_eq!(count(), 4);
+}
+
+#[test]
+fn a_torn_end_is_left_to_the_process_that_writes() {
+    let folder = with_killed_batches(3);
+    let replica = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
+    let log = log_of(&folder);
+    OpenOptions::new().append(true).open(&log).unwrap().write_all(b"cgc2 half a frame").unwrap();
+    let count = || {
+        assert!(replica.look().is_empty());
+        replica.get("news").unwrap().told(0).unwrap().items
+    };
+    assert_eq!((count(), bytes_behind(&replica)), (3, 17));
+    assert_eq!(fs::read_dir(folder.path().join("news")).unwrap().count(), 1, "nothing is written");
+    let (home, cuts) = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap();
+    assert_eq!(cuts.len(), 1);
+    home.named("news").unwrap().put(vec![item(9, "again", 0)], 0).unwrap();
+    assert_eq!((count(), bytes_behind(&replica)), (4, 0));
+}
+
+#[test]
+fn damage_is_told_once_and_what_was_read_stays() {
+    let folder = with_batches(2);
+    let replica = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
+    let log = log_of(&folder);
+    let (sound, from) = (fs::read(&log).unwrap(), fs::metadata(&log).unwrap().len());
+    let home = open(folder.path());
+    for at in 2..5 {
+        home.named("news").unwrap().put(vec![item(at, "the flood", 0)], 0).unwrap();
+    }
+    drop(home);
+    let whole = fs::read(&log).unwrap();
+    let mut damaged = whole.clone();
+    damaged[from as usize + 60] ^= 4;
+    // In place, as a disk does it.
+    let put = |bytes: &[u8]| fs::write(&log, bytes).unwrap();
+    put(&damaged);
+    let problems = replica.look();
+    assert!(matches!(&problems[..], [CollectionError::Damaged { .. }]), "{problems:?}");
+    assert!(replica.look().is_empty(), "it is told once");
+    let behind = replica.totals(0).behind.unwrap();
+    assert_eq!(behind, Behind { bytes: whole.len() as u64 - from, unreadable: 1 });
+    let count = || replica.get("news").unwrap().told(0).unwrap().items;
+    assert_eq!(count(), 2);
+    // Nobody starts on it.
+    let refused = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
+    assert!(matches!(refused, CollectionError::Damaged { .. }), "{refused}");
+    put(&whole);
+    assert!(replica.look().is_empty());
+    assert_eq!((count(), replica.totals(0).behind), (5, Some(Behind::default())));
+    // A copy from before takes the place of the log.
+    put(&sound);
+    assert!(replica.look().is_empty());
+    assert_eq!(count(), 2);
+    // A collection that cannot be read at all is not there, and told once.
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("items.log"), "no log").unwrap();
+    assert!(matches!(&replica.look()[..], [CollectionError::Damaged { offset: 0, .. }]));
+    assert!(replica.look().is_empty());
+    assert!(replica.get("other").is_err());
+    // Without the folder all stays as it was.
+    let away = folder.path().with_extension("away");
+    fs::rename(folder.path(), &away).unwrap();
+    assert!(matches!(&replica.look()[..], [CollectionError::Read { .. }]));
+    assert_eq!(count(), 2);
+    fs::rename(&away, folder.path()).unwrap();
+    assert!(replica.look().is_empty());
+}
+
+/// Another log whose first bytes are not those of the one that was read.
+#[test]
+fn another_log_in_the_same_file_is_read_from_its_beginning() {
+    let (folder, other) = (with_batches(3), with_batches(0));
+    let replica = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
+    let home = open(other.path());
+    let news = home.named("news").unwrap();
+    news.put((20..60).map(|at| item(at, "another one", 0)).collect(), 0).unwrap();
+    drop((news, home));
+    fs::copy(log_of(&other), log_of(&folder)).unwrap();
+    assert!(replica.look().is_empty());
+    let home = open(other.path());
+    assert_eq!(seen(&replica, 0).0, seen(&home, 0).0);
+}
+
+#[test]
+fn a_replica_takes_no_changes() {
+    let folder = with_batches(1);
+    // What is no collection is none here either.
+    fs::write(folder.path().join("notes.txt"), "a file of another").unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let (replica, engine) =
+        (ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap(), contract::engine());
+    let news = replica.get("news").unwrap();
+    let refused = |error: CollectionError| assert!(matches!(error, CollectionError::ReadOnly));
+    refused(replica.set("news", Settings::default(), 0).unwrap_err());
+    refused(replica.delete("news").unwrap_err());
+    refused(news.write(Write::Remove(vec!["n0".into()]), 0).unwrap_err());
+    match news.follow(engine, &contract::how(), vec![item(1, "a", 0)], 0) {
+        Err(MatchError::Collection(error)) => refused(error),
+        other => panic!("{other:?}"),
+    }
+    // Two of them, and one that writes, have a folder at a time. Who writes asks for a log in each folder.
+    fs::remove_dir(folder.path().join("empty")).unwrap();
+    let _second = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
+    let _writer = open(folder.path());
+}
+
+#[test]
+fn the_shortest_way_between_two_states_keeps_what_is_the_same() {
+    let held = |ids: &[usize]| {
+        let mut held = Held::default();
+        for &id in ids {
+            held.apply(Change::put(item(id, "a", 0)), &mut Applied::default());
+        }
+        held
+    };
+    for (from, to, kept) in [
+        (&[1, 2, 3][..], &[1, 2, 3, 4][..], 3),
+        (&[1, 2, 3, 4], &[3, 4, 5], 2),
+        (&[1, 2, 3], &[2, 1, 3], 1),
+        (&[1, 2, 3], &[], 0),
+        (&[], &[1, 2], 0),
+        (&[5, 1, 2], &[1, 9, 2], 1),
+    ] {
+        let (mut from, to) = (held(from), held(to));
+        let before: Vec<u64> = from.table.iter().map(|(number, _)| number).collect();
+        for change in from.towards(&to) {
+            from.apply(change, &mut Applied::default());
+        }
+        let ids =
+            |held: &Held| held.table.iter().map(|(_, item)| item.id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&from), ids(&to));
+        let same = from.table.iter().filter(|(number, _)| before.contains(number)).count();
+        assert_eq!(same, kept);
+    }
+}

@@ -1,0 +1,395 @@
+//! A disk in memory whose every step can fail, and whose power can go: what was synced is there then, of
+//! the rest any sectors of any file, and of the names of a folder the first so many changes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::embedded::storage::{Storage, Stored};
+
+/// Bytes that are written as a whole or not at all.
+const SECTOR: usize = 64;
+
+/// A disk in memory.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Simulated(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    nodes: Vec<Node>,
+    /// Steps that were asked for.
+    steps: usize,
+    /// The step that fails, and how many after it.
+    fails: std::ops::Range<usize>,
+}
+
+/// A file or a folder, wherever its name is.
+#[derive(Debug, Clone)]
+enum Node {
+    File { lasting: Vec<u8>, now: Vec<u8>, unsynced: Vec<Write> },
+    Folder { lasting: Names, now: Names, unsynced: Vec<Naming> },
+}
+
+type Names = BTreeMap<String, usize>;
+
+/// A step that changes a file.
+#[derive(Debug, Clone)]
+enum Write {
+    Bytes(usize, Vec<u8>),
+    Length(usize),
+}
+
+/// A step that changes the names of a folder.
+#[derive(Debug, Clone)]
+enum Naming {
+    Add(String, usize),
+    Remove(String),
+    Move(String, String),
+}
+
+impl Naming {
+    fn apply(&self, names: &mut Names) {
+        match self {
+            Self::Add(name, node) => drop(names.insert(name.clone(), *node)),
+            Self::Remove(name) => drop(names.remove(name)),
+            Self::Move(from, to) => {
+                let node = names.remove(from).unwrap();
+                names.insert(to.clone(), node);
+            }
+        }
+    }
+}
+
+impl Write {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Bytes(offset, written) => {
+                let end = offset + written.len();
+                bytes.resize(bytes.len().max(end), 0);
+                bytes[*offset..end].copy_from_slice(written);
+            }
+            Self::Length(length) => bytes.resize(*length, 0),
+        }
+    }
+
+    /// What of it is on a disk whose power went.
+    fn apply_some(&self, bytes: &mut Vec<u8>, mut chance: impl FnMut() -> bool) {
+        match self {
+            Self::Bytes(offset, written) => {
+                for (at, sector) in written.chunks(SECTOR).enumerate() {
+                    if chance() {
+                        Self::Bytes(offset + at * SECTOR, sector.to_vec()).apply(bytes);
+                    }
+                }
+            }
+            Self::Length(_) => {
+                if chance() {
+                    self.apply(bytes);
+                }
+            }
+        }
+    }
+}
+
+fn missing() -> io::Error {
+    io::Error::from(io::ErrorKind::NotFound)
+}
+
+impl State {
+    fn step(&mut self) -> io::Result<()> {
+        self.steps += 1;
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        if self.fails.contains(&self.steps) { Err(full()) } else { Ok(()) }
+    }
+
+    fn names(&mut self, node: usize) -> io::Result<(&mut Names, &mut Vec<Naming>)> {
+        match &mut self.nodes[node] {
+            Node::Folder { now, unsynced, .. } => Ok((now, unsynced)),
+            Node::File { .. } => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+        }
+    }
+
+    fn node(&mut self, path: &Path) -> io::Result<usize> {
+        let mut at = 0;
+        for part in path.components() {
+            let Component::Normal(name) = part else { continue };
+            let name = name.to_str().unwrap();
+            at = *self.names(at)?.0.get(name).ok_or_else(missing)?;
+        }
+        Ok(at)
+    }
+
+    /// The folder of a path, and the name there.
+    fn place(&mut self, path: &Path) -> io::Result<(usize, String)> {
+        let folder = self.node(path.parent().unwrap())?;
+        Ok((folder, path.file_name().unwrap().to_str().unwrap().to_owned()))
+    }
+
+    fn rename(&mut self, folder: usize, naming: Naming) -> io::Result<()> {
+        let (names, unsynced) = self.names(folder)?;
+        naming.apply(names);
+        unsynced.push(naming);
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, node: Node) -> io::Result<usize> {
+        let (folder, name) = self.place(path)?;
+        let number = self.nodes.len();
+        self.nodes.push(node);
+        self.rename(folder, Naming::Add(name, number))?;
+        Ok(number)
+    }
+}
+
+impl Node {
+    fn folder() -> Self {
+        Self::Folder { lasting: Names::new(), now: Names::new(), unsynced: Vec::new() }
+    }
+
+    fn file() -> Self {
+        Self::File { lasting: Vec::new(), now: Vec::new(), unsynced: Vec::new() }
+    }
+}
+
+impl Simulated {
+    pub(super) fn new() -> Self {
+        let disk = Self::default();
+        disk.state().nodes.push(Node::folder());
+        disk
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// Steps that were asked for.
+    pub(super) fn steps(&self) -> usize {
+        self.state().steps
+    }
+
+    /// From now on these steps fail, counted from 1.
+    pub(super) fn fail(&self, steps: std::ops::Range<usize>) {
+        let mut state = self.state();
+        (state.steps, state.fails) = (0, steps);
+    }
+
+    /// The disk as another process finds it after this one was killed.
+    pub(super) fn killed(&self) -> Self {
+        let nodes = self.state().nodes.clone();
+        Self(Arc::new(Mutex::new(State { nodes, ..State::default() })))
+    }
+
+    /// The disk after its power went: `chance` says of each sector whether it was written.
+    pub(super) fn without_power(&self, mut chance: impl FnMut() -> bool) -> Self {
+        let disk = self.killed();
+        for node in &mut disk.state().nodes {
+            match node {
+                Node::File { lasting, now, unsynced } => {
+                    for write in unsynced.drain(..) {
+                        write.apply_some(lasting, &mut chance);
+                    }
+                    now.clone_from(lasting);
+                }
+                Node::Folder { lasting, now, unsynced } => {
+                    // A journal has its entries in order.
+                    for naming in unsynced.drain(..) {
+                        if !chance() {
+                            break;
+                        }
+                        naming.apply(lasting);
+                    }
+                    now.clone_from(lasting);
+                }
+            }
+        }
+        disk
+    }
+
+    /// The bytes of a file.
+    pub(super) fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        let node = state.node(path).ok()?;
+        let Node::File { now, .. } = &state.nodes[node] else { return None };
+        Some(now.clone())
+    }
+
+    /// Gives a file other bytes, which last.
+    pub(super) fn set_bytes(&self, path: &Path, bytes: &[u8]) {
+        let mut state = self.state();
+        let node = state.node(path).unwrap();
+        let (lasting, now) = (bytes.to_vec(), bytes.to_vec());
+        state.nodes[node] = Node::File { lasting, now, unsynced: Vec::new() };
+    }
+}
+
+impl Storage for Simulated {
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step()?;
+        if state.node(path).is_err() {
+            state.add(path, Node::folder())?;
+        }
+        drop(state);
+        self.sync_folder(path.parent().unwrap())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        match self.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(path),
+            opened => opened,
+        }
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let mut state = self.state();
+        state.step()?;
+        let folder = state.node(folder)?;
+        Ok(state.names(folder)?.0.keys().cloned().collect())
+    }
+
+    fn is_folder(&self, path: &Path) -> io::Result<bool> {
+        let mut state = self.state();
+        state.step()?;
+        let node = state.node(path)?;
+        Ok(state.names(node).is_ok())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        let mut state = self.state();
+        state.step()?;
+        let node = state.add(path, Node::file())?;
+        Ok(Arc::new(Open { disk: self.clone(), node }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        let mut state = self.state();
+        state.step()?;
+        let node = state.node(path)?;
+        Ok(Arc::new(Open { disk: self.clone(), node }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step()?;
+        let ((folder, from), (other, to)) = (state.place(from)?, state.place(to)?);
+        assert_eq!(folder, other, "nothing is moved from one folder to another");
+        let known = *state.names(folder)?.0.get(&from).ok_or_else(missing)?;
+        let taken = state.names(folder)?.0.get(&to).copied();
+        if let Some(taken) = taken
+            && (matches!(state.nodes[known], Node::Folder { .. })
+                && !state.names(taken)?.0.is_empty())
+        {
+            return Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty));
+        }
+        state.rename(folder, Naming::Move(from, to))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step()?;
+        let (folder, name) = state.place(path)?;
+        if state.names(folder)?.0.contains_key(&name) {
+            return state.rename(folder, Naming::Remove(name));
+        }
+        Err(missing())
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step()?;
+        let folder = state.node(path)?;
+        let names: Vec<String> = state.names(folder)?.0.keys().cloned().collect();
+        for name in names {
+            state.rename(folder, Naming::Remove(name))?;
+        }
+        let (above, name) = state.place(path)?;
+        state.rename(above, Naming::Remove(name))
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let failed = state.step();
+        let folder = state.node(path)?;
+        if let Node::Folder { lasting, now, unsynced } = &mut state.nodes[folder]
+            && failed.is_ok()
+        {
+            lasting.clone_from(now);
+            unsynced.clear();
+        }
+        failed
+    }
+}
+
+/// An open file, whatever becomes of its name.
+#[derive(Debug)]
+struct Open {
+    disk: Simulated,
+    node: usize,
+}
+
+impl Open {
+    /// Asks a step of the file; of one that fails half is done.
+    fn with<T>(
+        &self,
+        step: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>, &mut Vec<Write>, bool) -> T,
+    ) -> io::Result<T> {
+        let mut state = self.disk.state();
+        let failed = state.step();
+        let Node::File { lasting, now, unsynced } = &mut state.nodes[self.node] else {
+            return Err(missing());
+        };
+        let done = step(lasting, now, unsynced, failed.is_err());
+        failed.map(|()| done)
+    }
+}
+
+impl Stored for Open {
+    fn length(&self) -> io::Result<u64> {
+        self.with(|_, now, _, _| now.len() as u64)
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(|_, now, _, _| {
+            let rest = now.get(offset as usize..).unwrap_or_default();
+            let read = rest.len().min(out.len());
+            out[..read].copy_from_slice(&rest[..read]);
+            read
+        })
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.with(|_, now, unsynced, fails| {
+            let bytes = if fails { &bytes[..bytes.len() / 2] } else { bytes };
+            let write = Write::Bytes(offset as usize, bytes.to_vec());
+            write.apply(now);
+            unsynced.push(write);
+        })
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.with(|_, now, unsynced, fails| {
+            if !fails {
+                let write = Write::Length(length as usize);
+                write.apply(now);
+                unsynced.push(write);
+            }
+        })
+    }
+
+    /// One that fails forgets what it was to write, so that the next one has nothing to do: some systems
+    /// have it so.
+    fn sync(&self) -> io::Result<()> {
+        self.with(|lasting, _, unsynced, fails| {
+            for write in unsynced.drain(..).filter(|_| !fails) {
+                write.apply(lasting);
+            }
+        })
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let mut state = self.disk.state();
+        state.step()?;
+        Ok(state.node(path).is_ok_and(|node| node == self.node))
+    }
+}

@@ -1,0 +1,185 @@
+//! Windows that are kept from one request to the next find what windows that are made anew find, name
+//! nothing that left, and are in the memory that is counted.
+
+use std::sync::Arc;
+
+use cognate::engine::Engine;
+use cognate::methods::Method;
+use cognate::window;
+use cognate::window::events::Rule;
+use cognate::window::stream;
+use proptest::prelude::*;
+
+use crate::embedded::tests::item;
+use crate::embedded::{EmbeddedCollection, EmbeddedHome};
+use crate::{
+    Collection, CollectionError, How, Limits, MatchError, Matched, Settings, SharedEngine,
+};
+
+/// An engine in something that can be shared.
+struct Holder(Engine);
+
+impl AsRef<Engine> for Holder {
+    fn as_ref(&self) -> &Engine {
+        &self.0
+    }
+}
+
+fn engine() -> SharedEngine {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+    let engine = Engine::open(path.as_ref(), &Default::default()).unwrap();
+    SharedEngine::of(Arc::new(Holder(engine)))
+}
+
+fn how(last: usize, threshold: f32) -> How {
+    let rule = Rule { threshold, votes: 3, centre: 0.0 };
+    let limits = window::Limits { last, within: None };
+    let (method, second) = (Method::AvgCos, None);
+    let stream = stream::Settings { method, second, nearest: 8, floor: 0.2, rule, limits };
+    How { stream, duplicate: 1.0 }
+}
+
+fn text(at: usize) -> String {
+    let words = ["quake", "city", "river", "flood", "election"];
+    format!("{} {} {}", words[at % 5], words[(at / 5) % 5], words[(at / 7) % 3])
+}
+
+fn matched(
+    news: &EmbeddedCollection,
+    engine: &SharedEngine,
+    how: How,
+    ids: &[usize],
+    now: i64,
+) -> Vec<Matched> {
+    let items = ids.iter().map(|&at| item(at, &text(at), now)).collect();
+    let (matched, pending) = news.follow(engine.clone(), &how, items, now).unwrap();
+    news.settle(pending).unwrap();
+    matched
+}
+
+fn named(matched: &[Matched]) -> Vec<&str> {
+    matched.iter().flat_map(|one| &one.nearest).map(|(id, _)| &**id).collect()
+}
+
+#[test]
+fn a_window_that_is_kept_names_nothing_that_is_too_old() {
+    let engine = engine();
+    let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
+    let settings = Settings { max_items: None, ttl_ms: Some(1000) };
+    let (news, _) = collections.make("news", settings, 0).unwrap();
+    let asked = how(100, 0.3);
+    matched(&news, &engine, asked, &[0], 0);
+    // The same words, late: by its own time it would be near to the first.
+    let late = |id: usize, now: i64| {
+        let items = vec![item(id, &text(0), 500)];
+        news.follow(engine.clone(), &asked, items, now).unwrap().0
+    };
+    assert_eq!(named(&late(1, 900)), ["n0"]);
+    let found = late(2, 1200);
+    assert_eq!(named(&found), ["n1"], "n0 left at 1001");
+    assert_eq!(found[0].duplicate_of.as_deref(), Some("n1"));
+}
+
+#[test]
+fn a_window_is_paid_for_and_gives_way_to_items() {
+    let engine = engine();
+    let dims = engine.embedding_dims(Method::AvgCos).unwrap();
+    let room = 8 << 20;
+    let collections = EmbeddedHome::in_memory(Limits { bytes: room, ..Limits::DEFAULT });
+    let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
+    let items = || collections.bytes() - news.told(0).bytes;
+    matched(&news, &engine, how(500, 0.3), &[0], 0);
+    let window = items();
+    assert!(window > 500 * dims * 5, "{window}");
+    // Long texts stand in the window once more, and long names in its lists.
+    let long = (1..200).map(|at| item(at, &format!("{} {}", text(at), "quake ".repeat(500)), 0));
+    let (_, pending) = news.follow(engine.clone(), &how(500, 0.3), long.collect(), 0).unwrap();
+    news.settle(pending).unwrap();
+    assert!(items() > window + 199 * 3000, "{} after {window}", items());
+    // Two more windows, and then what is known is too much: the one that was not asked for longest goes.
+    matched(&news, &engine, how(400, 0.3), &[200], 0);
+    matched(&news, &engine, how(300, 0.3), &[201], 0);
+    assert_eq!(news.windows().len(), 3);
+    assert!(collections.bytes() <= room);
+    let large = "x".repeat(1000);
+    let free = room - news.told(0).bytes;
+    let many = free / 1400;
+    news.put((0..many).map(|at| item(1000 + at, &large, 0)).collect(), 0).unwrap();
+    assert_eq!((news.windows().len(), items()), (0, 0), "items need the memory");
+    // Where there is none for a window, that is said, and nothing is added.
+    let before = news.told(0).items;
+    let asked = news.follow(engine.clone(), &how(5000, 0.3), vec![item(9999, "quake", 0)], 0);
+    let is_refused = matches!(asked, Err(MatchError::Collection(CollectionError::NoMemory { .. })));
+    assert!(is_refused);
+    assert_eq!((news.told(0).items, items()), (before, 0));
+}
+
+#[test]
+fn as_many_windows_are_kept_as_are_asked_for_in_turn() {
+    let engine = engine();
+    let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
+    let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
+    for round in 0..3 {
+        for (place, last) in [10, 20, 30].into_iter().enumerate() {
+            matched(&news, &engine, how(last, 0.3), &[10 * round + place], 0);
+        }
+        assert_eq!(news.windows().len(), 3);
+    }
+    for last in 40..50 {
+        matched(&news, &engine, how(last, 0.3), &[last], 0);
+    }
+    assert_eq!(news.windows().len(), 4);
+    // What replaces or takes out items makes them all useless.
+    news.remove(&["n0"], 0).unwrap();
+    matched(&news, &engine, how(49, 0.3), &[90], 0);
+    assert_eq!(news.windows().len(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    /// Requests with settings in turn, items that are loaded, taken out and matched again between them.
+    #[test]
+    fn kept_windows_find_what_fresh_ones_find(
+        steps in prop::collection::vec((0u8..10, 0usize..60, 1usize..5), 1..40),
+        most in prop::option::of(3usize..30),
+    ) {
+        let engine = engine();
+        let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
+        let settings = Settings { max_items: most, ttl_ms: None };
+        let make = |name| collections.make(name, settings, 0).unwrap().0;
+        let (kept, fresh) = (make("kept"), make("fresh"));
+        for (step, (kind, at, count)) in steps.into_iter().enumerate() {
+            let now = step as i64;
+            let ids: Vec<usize> = match kind {
+                // New names, mostly.
+                0..7 => (0..count).map(|place| 100 + step * 5 + place).collect(),
+                _ => (at..at + count).collect(),
+            };
+            let asked = [how(12, 0.5), how(5, 0.6), how(40, 0.4)][at % 3];
+            match kind {
+                0 | 1 => {
+                    for one in [&kept, &fresh] {
+                        let items = ids.iter().map(|&at| item(at, &text(at), now)).collect();
+                        one.put(items, now).unwrap();
+                    }
+                }
+                9 => {
+                    for one in [&kept, &fresh] {
+                        one.remove(&[&format!("n{at}")], now).unwrap();
+                    }
+                }
+                _ => {
+                    fresh.windows().clear();
+                    let found = matched(&kept, &engine, asked, &ids, now);
+                    prop_assert_eq!(found, matched(&fresh, &engine, asked, &ids, now));
+                }
+            }
+        }
+        // All that was taken is given back.
+        for one in collections.each() {
+            collections.remove(one.name()).unwrap();
+        }
+        drop((kept, fresh));
+        prop_assert_eq!(collections.bytes(), 0);
+    }
+}

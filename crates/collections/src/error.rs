@@ -1,0 +1,172 @@
+//! Why a collection cannot do what is asked.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::item::ItemProblem;
+use crate::settings::NAME_BYTES;
+
+/// Why a collection cannot do what is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectionError {
+    /// There is none of that name.
+    #[error("there is no collection of this name")]
+    Unknown,
+    /// No name of a collection.
+    #[error(
+        "a collection's name has at most {NAME_BYTES} of a-z, 0-9, `.`, `_` and `-`, the first a \
+         letter or digit"
+    )]
+    BadName,
+    /// As many collections as there may be.
+    #[error("there are {limit} collections, which is the limit")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// More items than a collection may have.
+    #[error("the collection would have {wanted} items; the limit is {limit}")]
+    TooManyItems {
+        /// How many there would be.
+        wanted: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// An item that no collection takes.
+    #[error("{problem}")]
+    Item {
+        /// Its place among those that were given.
+        index: usize,
+        /// What is wrong.
+        problem: ItemProblem,
+    },
+    /// No memory is left for more items.
+    #[error("collections would take more than {limit} bytes of memory, which is the limit")]
+    NoMemory {
+        /// The limit.
+        limit: usize,
+    },
+    /// What was asked could not be written; nothing of it was done.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system could not promise that what was written stays. It is taken back, and may be there or
+    /// not when the process starts again; until then nothing is taken.
+    #[error(
+        "{}: what was written could not be made to last, so it is taken back and nothing more is \
+         written until the process starts again",
+        path.display()
+    )]
+    Unsynced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that is written to, or the lock of its folder, is not where it was any more. What was to be
+    /// written was not.
+    #[error(
+        "{} is not as this process left it: it was deleted, moved, replaced or cut off meanwhile. Nothing \
+         is written until the process starts again",
+        path.display()
+    )]
+    Away {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// A collection's folder has no log.
+    #[error(
+        "{}: {problem}. Bring back a copy of this file, or move its folder away to start without this \
+         collection",
+        path.display()
+    )]
+    NoLog {
+        /// Where it should be.
+        path: PathBuf,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A file or folder could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process writes there.
+    #[error("{}: another process has these collections open", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A replica was asked to change something.
+    #[error(
+        "these collections are read along with the process that writes them, and take no changes"
+    )]
+    ReadOnly,
+    /// A log that was damaged.
+    #[error(
+        "{}, byte {offset}: {problem}; nothing was changed. Bring back a copy of this file, or move \
+         its folder away to start without this collection",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The database cannot be asked. What was to be written was not.
+    #[error("the database of the collections cannot be reached: {problem}")]
+    Unreachable {
+        /// What was said.
+        problem: String,
+    },
+    /// The database takes too long.
+    #[error("the database of the collections takes too long: {problem}")]
+    Slow {
+        /// What was said.
+        problem: String,
+    },
+    /// The database takes nothing; what was to be written was not.
+    #[error("the database of the collections takes nothing: {problem}")]
+    Unwritable {
+        /// What was said.
+        problem: String,
+    },
+    /// Another server writes to the collection; what was to be written was not.
+    #[error("{problem}")]
+    OtherWriter {
+        /// Who may write.
+        problem: String,
+    },
+    /// The connection was lost while the database wrote, so that it may be there or not.
+    #[error("the database of the collections did not say whether it wrote: {problem}")]
+    Uncertain {
+        /// What was said.
+        problem: String,
+    },
+    /// The database refuses what was asked for a reason that is not foreseen.
+    #[error("the database of the collections: {problem}")]
+    Database {
+        /// What was said.
+        problem: String,
+    },
+    /// The database has not what is needed.
+    #[error("{problem}")]
+    NotSetUp {
+        /// What is missing, and how it is made.
+        problem: String,
+    },
+    /// More items are meant than are sent from a database to be ranked.
+    #[error("more than {limit} items would be ranked; ask for a `shortlist`, or filter them")]
+    TooManyChosen {
+        /// The limit.
+        limit: usize,
+    },
+}

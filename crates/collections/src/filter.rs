@@ -1,0 +1,253 @@
+//! Which items are meant, by their attributes: an object of conditions, all of which must hold.
+//!
+//! `{"lang": "en", "year": {"gte": 2020}, "any": [{"a": 1}, {"b": [2, 3]}], "not": {"c": true}}`
+//!
+//! How a filter is read, and how much of one, is in `read`.
+
+mod read;
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use serde_json::Number;
+
+use crate::{Attribute, Attributes};
+
+/// Which items are meant.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Filter(Vec<Condition>);
+
+/// One of the conditions.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Condition {
+    /// Of an attribute.
+    Of(Box<str>, Test),
+    /// One of these filters holds.
+    Any(Vec<Filter>),
+    /// This one does not.
+    Not(Filter),
+}
+
+/// What an attribute must be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Test {
+    /// Equal to one of these.
+    In(Values),
+    /// Not there, or equal to none of these.
+    NotIn(Values),
+    /// There or not.
+    Exists(bool),
+    /// Of the kind of this one, and so beside it.
+    Beside(Side, Attribute),
+}
+
+/// On which side of another a value lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Above,
+    NotBelow,
+    Below,
+    NotAbove,
+}
+
+/// Values, one of which an attribute is looked up among.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Values {
+    list: Vec<Attribute>,
+    /// The same by their kinds, so that a long list takes no longer than a short one.
+    texts: HashSet<Box<str>>,
+    numbers: HashSet<ExactNumber>,
+    truths: [bool; 2],
+}
+
+/// A number by which equal ones are found: 1 and 1.0 are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum ExactNumber {
+    Whole(i128),
+    /// The bits of one with a fraction, or beyond whole numbers.
+    Other(u64),
+}
+
+/// What is wrong with a filter, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterProblem {
+    /// A JSON pointer within the filter.
+    pub pointer: String,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+impl Filter {
+    /// Reads a filter written as JSON.
+    pub fn read(written: &str) -> Result<Self, FilterProblem> {
+        read::filter(written)
+    }
+
+    /// Whether every item is meant.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The conditions, all of which must hold.
+    #[cfg(feature = "postgres")]
+    pub(super) fn conditions(&self) -> &[Condition] {
+        &self.0
+    }
+
+    /// How many questions may be asked of an item: a list of values is one.
+    pub fn questions(&self) -> usize {
+        let of_one = |condition: &Condition| match condition {
+            Condition::Of(..) => 1,
+            Condition::Any(filters) => 1 + filters.iter().map(Self::questions).sum::<usize>(),
+            Condition::Not(filter) => 1 + filter.questions(),
+        };
+        self.0.iter().map(of_one).sum()
+    }
+
+    /// Whether an item of these attributes is meant.
+    pub fn admits(&self, attributes: &Attributes) -> bool {
+        self.0.iter().all(|condition| match condition {
+            Condition::Of(name, test) => test.admits(attributes.get(name)),
+            Condition::Any(filters) => filters.iter().any(|filter| filter.admits(attributes)),
+            Condition::Not(filter) => !filter.admits(attributes),
+        })
+    }
+}
+
+impl Test {
+    fn admits(&self, value: Option<&Attribute>) -> bool {
+        match self {
+            Self::In(values) => value.is_some_and(|value| values.contain(value)),
+            Self::NotIn(values) => !value.is_some_and(|value| values.contain(value)),
+            Self::Exists(there) => value.is_some() == *there,
+            Self::Beside(side, other) => {
+                let order = value.and_then(|value| compare(value, other));
+                order.is_some_and(|order| match side {
+                    Side::Above => order == Ordering::Greater,
+                    Side::NotBelow => order != Ordering::Less,
+                    Side::Below => order == Ordering::Less,
+                    Side::NotAbove => order != Ordering::Greater,
+                })
+            }
+        }
+    }
+}
+
+impl Values {
+    fn of(list: Vec<Attribute>) -> Self {
+        let mut values = Self::default();
+        for value in &list {
+            match value {
+                Attribute::Truth(truth) => values.truths[usize::from(*truth)] = true,
+                Attribute::Number(number) => {
+                    values.numbers.insert(ExactNumber::of(number));
+                }
+                Attribute::Text(text) => {
+                    values.texts.insert(text.clone());
+                }
+            }
+        }
+        Self { list, ..values }
+    }
+
+    /// As they were written.
+    #[cfg(feature = "postgres")]
+    pub(super) fn list(&self) -> &[Attribute] {
+        &self.list
+    }
+
+    fn contain(&self, value: &Attribute) -> bool {
+        match (value, &*self.list) {
+            // Most lists have one value, and texts of other lengths are not read.
+            (Attribute::Text(text), [Attribute::Text(only)]) => text == only,
+            (Attribute::Text(text), _) => self.texts.contains(&**text),
+            (Attribute::Number(number), _) => self.numbers.contains(&ExactNumber::of(number)),
+            (Attribute::Truth(truth), _) => self.truths[usize::from(*truth)],
+        }
+    }
+}
+
+impl ExactNumber {
+    fn of(number: &Number) -> Self {
+        let float = |float: f64| {
+            // Whole floats below 2^127 are exact as whole numbers.
+            let whole = float.fract() == 0.0 && float.abs() < 2.0_f64.powi(127);
+            if whole { Self::Whole(float as i128) } else { Self::Other(float.to_bits()) }
+        };
+        let whole = number.as_i128().map(Self::Whole);
+        whole.unwrap_or_else(|| float(number.as_f64().unwrap_or_default()))
+    }
+}
+
+/// The order of two values of one kind.
+fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
+    match (one, other) {
+        (Attribute::Number(one), Attribute::Number(other)) => numbers(one, other),
+        (Attribute::Text(one), Attribute::Text(other)) => Some(one.cmp(other)),
+        _ => None,
+    }
+}
+
+/// Numbers are compared exactly, so that long ids stay apart, also from numbers with a fraction.
+fn numbers(one: &Number, other: &Number) -> Option<Ordering> {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        (Some(one), None) => Some(beside(one, other.as_f64()?)),
+        (None, Some(other)) => Some(beside(other, one.as_f64()?).reverse()),
+        (None, None) => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
+}
+
+/// A whole number of at most 64 bits beside one that may have a fraction.
+fn beside(whole: i128, other: f64) -> Ordering {
+    // The cast holds what is beyond at the ends, where every whole number lies on one side.
+    let (floor, fraction) = (other.floor() as i128, other - other.floor());
+    whole.cmp(&floor).then(if fraction > 0.0 { Ordering::Less } else { Ordering::Equal })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn admits(written: Value, attributes: Value) -> bool {
+        let attributes: Attributes = serde_json::from_value(attributes).unwrap();
+        Filter::read(&written.to_string()).unwrap().admits(&attributes)
+    }
+
+    #[test]
+    fn every_condition_must_hold() {
+        let item =
+            json!({"lang": "en", "year": 2021, "open": true, "big": 9_007_199_254_740_993_u64});
+        for (filter, expected) in [
+            (json!({}), true),
+            (json!({"lang": "en"}), true),
+            (json!({"lang": "en", "year": 2020}), false),
+            (json!({"lang": ["de", "en"]}), true),
+            (json!({"lang": []}), false),
+            (json!({"year": {"gte": 2020, "lt": 2022}}), true),
+            (json!({"year": {"gt": 2021}}), false),
+            (json!({"year": {"lte": 2021.0}}), true),
+            (json!({"year": 2021.0}), true),
+            (json!({"year": {"gte": "2020"}}), false),
+            (json!({"year": "2021"}), false),
+            (json!({"big": 9_007_199_254_740_992_u64}), false),
+            (json!({"big": 9_007_199_254_740_993_u64}), true),
+            (json!({"big": {"gt": 9_007_199_254_740_992.0}}), true),
+            (json!({"big": 9_007_199_254_740_992.0}), false),
+            (json!({"year": {"gt": 2020.5, "lt": 2021.5}}), true),
+            (json!({"year": {"lt": 1e300, "gt": -1e300}}), true),
+            (json!({"open": true, "lang": {"ne": "de"}}), true),
+            (json!({"missing": {"ne": "x"}}), true),
+            (json!({"missing": {"exists": false}, "open": {"exists": true}}), true),
+            (json!({"lang": {"gt": "de", "lt": "fr"}}), true),
+            (json!({"any": [{"lang": "de"}, {"year": {"in": [2021, 2022]}}]}), true),
+            (json!({"any": []}), false),
+            (json!({"not": {"lang": "de"}}), true),
+            (json!({"not": {"any": [{"lang": "en"}]}}), false),
+        ] {
+            assert_eq!(admits(filter.clone(), item.clone()), expected, "{filter}");
+        }
+    }
+}

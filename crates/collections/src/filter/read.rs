@@ -1,0 +1,357 @@
+//! A filter read from JSON. Conditions, values and depth are counted as they come, so that what is
+//! refused was never held.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
+use serde_json::error::Category;
+
+use crate::Attribute;
+use crate::filter::{Condition, Filter, FilterProblem, Side, Test, Values};
+
+/// Most bytes of a filter as it is written.
+const MOST_BYTES: usize = 64 << 10;
+/// Most values of a list.
+const MOST_VALUES: usize = 256;
+/// Most conditions and values of a filter in all.
+const MOST_IN_ALL: usize = 1024;
+/// Longest name in a pointer: clients choose it.
+const NAME_CHARS: usize = 64;
+/// How deep filters may lie within filters.
+const DEEPEST: usize = 4;
+
+const TOO_LONG: &str = "a filter has at most 65,536 bytes";
+const TOO_MUCH: &str = "a filter has at most 1,024 conditions and values in all";
+const TOO_MANY: &str = "a list of a filter has at most 256 values";
+const TOO_DEEP: &str = "filters lie in filters at most 4 deep";
+const TWICE: &str = "this stands in its filter twice";
+const NOT_JSON: &str = "the filter is not JSON";
+const A_FILTER: &str = "a filter is an object";
+const FILTERS: &str = "`any` is a list of filters";
+const A_TRUTH: &str = "`exists` is true or false";
+const A_VALUE: &str = "expected a string, a number, true or false";
+const UNORDERED: &str = "only numbers and strings have an order";
+const OUT_OF_RANGE: &str = "the number is out of range";
+const UNKNOWN_TEST: &str = "expected one of eq, ne, in, gt, gte, lt, lte, exists";
+const NO_TEST: &str = "a condition has at least one of eq, ne, in, gt, gte, lt, lte, exists";
+
+/// Reads a filter.
+pub(super) fn filter(written: &str) -> Result<Filter, FilterProblem> {
+    if written.len() > MOST_BYTES {
+        return Err(FilterProblem { pointer: String::new(), what: TOO_LONG });
+    }
+    let mut reading =
+        Reading { left: MOST_IN_ALL, at: String::new(), expected: A_FILTER, problem: None };
+    let mut json = serde_json::Deserializer::from_str(written);
+    let read = AFilter { reading: &mut reading, depth: 1 }.deserialize(&mut json);
+    read.and_then(|filter| json.end().map(|()| filter)).map_err(|error| {
+        let Reading { at, expected, problem, .. } = reading;
+        problem.unwrap_or_else(|| match error.classify() {
+            // No message of the parser is repeated: it may hold what was written.
+            Category::Data => FilterProblem { pointer: at, what: expected },
+            _ if error.to_string().starts_with("number out of range") => {
+                FilterProblem { pointer: at, what: OUT_OF_RANGE }
+            }
+            _ => FilterProblem { pointer: String::new(), what: NOT_JSON },
+        })
+    })
+}
+
+/// How far a filter was read.
+struct Reading {
+    /// Conditions and values that may still come.
+    left: usize,
+    /// Where the next value stands, as a JSON pointer.
+    at: String,
+    /// What that is to be.
+    expected: &'static str,
+    /// What was found to be wrong.
+    problem: Option<FilterProblem>,
+}
+
+impl Reading {
+    /// Notes what is wrong here.
+    fn fault<E: Error>(&mut self, what: &'static str) -> E {
+        let pointer = self.at.clone();
+        self.problem.get_or_insert(FilterProblem { pointer, what });
+        E::custom(what)
+    }
+
+    /// Counts a condition or a value.
+    fn count<E: Error>(&mut self) -> Result<(), E> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| self.fault(TOO_MUCH))?;
+        Ok(())
+    }
+
+    /// Reads the value that stands under a name or a number.
+    fn under<T, E>(
+        &mut self,
+        step: impl fmt::Display,
+        read: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let above = self.at.len();
+        let short: String = step.to_string().chars().take(NAME_CHARS).collect();
+        self.at.push('/');
+        self.at.push_str(&short.replace('~', "~0").replace('/', "~1"));
+        let value = read(self)?;
+        // Where that failed the place stays, to be told.
+        self.at.truncate(above);
+        Ok(value)
+    }
+}
+
+/// An object of conditions.
+struct AFilter<'r> {
+    reading: &'r mut Reading,
+    depth: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for AFilter<'_> {
+    type Value = Filter;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Filter, D::Error> {
+        self.reading.expected = A_FILTER;
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AFilter<'_> {
+    type Value = Filter;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(A_FILTER)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Filter, A::Error> {
+        let Self { reading, depth } = self;
+        if depth > DEEPEST {
+            return Err(reading.fault(TOO_DEEP));
+        }
+        let (mut conditions, mut names) = (Vec::new(), HashSet::new());
+        while let Some(name) = map.next_key::<String>()? {
+            reading.under(&name, |reading| {
+                reading.count()?;
+                if !names.insert(name.clone()) {
+                    return Err(reading.fault(TWICE));
+                }
+                match name.as_str() {
+                    "any" => {
+                        let filters = map.next_value_seed(Filters { reading, depth: depth + 1 })?;
+                        conditions.push(Condition::Any(filters));
+                    }
+                    "not" => {
+                        let filter = map.next_value_seed(AFilter { reading, depth: depth + 1 })?;
+                        conditions.push(Condition::Not(filter));
+                    }
+                    name => {
+                        let tests = match map.next_value_seed(Asked { reading, form: Form::Any })? {
+                            Written::Values(list) => vec![Test::In(Values::of(list))],
+                            Written::Tests(tests) => tests,
+                        };
+                        let of = |test| Condition::Of(name.into(), test);
+                        conditions.extend(tests.into_iter().map(of));
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Filter(conditions))
+    }
+}
+
+/// A list of filters.
+struct Filters<'r> {
+    reading: &'r mut Reading,
+    depth: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Filters<'_> {
+    type Value = Vec<Filter>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Vec<Filter>, D::Error> {
+        self.reading.expected = FILTERS;
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Filters<'_> {
+    type Value = Vec<Filter>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(FILTERS)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Filter>, A::Error> {
+        let Self { reading, depth } = self;
+        let mut filters = Vec::new();
+        loop {
+            let next = reading.under(filters.len(), |reading| {
+                list.next_element_seed(Counted(AFilter { reading, depth }))
+            })?;
+            match next {
+                Some(filter) => filters.push(filter),
+                None => return Ok(filters),
+            }
+        }
+    }
+}
+
+/// A filter of a list, which counts before what is in it does.
+struct Counted<'r>(AFilter<'r>);
+
+impl<'de> DeserializeSeed<'de> for Counted<'_> {
+    type Value = Filter;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Filter, D::Error> {
+        self.0.reading.count()?;
+        self.0.deserialize(from)
+    }
+}
+
+/// What may be asked of one attribute.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// A value, a list of them, or an object of tests.
+    Any,
+    /// A value or a list of them.
+    Values,
+    /// A value.
+    Value,
+}
+
+/// What is asked of one attribute.
+struct Asked<'r> {
+    reading: &'r mut Reading,
+    form: Form,
+}
+
+/// What was found to be asked.
+enum Written {
+    Values(Vec<Attribute>),
+    Tests(Vec<Test>),
+}
+
+impl<'de> DeserializeSeed<'de> for Asked<'_> {
+    type Value = Written;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Written, D::Error> {
+        self.reading.expected = A_VALUE;
+        from.deserialize_any(self)
+    }
+}
+
+impl Asked<'_> {
+    fn one<E: Error>(self, value: Attribute) -> Result<Written, E> {
+        self.reading.count()?;
+        Ok(Written::Values(vec![value]))
+    }
+}
+
+impl<'de> Visitor<'de> for Asked<'_> {
+    type Value = Written;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(A_VALUE)
+    }
+
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<Written, E> {
+        self.one(Attribute::Truth(truth))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Written, E> {
+        self.one(Attribute::Number(number.into()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Written, E> {
+        self.one(Attribute::Number(number.into()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Written, E> {
+        match Number::from_f64(number) {
+            Some(number) => self.one(Attribute::Number(number)),
+            None => Err(self.reading.fault(OUT_OF_RANGE)),
+        }
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
+        self.one(Attribute::Text(text.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Written, A::Error> {
+        let Self { reading, form } = self;
+        if form == Form::Value {
+            return Err(reading.fault(A_VALUE));
+        }
+        let mut values = Vec::new();
+        loop {
+            let next = reading.under(values.len(), |reading| {
+                list.next_element_seed(Asked { reading, form: Form::Value })
+            })?;
+            match next {
+                None => return Ok(Written::Values(values)),
+                Some(_) if values.len() == MOST_VALUES => return Err(reading.fault(TOO_MANY)),
+                Some(Written::Values(one)) => values.extend(one),
+                // No value is an object.
+                Some(Written::Tests(_)) => return Err(reading.fault(A_VALUE)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Written, A::Error> {
+        let Self { reading, form } = self;
+        if form != Form::Any {
+            return Err(reading.fault(A_VALUE));
+        }
+        let (mut tests, mut names) = (Vec::new(), HashSet::new());
+        while let Some(name) = map.next_key::<String>()? {
+            let test = reading.under(&name, |reading| {
+                if !names.insert(name.clone()) {
+                    return Err(reading.fault(TWICE));
+                }
+                test(&name, &mut map, reading)
+            })?;
+            tests.push(test);
+        }
+        if tests.is_empty() { Err(reading.fault(NO_TEST)) } else { Ok(Written::Tests(tests)) }
+    }
+}
+
+/// The test of this name, whose value comes next.
+fn test<'de, A: MapAccess<'de>>(
+    name: &str,
+    map: &mut A,
+    reading: &mut Reading,
+) -> Result<Test, A::Error> {
+    let side = match name {
+        "eq" | "in" | "ne" => {
+            let asked = Asked { reading: &mut *reading, form: Form::Values };
+            return match map.next_value_seed(asked)? {
+                Written::Values(list) if name == "ne" => Ok(Test::NotIn(Values::of(list))),
+                Written::Values(list) => Ok(Test::In(Values::of(list))),
+                Written::Tests(_) => Err(reading.fault(A_VALUE)),
+            };
+        }
+        "exists" => {
+            reading.expected = A_TRUTH;
+            return map.next_value().map(Test::Exists);
+        }
+        "gt" => Side::Above,
+        "gte" => Side::NotBelow,
+        "lt" => Side::Below,
+        "lte" => Side::NotAbove,
+        _ => return Err(reading.fault(UNKNOWN_TEST)),
+    };
+    let asked = Asked { reading: &mut *reading, form: Form::Value };
+    match map.next_value_seed(asked)? {
+        Written::Values(list) => match list.into_iter().next() {
+            Some(Attribute::Truth(_)) | None => Err(reading.fault(UNORDERED)),
+            Some(bound) => Ok(Test::Beside(side, bound)),
+        },
+        Written::Tests(_) => Err(reading.fault(A_VALUE)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! An item as callers write it: its time in any of the forms that are read elsewhere, or none, its id
+//! a string or a whole number.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use cognate_files::instant;
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{Attributes, Item};
+
+/// The milliseconds since 1970 of the years that RFC 3339 can write.
+const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+/// What is wrong with a time that no year of four digits has.
+const BEYOND: &str = "number out of range: expected a time of the years 0000 to 9999";
+
+/// An item as callers write it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Incoming {
+    /// Its name.
+    pub id: Id,
+    /// What it says.
+    pub text: Box<str>,
+    /// When it was written.
+    pub time: Option<Time>,
+    /// What filters ask for.
+    pub attributes: Option<Attributes>,
+    /// An object whose meaning is not known here.
+    pub data: Option<Box<RawValue>>,
+}
+
+impl Incoming {
+    /// The item; one without a time was written `now`.
+    pub fn into_item(self, now: i64) -> Item {
+        let Self { id: Id(id), text, time, attributes, data } = self;
+        let time = time.map_or(now, |Time(time)| time);
+        Item { id, text, time, attributes: attributes.unwrap_or_default(), data, event: None }
+    }
+}
+
+/// A name: a string, or a whole number, which stands for its digits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Id(pub Box<str>);
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Id;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a whole number")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Id, E> {
+                Ok(Id(text.into()))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Id, E> {
+                Ok(Id(number.to_string().into()))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
+                Ok(Id(number.to_string().into()))
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+/// A point in time, in milliseconds since 1970: of the years 0000 to 9999, which RFC 3339 can write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub i64);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Written;
+        fn read<E: Error>(written: &str, expected: &Written) -> Result<Time, E> {
+            let wrong = || E::invalid_value(Unexpected::Other("another value"), expected);
+            let time = instant::milliseconds(written).ok_or_else(wrong)?;
+            if YEARS.contains(&time) { Ok(Time(time)) } else { Err(E::custom(BEYOND)) }
+        }
+        impl Visitor<'_> for Written {
+            type Value = Time;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a time: {}", instant::FORMS)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
+                read(text, &self)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Time, E> {
+                read(&number.to_string(), &self)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Time, E> {
+                read(&number.to_string(), &self)
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Time, E> {
+                read(&number.to_string(), &self)
+            }
+        }
+        from.deserialize_any(Written)
+    }
+}
+
+/// An item as it is given back: what [`Incoming`] reads, and its event.
+#[derive(Debug, Serialize)]
+pub struct Outgoing<'i> {
+    id: &'i str,
+    text: &'i str,
+    time: Cow<'i, str>,
+    #[serde(skip_serializing_if = "Attributes::is_empty")]
+    attributes: &'i Attributes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'i RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'i str>,
+}
+
+impl<'i> Outgoing<'i> {
+    /// An item with its event.
+    pub fn of(item: &'i Item) -> Self {
+        let event = item.event.as_ref().map(|event| &*event.id);
+        Self { event, ..Self::without_event(item) }
+    }
+
+    /// An item as it came.
+    pub fn without_event(item: &'i Item) -> Self {
+        Self {
+            id: &item.id,
+            text: &item.text,
+            time: instant::written_exactly(item.time).into(),
+            attributes: &item.attributes,
+            data: item.data.as_deref(),
+            event: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_comes_back_as_it_was_written() {
+        for written in [
+            r#"{"id":"a","text":"b","time":"2024-05-01T10:00:00.250Z"}"#,
+            r#"{"id":"a","text":"b","time":"1971-01-01T00:00:00Z","attributes":{"n":9007199254740993,"s":"x","t":true},"data":{"k": [1, 2.50]}}"#,
+        ] {
+            let incoming: Incoming = serde_json::from_str(written).unwrap();
+            let item = incoming.into_item(0);
+            assert_eq!(serde_json::to_string(&Outgoing::of(&item)).unwrap(), written);
+        }
+    }
+
+    #[test]
+    fn a_number_is_a_name_and_a_time() {
+        let written = r#"{"id":12,"text":"b","time":1714557600}"#;
+        let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(0);
+        assert_eq!((&*item.id, item.time), ("12", 1_714_557_600_000));
+        let none = r#"{"id":"x","text":"b","time":null,"attributes":null,"data":null}"#;
+        for written in [r#"{"id":"x","text":"b"}"#, none] {
+            let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(7);
+            assert_eq!((item.time, item.attributes.len(), item.data.is_none()), (7, 0, true));
+        }
+        for beyond in ["253402300800000", "9223372036854775807"] {
+            let written = format!(r#"{{"id":"x","text":"b","time":{beyond}}}"#);
+            let told = serde_json::from_str::<Incoming>(&written).unwrap_err().to_string();
+            assert!(told.starts_with(BEYOND), "{told}");
+        }
+        for last in ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z"] {
+            let written = format!(r#"{{"id":"x","text":"b","time":"{last}"}}"#);
+            let item = serde_json::from_str::<Incoming>(&written).unwrap().into_item(0);
+            assert_eq!(instant::written_exactly(item.time), last);
+        }
+        for odd in [r#"{"id":1.5,"text":""}"#, r#"{"id":"","text":"","time":"noon"}"#] {
+            assert!(serde_json::from_str::<Incoming>(odd).is_err(), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a collection holds: a text with its name, its time, and what a caller hangs on it.
+
+use std::fmt;
+use std::mem::size_of;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::memory::allocated;
+use crate::{Attribute, Attributes, Readable};
+
+/// Longest name of an item, in bytes.
+pub const ID_BYTES: usize = 256;
+/// Longest name of an attribute, in bytes.
+pub const ATTRIBUTE_NAME_BYTES: usize = 64;
+/// Longest string of an attribute, in bytes.
+pub const ATTRIBUTE_BYTES: usize = 1024;
+/// Most bytes of the data of an item, as written.
+pub const DATA_BYTES: usize = 4096;
+/// Names that filters have a meaning for, so no attribute has them.
+pub const FILTER_WORDS: [&str; 2] = ["any", "not"];
+/// Bytes of an item's places in the lists of its collection: a number and a pointer in a chunk, and a
+/// place in a map by names that has from 8/7 to 16/7 of the places that it uses.
+const PLACES: usize = 16 + (size_of::<(usize, u64)>() + 1) * 16 / 7;
+
+/// A text with its name, its time, and what a caller hangs on it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// Its name.
+    pub id: Box<str>,
+    /// What it says.
+    pub text: Box<str>,
+    /// When it was written, or else added, in milliseconds since 1970.
+    pub time: i64,
+    /// What filters ask for.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
+    /// An object whose meaning is not known here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<RawValue>>,
+    /// The event that it was found to belong to, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<Event>,
+}
+
+/// The event that an item belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// The name of the item that it began with.
+    pub id: Box<str>,
+    /// Its items when this one joined it, with this one.
+    pub size: u64,
+}
+
+/// What is wrong with an item: the field it stands in, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemProblem {
+    /// The field, as a JSON pointer within the item.
+    pub field: &'static str,
+    /// What is wrong, in words that repeat nothing of it.
+    pub what: String,
+    /// Whether it is too long, rather than of a wrong form.
+    pub too_long: bool,
+}
+
+impl fmt::Display for ItemProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.field.trim_start_matches('/'), self.what)
+    }
+}
+
+impl Item {
+    /// Whether it is another one in every part.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let data = [self, other].map(|item| item.data.as_deref().map(RawValue::get));
+        (&self.id, &self.text, self.time) == (&other.id, &other.text, other.time)
+            && (&self.attributes, &self.event) == (&other.attributes, &other.event)
+            && data[0] == data[1]
+    }
+
+    /// Refuses an item that no collection takes.
+    pub fn check(&self, text_bytes: usize) -> Result<(), ItemProblem> {
+        let wrong = |field, what: String| Err(ItemProblem { field, what, too_long: false });
+        let long = |field, what: String| Err(ItemProblem { field, what, too_long: true });
+        if self.id.is_empty() || self.id.len() > ID_BYTES {
+            return wrong("/id", format!("a name has 1 to {ID_BYTES} bytes"));
+        }
+        if self.id.chars().any(char::is_control) {
+            return wrong("/id", "a name has no control characters".to_owned());
+        }
+        if self.text.trim().is_empty() {
+            return wrong("/text", "the text is empty".to_owned());
+        }
+        if self.text.len() > text_bytes {
+            let (has, most) = (self.text.len(), text_bytes);
+            return long("/text", format!("the text has {has} bytes; the limit is {most}"));
+        }
+        for (name, value) in self.attributes.iter() {
+            if name.is_empty() || name.len() > ATTRIBUTE_NAME_BYTES {
+                let what = format!("a name of an attribute has 1 to {ATTRIBUTE_NAME_BYTES} bytes");
+                return wrong("/attributes", what);
+            }
+            if FILTER_WORDS.contains(&name) {
+                let what = "no attribute is called `any` or `not`: filters use these words";
+                return wrong("/attributes", what.to_owned());
+            }
+            if matches!(value, Attribute::Text(text) if text.len() > ATTRIBUTE_BYTES) {
+                let what = format!("a string of an attribute has at most {ATTRIBUTE_BYTES} bytes");
+                return long("/attributes", what);
+            }
+        }
+        if let Some(data) = &self.data {
+            if !data.get().starts_with('{') {
+                return wrong("/data", "expected an object".to_owned());
+            }
+            if data.get().len() > DATA_BYTES {
+                return long("/data", format!("an object has at most {DATA_BYTES} bytes"));
+            }
+            // What comes back must not be an answer that its reader's parser refuses.
+            if serde_json::from_str::<Readable>(data.get()).is_err() {
+                let what = "expected an object that every parser of JSON can read";
+                return wrong("/data", what.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory that it takes in a collection: all that is allocated for it, as allocators round
+    /// it, and its places in the collection's lists.
+    pub fn bytes(&self) -> usize {
+        // Two counters stand before what is shared.
+        let own = allocated(size_of::<Self>() + 2 * size_of::<usize>());
+        let texts = allocated(self.id.len()) + allocated(self.text.len());
+        let data = self.data.as_ref().map_or(0, |data| allocated(data.get().len()));
+        let event = self.event.as_ref().map_or(0, |event| allocated(event.id.len()));
+        PLACES + own + texts + self.attributes.bytes() + data + event
+    }
+}

@@ -1,0 +1,61 @@
+//! Collections: texts with names, times and attributes that the service remembers, so that nobody sends
+//! them again to compare one with them.
+//!
+//! Where they are kept is a [`Home`]: this process, with a log in a folder or as a replica of another one
+//! (`embedded`), or a database (`postgres`). What texts are matched against (`matcher`,
+//! `held_window`) and which items a filter admits is the same for all of them. How items are ranked is not
+//! known here, nor who asks.
+
+mod attributes;
+#[cfg(test)]
+mod contract;
+pub mod embedded;
+mod error;
+mod filter;
+mod following;
+mod held_window;
+mod home;
+mod incoming;
+mod item;
+mod matcher;
+mod memory;
+#[cfg(feature = "postgres")]
+mod outcome;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+mod readable;
+mod settings;
+mod shortlist;
+
+use std::time::{Duration, SystemTime};
+
+pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
+pub use cognate_files::instant::span;
+pub use embedded::{BackedUp, Cut, EmbeddedHome, Pending, ReplicaHome, Vectors, back_up};
+pub use error::CollectionError;
+pub use filter::{Filter, FilterProblem};
+pub use home::{
+    Applied, Behind, Best, Cancellation, Choice, ChooseError, Chosen, Collection, Home, Page,
+    SHORTLIST_METHOD, Shortlist, Told, Totals, Which, Write,
+};
+pub use incoming::{Id, Incoming, Outgoing, Time};
+pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
+pub use matcher::{How, MatchError, Matched, SharedEngine};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresHome;
+pub use readable::Readable;
+pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};
+pub use shortlist::{LONGEST_SHORTLIST, MOST_SCORED, SHORTLIST_LENGTH, usual_shortlist};
+
+/// What a program without the feature `postgres` says where a database is asked for.
+pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (feature `postgres`)";
+
+/// Milliseconds since 1970, by the machine's clock, whatever year it shows.
+#[expect(clippy::disallowed_methods, reason = "items have the wall clock's time")]
+pub fn now() -> i64 {
+    let milliseconds = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => milliseconds(after),
+        Err(before) => -milliseconds(before.duration()),
+    }
+}

@@ -1,0 +1,204 @@
+//! A collection in a database, as every home has them.
+
+use std::sync::Arc;
+
+use crate::postgres::condition::Sql;
+use crate::postgres::home::Shared;
+use crate::postgres::rows::{COLUMNS, signed};
+use crate::postgres::turn::{Entry, Turn};
+use crate::postgres::{rows, vectors};
+use crate::{
+    Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, How, Item,
+    Limits, MatchError, Matched, Page, Pending, SharedEngine, Told, Which, Write, matcher,
+};
+
+/// Most items that are sent here to be ranked.
+const MOST_CHOSEN: usize = 200_000;
+
+/// A collection in a database.
+#[derive(Debug)]
+pub struct PostgresCollection {
+    name: Box<str>,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl PostgresCollection {
+    pub(super) fn new(name: &str, shared: Arc<Shared>) -> Self {
+        Self { name: name.into(), shared }
+    }
+}
+
+impl Collection for PostgresCollection {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    fn told(&self, now: i64) -> Result<Told, CollectionError> {
+        self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let items = entry.live(session, now)?;
+            let text = format!("SELECT pg_total_relation_size('cognate.items_{}')", entry.id);
+            let rows = session.query(&text, &[])?;
+            let bytes: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+            Ok(Told {
+                name: self.name.to_string(),
+                settings: entry.settings,
+                items,
+                bytes: usize::try_from(bytes).unwrap_or(0),
+                durable: true,
+                log_bytes: None,
+            })
+        })
+    }
+
+    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
+        // No item has such a name, and no value of the database.
+        let asked: Vec<&str> = ids.iter().copied().filter(|id| !id.contains('\0')).collect();
+        let found = self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
+            let text = format!(
+                "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = ANY ($1) AND i.time >= $2",
+                entry.id
+            );
+            rows::items(&session.query(&text, &[&asked, &oldest])?)
+        })?;
+        let of = |id: &&str| found.iter().find(|(_, item)| &*item.id == *id);
+        Ok(ids.iter().map(|id| of(id).map(|(_, item)| Arc::clone(item))).collect())
+    }
+
+    fn page(
+        &self,
+        which: &Which<'_>,
+        Page { offset, limit }: Page,
+        now: i64,
+        _cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
+        // The database ends what takes longer than the deadline.
+        let page = self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let mut sql = Sql::of(which, entry.settings.oldest(now));
+            let table = format!("cognate.items_{} i", entry.id);
+            let text = format!("SELECT count(*) FROM {table} WHERE {}", sql.text);
+            let rows = session.query(&text, &sql.values())?;
+            let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+            sql.text.push_str(" ORDER BY i.number LIMIT ");
+            sql.value(signed(limit as u64));
+            sql.text.push_str(" OFFSET ");
+            sql.value(signed(offset as u64));
+            let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
+            let items = rows::items(&session.query(&text, &sql.values())?)?;
+            let items = items.into_iter().map(|(_, item)| item).collect();
+            Ok((items, usize::try_from(total).unwrap_or(0)))
+        });
+        Ok(page?)
+    }
+
+    fn choose(
+        &self,
+        which: &Which<'_>,
+        choice: &Choice<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        if let Choice::Shortlist(shortlist) = choice {
+            let found = vectors::nearest(self, which, shortlist, now, cancel)?;
+            return Ok(Chosen::all(found));
+        }
+        let items = self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let mut sql = Sql::of(which, entry.settings.oldest(now));
+            sql.text.push_str(" ORDER BY i.number LIMIT ");
+            sql.value(signed(MOST_CHOSEN as u64 + 1));
+            let table = format!("cognate.items_{} i", entry.id);
+            let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
+            let items = rows::items(&session.query(&text, &sql.values())?)?;
+            match items.len() > MOST_CHOSEN {
+                true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }.into()),
+                false => Ok(items),
+            }
+        });
+        Ok(Chosen::all(items?))
+    }
+
+    fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
+        let limits = &self.shared.limits;
+        if let Write::Put(items) = &wanted {
+            limits.check(items)?;
+            rows::check(items)?;
+        }
+        let applied = self.shared.pool.ask(|session| {
+            let entry = Turn::lock(session, &self.name)?;
+            let windows = self.shared.windows(entry.id);
+            let mut turn = Turn::of(session, entry, (&windows, &self.shared.budget));
+            let applied = match &wanted {
+                Write::Put(items) => turn.put(items, limits, now)?,
+                Write::Remove(names) => {
+                    let names = names.iter().map(|name| &**name);
+                    turn.remove(
+                        &names.filter(|name| !name.contains('\0')).collect::<Vec<_>>(),
+                        now,
+                    )?
+                }
+                Write::Set(settings) => turn.set(*settings, now)?,
+            };
+            turn.end()?;
+            Ok(applied)
+        })?;
+        Ok((applied, Pending::default()))
+    }
+
+    /// What a transaction wrote lasts once it was committed.
+    fn settle(&self, _: Pending) -> Result<(), CollectionError> {
+        Ok(())
+    }
+
+    fn follow(
+        &self,
+        engine: SharedEngine,
+        how: &How,
+        items: Vec<Item>,
+        now: i64,
+    ) -> Result<(Vec<Matched>, Pending), MatchError> {
+        let limits = &self.shared.limits;
+        matcher::check(&items, limits)?;
+        rows::check(&items)?;
+        let followed = self.shared.pool.ask(|session| {
+            let entry = Turn::lock(session, &self.name)?;
+            let windows = self.shared.windows(entry.id);
+            let mut turn = Turn::of(session, entry, (&windows, &self.shared.budget));
+            match matcher::follow(&mut turn, engine.clone(), how, items.clone(), now) {
+                Ok(followed) => {
+                    turn.put(&followed.items, limits, now)?;
+                    Ok(Ok((followed, turn.end()?, windows)))
+                }
+                Err(MatchError::Query(error)) => Ok(Err(error)),
+                Err(MatchError::Collection(error)) => Err(error.into()),
+            }
+        })?;
+        let (followed, entry, windows) = followed?;
+        // Only now is it certain that the collection has what the window holds.
+        let state = (rows::unsigned(entry.revision), rows::unsigned(entry.next));
+        Ok((followed.written(state, &windows), Pending::default()))
+    }
+
+    fn tidy(&self, now: i64) -> Result<(), CollectionError> {
+        self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            if entry.live(session, now)? == entry.items {
+                return Ok(());
+            }
+            // Whoever has the turn takes out what is too old as well.
+            let Some(entry) = Turn::lock_if_free(session, &self.name)? else { return Ok(()) };
+            let windows = self.shared.windows(entry.id);
+            let mut turn = Turn::of(session, entry, (&windows, &self.shared.budget));
+            turn.expire(now)?;
+            turn.end()?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! Which items are meant, as a condition of SQL that admits the same as [`Filter`] does.
+
+use std::fmt::Write;
+
+use postgres::types::ToSql;
+use serde_json::{Value, json};
+
+use crate::filter::{Condition, Side, Test};
+use crate::{Attribute, Filter, Which};
+
+/// A condition with its values.
+#[derive(Default)]
+pub(super) struct Sql {
+    pub(super) text: String,
+    values: Vec<Box<dyn ToSql + Sync>>,
+}
+
+impl Sql {
+    /// The condition that items `i` are meant and not older than a time.
+    pub(super) fn of(which: &Which<'_>, oldest: Option<i64>) -> Self {
+        let mut sql = Self::default();
+        sql.text.push_str("TRUE");
+        // Each is asked for itself: of both the later one counts.
+        if let Some(oldest) = which.oldest.max(oldest) {
+            sql.text.push_str(" AND i.time >= ");
+            sql.value(oldest);
+        }
+        // No item has a name with the character U+0000.
+        let without = which.without.iter().filter(|name| !name.contains('\0'));
+        let without: Vec<String> = without.map(ToString::to_string).collect();
+        if !without.is_empty() {
+            sql.text.push_str(" AND i.id <> ALL (");
+            sql.value(without);
+            sql.text.push(')');
+        }
+        if !which.filter.is_empty() {
+            sql.text.push_str(" AND ");
+            sql.filter(&which.filter);
+        }
+        sql
+    }
+
+    /// Adds a value, and its place to the text.
+    pub(super) fn value(&mut self, value: impl ToSql + Sync + 'static) {
+        self.values.push(Box::new(value));
+        // Writing to a string does not fail.
+        let _ = write!(self.text, "${}", self.values.len());
+    }
+
+    /// The values.
+    pub(super) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
+        self.values.iter().map(|value| &**value).collect()
+    }
+
+    fn filter(&mut self, filter: &Filter) {
+        self.each("AND", "TRUE", filter.conditions(), Self::condition);
+    }
+
+    /// Several, joined by a word; of none what that comes to.
+    fn each<T>(
+        &mut self,
+        joined: &str,
+        none: &str,
+        list: &[T],
+        mut one: impl FnMut(&mut Self, &T),
+    ) {
+        if list.is_empty() {
+            self.text.push_str(none);
+            return;
+        }
+        for (place, condition) in list.iter().enumerate() {
+            self.text.push_str(if place == 0 { "(" } else { " " });
+            if place > 0 {
+                self.text.push_str(joined);
+                self.text.push(' ');
+            }
+            one(self, condition);
+        }
+        self.text.push(')');
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Any(filters) => self.each("OR", "FALSE", filters, Self::filter),
+            Condition::Not(filter) => {
+                self.text.push_str("NOT ");
+                self.filter(filter);
+            }
+            // No attribute that is kept has such a name.
+            Condition::Of(name, test) if name.contains('\0') => {
+                let holds = matches!(test, Test::NotIn(_) | Test::Exists(false));
+                self.text.push_str(if holds { "TRUE" } else { "FALSE" });
+            }
+            Condition::Of(name, Test::In(list)) => self.is_one_of(name, list.list()),
+            Condition::Of(name, Test::NotIn(list)) => {
+                self.text.push_str("NOT ");
+                self.is_one_of(name, list.list());
+            }
+            Condition::Of(name, Test::Exists(there)) => {
+                self.text.push_str(if *there { "i.attributes ? " } else { "NOT i.attributes ? " });
+                self.value(name.to_string());
+            }
+            Condition::Of(name, Test::Beside(side, other)) => self.beside(name, *side, other),
+        }
+    }
+
+    /// The attribute equals one of these. An index finds what contains an object.
+    fn is_one_of(&mut self, name: &str, list: &[Attribute]) {
+        let can_be =
+            |value: &&Attribute| !matches!(value, Attribute::Text(text) if text.contains('\0'));
+        let list: Vec<&Attribute> = list.iter().filter(can_be).collect();
+        self.each("OR", "FALSE", &list, |sql, value| {
+            sql.text.push_str("i.attributes @> ");
+            let value: Value = json!({ name: value });
+            sql.value(value);
+        });
+    }
+
+    /// The attribute is of the same kind, and on this side of another value.
+    fn beside(&mut self, name: &str, side: Side, other: &Attribute) {
+        let mut sign = match side {
+            Side::Above => ">",
+            Side::NotBelow => ">=",
+            Side::Below => "<",
+            Side::NotAbove => "<=",
+        };
+        let kind = match other {
+            Attribute::Text(_) => "string",
+            Attribute::Number(_) => "number",
+            Attribute::Truth(_) => {
+                self.text.push_str("FALSE");
+                return;
+            }
+        };
+        self.text.push_str("CASE WHEN jsonb_typeof(i.attributes -> ");
+        self.value(name.to_owned());
+        let _ = write!(self.text, ") = '{kind}' THEN (i.attributes ->> ");
+        self.value(name.to_owned());
+        match other {
+            Attribute::Text(text) => {
+                // Nothing that is kept has the character U+0000, so whatever begins with what stands
+                // before the first one and goes on is greater than the whole.
+                let text = text.split_once('\0').map_or(&**text, |(before, _)| {
+                    sign = if matches!(side, Side::Above | Side::NotBelow) { ">" } else { "<=" };
+                    before
+                });
+                let _ = write!(self.text, ") COLLATE \"C\" {sign} ");
+                self.value(text.to_owned());
+            }
+            Attribute::Number(_) | Attribute::Truth(_) => {
+                let written = serde_json::to_string(other).unwrap_or_default();
+                let _ = write!(self.text, ")::numeric {sign} (");
+                self.value(written);
+                self.text.push_str("::text)::numeric");
+            }
+        }
+        self.text.push_str(" ELSE FALSE END");
+    }
+}

@@ -1,0 +1,177 @@
+//! All collections of a database.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::following::Windows;
+use crate::postgres::collection::PostgresCollection;
+use crate::postgres::pool::Pool;
+use crate::postgres::rows::signed;
+use crate::postgres::schema;
+use crate::postgres::schema::{MAKING, Ready};
+use crate::postgres::turn::Turn;
+use crate::{Budget, Collection, CollectionError, Home, Limits, Settings, Totals, check_name};
+
+/// Connections to the database of a server.
+const CONNECTIONS: usize = 16;
+
+/// All collections of a database.
+#[derive(Debug)]
+pub struct PostgresHome {
+    shared: Arc<Shared>,
+}
+
+/// What the collections of a database share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) pool: Pool,
+    pub(super) limits: Limits,
+    /// The memory of windows.
+    pub(super) budget: Arc<Budget>,
+    /// What texts are matched against, by the collections' ids.
+    windows: Mutex<HashMap<i64, Arc<Windows>>>,
+    /// Collections and items, as they were counted last.
+    counted: Mutex<(usize, usize)>,
+}
+
+impl Shared {
+    /// The windows of a collection.
+    pub(super) fn windows(&self, id: i64) -> Arc<Windows> {
+        let mut all = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(id).or_default())
+    }
+}
+
+impl PostgresHome {
+    /// Makes the tables in the database of a URL, or brings older ones up to date.
+    pub fn init(url: &str) -> Result<Ready, CollectionError> {
+        schema::init(&Pool::new(url, 1, Duration::from_secs(60))?)
+    }
+
+    /// The collections of the database of a URL, whose statements may each take so long.
+    pub fn open(url: &str, limits: Limits, patience: Duration) -> Result<Self, CollectionError> {
+        let pool = Pool::new(url, CONNECTIONS, patience)?;
+        schema::check(&pool)?;
+        let shared = Arc::new(Shared {
+            pool,
+            limits,
+            budget: Arc::new(Budget::new(limits.bytes)),
+            windows: Mutex::default(),
+            counted: Mutex::default(),
+        });
+        let home = Self { shared };
+        home.names()?;
+        Ok(home)
+    }
+
+    /// The collection of this name.
+    pub fn named(&self, name: &str) -> PostgresCollection {
+        PostgresCollection::new(name, Arc::clone(&self.shared))
+    }
+
+    /// The names of all collections, whose items are counted on the way.
+    fn names(&self) -> Result<Vec<String>, CollectionError> {
+        let all = self.shared.pool.ask(|session| {
+            let text = "SELECT name, items, id FROM cognate.collections ORDER BY name";
+            let rows = session.query(text, &[])?;
+            let each =
+                rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
+            each.collect::<Result<Vec<(String, i64, i64)>, _>>()
+        })?;
+        let items: i64 = all.iter().map(|(_, items, _)| items).sum();
+        let counted = (all.len(), usize::try_from(items).unwrap_or(0));
+        *self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner) = counted;
+        // Of collections that were deleted, here or elsewhere, nothing is kept.
+        let mut windows = self.shared.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        windows.retain(|id, _| all.iter().any(|(_, _, known)| known == id));
+        Ok(all.into_iter().map(|(name, _, _)| name).collect())
+    }
+}
+
+impl Home for PostgresHome {
+    fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
+        // What is no name is in no database, which may not even take it as a value.
+        check_name(name).map_err(|_| CollectionError::Unknown)?;
+        Ok(Arc::new(self.named(name)))
+    }
+
+    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
+        let names = self.names()?.into_iter();
+        Ok(names.map(|name| Arc::new(self.named(&name)) as Arc<dyn Collection>).collect())
+    }
+
+    fn set(
+        &self,
+        name: &str,
+        settings: Settings,
+        now: i64,
+    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+        check_name(name)?;
+        self.shared.limits.check_kept(settings)?;
+        let most = self.shared.limits.collections;
+        let shared = &self.shared;
+        let is_new = shared.pool.ask(|session| {
+            // Collections come and go one at a time.
+            session.run(MAKING)?;
+            match Turn::lock(session, name) {
+                Ok(entry) => {
+                    let windows = shared.windows(entry.id);
+                    let mut turn = Turn::of(session, entry, (&windows, &shared.budget));
+                    turn.set(settings, now)?;
+                    turn.end()?;
+                    return Ok(false);
+                }
+                Err(error) => match CollectionError::from(error) {
+                    CollectionError::Unknown => {}
+                    other => return Err(other.into()),
+                },
+            }
+            let rows = session.query("SELECT count(*) FROM cognate.collections", &[])?;
+            let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+            if count >= signed(most as u64) {
+                return Err(CollectionError::TooMany { limit: most }.into());
+            }
+            let max_items = settings.max_items.map(|most| signed(most as u64));
+            let rows = session.query(
+                "INSERT INTO cognate.collections (name, max_items, ttl_ms) VALUES ($1, $2, $3) \
+                 RETURNING id",
+                &[&name, &max_items, &settings.ttl_ms],
+            )?;
+            let id = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+            session.run(&schema::items_table(id))?;
+            Ok(true)
+        })?;
+        Ok((self.get(name)?, is_new))
+    }
+
+    fn delete(&self, name: &str) -> Result<(), CollectionError> {
+        check_name(name).map_err(|_| CollectionError::Unknown)?;
+        self.shared.pool.ask(|session| {
+            session.run(MAKING)?;
+            let id = Turn::lock(session, name)?.id;
+            let text = "DELETE FROM cognate.vectors WHERE collection = $1 RETURNING fingerprint";
+            for row in session.query(text, &[&id])? {
+                let fingerprint: &str = row.try_get(0)?;
+                session.run(&format!("DROP TABLE cognate.vectors_{id}_{fingerprint}"))?;
+            }
+            session.run(&format!("DROP TABLE cognate.items_{id}"))?;
+            session.execute("DELETE FROM cognate.collections WHERE id = $1", &[&id])?;
+            Ok(())
+        })
+    }
+
+    fn totals(&self, _now: i64) -> Totals {
+        let (collections, items) =
+            *self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        Totals { collections, items, bytes: self.shared.budget.used(), behind: None }
+    }
+}

@@ -1,0 +1,236 @@
+//! Connections to a database: made when they are needed, given back, waited for when all are in use, and
+//! what is asked of them asked again where it may pass.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use postgres::{Client, Config, Error};
+
+use crate::CollectionError;
+use crate::postgres::session::{Session, Statements};
+use crate::postgres::{problem, tls};
+
+/// How often what may pass is asked.
+const ATTEMPTS: u32 = 3;
+/// How long to wait before it is asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long what was sent may stay without an acknowledgement before a connection counts as lost.
+const UNANSWERED: Duration = Duration::from_secs(15);
+
+/// A connection with what was prepared on it.
+struct Connection {
+    client: Client,
+    statements: Statements,
+}
+
+/// Connections to one database.
+pub(super) struct Pool {
+    config: Config,
+    /// Connections that nobody uses.
+    idle: Mutex<Idle>,
+    given_back: Condvar,
+    /// How long a statement may take, and a connection may be waited for.
+    patience: Duration,
+}
+
+struct Idle {
+    connections: Vec<Connection>,
+    /// How many more may be made.
+    free: usize,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The settings of the connection have a password.
+        f.write_str("Pool")
+    }
+}
+
+/// What failed while something was asked.
+pub(super) enum Failed {
+    /// The database said no, or nothing.
+    Database(Error),
+    /// It is not the database that refuses.
+    Other(CollectionError),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<CollectionError> for Failed {
+    fn from(error: CollectionError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Failed> for CollectionError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Database(error) => error.into(),
+            Failed::Other(error) => error,
+        }
+    }
+}
+
+/// How one attempt ended.
+enum Attempt<T> {
+    Done(T),
+    Again(CollectionError),
+    Failed(CollectionError),
+}
+
+impl Pool {
+    /// At most so many connections to the database of a URL, none of them made yet.
+    pub(super) fn new(url: &str, most: usize, patience: Duration) -> Result<Self, CollectionError> {
+        let mut config: Config = url.parse().map_err(|error: Error| {
+            // The URL has a password, so it is not repeated; what is wrong with it is.
+            CollectionError::NotSetUp { problem: error.to_string() }
+        })?;
+        if config.get_application_name().is_none() {
+            config.application_name("cognate");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNANSWERED);
+        }
+        // An idle connection whose other end is gone is found out before it is needed.
+        config.keepalives_idle(UNANSWERED);
+        let idle = Mutex::new(Idle { connections: Vec::new(), free: most });
+        Ok(Self { config, idle, given_back: Condvar::new(), patience })
+    }
+
+    /// Asks in one transaction, which is committed if all went well. Where the connection was lost
+    /// before that, or others were in the way, it is asked again.
+    pub(super) fn ask<T>(
+        &self,
+        mut question: impl FnMut(&mut Session<'_>) -> Result<T, Failed>,
+    ) -> Result<T, CollectionError> {
+        let mut attempt = 1;
+        loop {
+            match self.attempt(&mut question) {
+                Attempt::Done(answer) => return Ok(answer),
+                Attempt::Again(_) if attempt < ATTEMPTS => std::thread::sleep(PAUSE * attempt),
+                Attempt::Again(error) | Attempt::Failed(error) => return Err(error),
+            }
+            attempt += 1;
+        }
+    }
+
+    fn attempt<T>(
+        &self,
+        question: &mut impl FnMut(&mut Session<'_>) -> Result<T, Failed>,
+    ) -> Attempt<T> {
+        let mut lent = match self.lend() {
+            Ok(lent) => lent,
+            Err(Failed::Database(error)) if problem::is_passing(&error) => {
+                return Attempt::Again(error.into());
+            }
+            Err(failed) => return Attempt::Failed(failed.into()),
+        };
+        let again = |error: Error| match problem::is_passing(&error) {
+            true => Attempt::Again(error.into()),
+            false => Attempt::Failed(error.into()),
+        };
+        let Some(Connection { client, statements }) = &mut lent.connection else {
+            return Attempt::Failed(CollectionError::Unknown);
+        };
+        let transaction = match client.transaction() {
+            Ok(transaction) => transaction,
+            Err(error) => return again(error),
+        };
+        let mut session = Session::of(transaction, statements);
+        match question(&mut session) {
+            Ok(answer) => match session.transaction.commit() {
+                Ok(()) => Attempt::Done(answer),
+                // Nobody knows whether it was written before the connection was lost.
+                Err(error) if problem::is_lost(&error) => {
+                    Attempt::Failed(CollectionError::Uncertain { problem: error.to_string() })
+                }
+                Err(error) => again(error),
+            },
+            Err(Failed::Database(error)) => again(error),
+            Err(Failed::Other(error @ CollectionError::Unreachable { .. })) => {
+                Attempt::Again(error)
+            }
+            Err(Failed::Other(error)) => Attempt::Failed(error),
+        }
+    }
+
+    /// Does statements that no transaction may be around, without a limit of time.
+    pub(super) fn run_alone(&self, texts: &[&str]) -> Result<(), CollectionError> {
+        let mut client = self.connect(None)?;
+        Ok(texts.iter().try_for_each(|text| client.batch_execute(text))?)
+    }
+
+    /// A connection, once there is one.
+    fn lend(&self) -> Result<Lent<'_>, Failed> {
+        let until = Instant::now() + self.patience;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            while let Some(connection) = idle.connections.pop() {
+                if !connection.client.is_closed() {
+                    return Ok(Lent { pool: self, connection: Some(connection) });
+                }
+                idle.free += 1;
+            }
+            if idle.free > 0 {
+                idle.free -= 1;
+                drop(idle);
+                // From here on its place is given back, whatever happens.
+                let mut lent = Lent { pool: self, connection: None };
+                let client = self.connect(Some(self.patience))?;
+                lent.connection = Some(Connection { client, statements: Statements::default() });
+                return Ok(lent);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let problem = "all connections to the database are in use".to_owned();
+                return Err(CollectionError::Slow { problem }.into());
+            }
+            let waited = self.given_back.wait_timeout(idle, left);
+            idle = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A connection whose statements may take so long.
+    fn connect(&self, patience: Option<Duration>) -> Result<Client, Error> {
+        let mut client = self.config.connect(tls::connector())?;
+        let limit = patience.map_or(0, |patience| patience.as_millis());
+        client.batch_execute(&format!("SET statement_timeout = {limit}"))?;
+        Ok(client)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let connections = std::mem::take(&mut idle.connections);
+        // To end a connection blocks, which the thread that drops this may not be allowed to.
+        drop(std::thread::spawn(move || drop(connections)));
+    }
+}
+
+/// A connection that is given back when this is dropped.
+struct Lent<'p> {
+    pool: &'p Pool,
+    connection: Option<Connection>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let mut idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.connection.take().filter(|connection| !connection.client.is_closed()) {
+            Some(connection) => idle.connections.push(connection),
+            None => idle.free += 1,
+        }
+        drop(idle);
+        self.pool.given_back.notify_one();
+    }
+}

@@ -1,0 +1,129 @@
+//! What a collection keeps, and what all of them together may take.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CollectionError, Item};
+
+/// Longest name of a collection.
+pub const NAME_BYTES: usize = 64;
+
+/// What a collection keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Most items: of more the oldest leave. Without it as many as all collections may have, and then
+    /// nothing more is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<usize>,
+    /// Items whose time is further back than so many milliseconds leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<i64>,
+}
+
+impl Settings {
+    /// The time before which items leave.
+    pub(super) fn oldest(self, now: i64) -> Option<i64> {
+        self.ttl_ms.map(|ttl| now.saturating_sub(ttl))
+    }
+}
+
+/// What collections may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most collections.
+    pub collections: usize,
+    /// Most items of one.
+    pub items: usize,
+    /// Most bytes of memory of all items, and of the windows that are matched against.
+    pub bytes: usize,
+    /// Most bytes of a text.
+    pub text_bytes: usize,
+}
+
+impl Limits {
+    /// Refuses the first of some items that no collection takes.
+    pub(super) fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
+        items.iter().enumerate().try_for_each(|(index, item)| {
+            let checked = item.check(self.text_bytes);
+            checked.map_err(|problem| CollectionError::Item { index, problem })
+        })
+    }
+
+    /// Refuses what a collection is to keep where that is more than it may.
+    pub(super) fn check_kept(&self, settings: Settings) -> Result<(), CollectionError> {
+        let limit = self.items;
+        match settings.max_items.filter(|most| *most > limit) {
+            Some(wanted) => Err(CollectionError::TooManyItems { wanted, limit }),
+            None => Ok(()),
+        }
+    }
+
+    /// The limits in force unless others are set.
+    pub const DEFAULT: Self =
+        Self { collections: 100, items: 1_000_000, bytes: 1 << 30, text_bytes: 32 << 10 };
+}
+
+/// Memory that is in use, of as much as there may be.
+#[derive(Debug)]
+pub struct Budget {
+    used: AtomicUsize,
+    limit: usize,
+}
+
+impl Budget {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { used: AtomicUsize::new(0), limit }
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes bytes, if there are so many.
+    pub fn take(&self, bytes: usize) -> Result<(), CollectionError> {
+        // Where more is held than there should be, what takes nothing can still be taken out.
+        if bytes == 0 {
+            return Ok(());
+        }
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(CollectionError::NoMemory { limit: self.limit }),
+        }
+    }
+
+    /// Takes bytes for what can be made again, if a quarter of all stays free.
+    pub(super) fn take_spare(&self, bytes: usize) -> Result<(), CollectionError> {
+        let most = self.limit - self.limit / 4;
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= most);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(CollectionError::NoMemory { limit: self.limit }),
+        }
+    }
+
+    /// Takes bytes whether or not there are so many: of what was stored before.
+    pub(super) fn take_anyhow(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives bytes back.
+    pub fn give_back(&self, bytes: usize) {
+        let less = |used: usize| Some(used.saturating_sub(bytes));
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+/// Refuses what is no name of a collection: it is a folder's name, too.
+pub fn check_name(name: &str) -> Result<(), CollectionError> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let first = name.bytes().next().is_some_and(plain);
+    let rest = name.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
+    match first && rest && name.len() <= NAME_BYTES {
+        true => Ok(()),
+        false => Err(CollectionError::BadName),
+    }
+}

@@ -1,0 +1,191 @@
+//! Why two texts scored as they did: their words, the products between them, and what each adds.
+
+use cognate_kernels::vector;
+
+use crate::engine::workspace::Workspace;
+use crate::engine::{Engine, Place, Query, QueryError, finite, scorable};
+use crate::methods::ranker::Attention;
+use crate::methods::{Reads, Shares};
+use crate::model::Phrase;
+use crate::model::phrase::{Found, Word};
+
+/// One word of an explained text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplainedWord {
+    /// The token it comes from, as it was looked up.
+    pub token: String,
+    /// Bytes of the text that the token comes from.
+    pub span: [u32; 2],
+    /// The vocabulary's word, or nothing where the vector was made for this text.
+    pub word: Option<String>,
+    /// How it was found.
+    pub found: Found,
+    /// The pieces that its vector was made from, where it was.
+    pub pieces: Vec<String>,
+    /// Its idf, where the model has one.
+    pub idf: Option<f32>,
+    /// The length of its vector.
+    pub norm: f32,
+    /// What it adds to the score, where the score comes apart.
+    pub share: Option<f32>,
+}
+
+/// A token that no word was found for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownToken {
+    /// The token, as it was looked up.
+    pub token: String,
+    /// What it adds to the score: only methods that read tokens see it at all.
+    pub share: Option<f32>,
+}
+
+/// Why two texts scored as they did. The shares of words and unknown tokens add up to the score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The score, as `similarity` gives it.
+    pub score: f32,
+    /// Whether a text had nothing to be scored by.
+    pub unscored: bool,
+    /// Whether either text was cut short.
+    pub truncated: [bool; 2],
+    /// The share of listed words of either text.
+    pub known: [f32; 2],
+    /// Words of the one text that a vector was found for.
+    pub one: Vec<ExplainedWord>,
+    /// Words of the other.
+    pub other: Vec<ExplainedWord>,
+    /// Tokens of the one text that no word was found for.
+    pub one_unknown: Vec<UnknownToken>,
+    /// Tokens of the other.
+    pub other_unknown: Vec<UnknownToken>,
+    /// Cosines of the words' vectors: a row a word of the one text.
+    pub cosines: Vec<Vec<f32>>,
+    /// What the words add up to, if the score comes apart into words.
+    pub shares: Option<Shares>,
+    /// Which words of the other text each word of the one was read from, for methods that look at
+    /// one text with the words of the other.
+    pub attention: Option<Vec<Attention>>,
+}
+
+impl Engine {
+    /// Explains the score of one pair; for a ranker `a` is the query and `b` the candidate.
+    pub fn explain(&self, a: &str, b: &str, query: &Query) -> Result<Explanation, QueryError> {
+        self.check_explain(query)?;
+        let info = query.method.info();
+        let scorer = self.scorer(query.method)?;
+        let measure = self.measure(scorer, info, query)?;
+        let [mut one, mut other] = [Phrase::new(&self.model), Phrase::new(&self.model)];
+        let truncated = [
+            self.read(&mut one, a, query, Place::Pair(0, 0))?,
+            self.read(&mut other, b, query, Place::Pair(0, 1))?,
+        ];
+        let known = scorable(&one, info) && scorable(&other, info);
+        let (mut score, mut shares, mut attention) = ([0.0], None, None);
+        if known {
+            let mut workspace = Workspace::of(&self.model);
+            let scratch = workspace.scratch();
+            let mut against = scorer.against(measure, &one, scratch);
+            against.score(std::slice::from_ref(&other), &mut score, scratch);
+            finite(score[0], info)?;
+            shares = against.shares(&other, scratch);
+            if let Some(shares) = &mut shares
+                && one.same_bag(&other)
+            {
+                share_alike(shares, score[0]);
+            }
+            attention = against.attention(&other, scratch);
+            against.give_back(scratch);
+        } else {
+            query.accepts_unknown(Place::Pair(0, usize::from(scorable(&one, info))))?;
+        }
+        let cosines = one.words().iter().map(|word| {
+            let row = one.row(word);
+            other.words().iter().map(|word| vector::cosine(row, other.row(word))).collect()
+        });
+        let [of_one, of_other] = match &shares {
+            Some(shares) => [Some(shares.one.as_slice()), Some(shares.other.as_slice())],
+            None => [None, None],
+        };
+        let explanation = Explanation {
+            score: score[0],
+            unscored: !known,
+            truncated,
+            known: [one.known_share(), other.known_share()],
+            cosines: cosines.collect(),
+            one: words(&one, info.reads, of_one),
+            other: words(&other, info.reads, of_other),
+            one_unknown: unknown(&one, info.reads, of_one),
+            other_unknown: unknown(&other, info.reads, of_other),
+            shares,
+            attention,
+        };
+        match explanation.is_finite() {
+            true => Ok(explanation),
+            false => Err(QueryError::NonFinite { method: info.name }),
+        }
+    }
+}
+
+/// Texts of the same words score 1 by rule, even where their words' vectors cancel out or have no
+/// length. What their shares lack of the score then belongs to all words alike.
+fn share_alike(shares: &mut Shares, score: f32) {
+    const ROUNDING: f32 = 1e-4;
+    let lacking = score - shares.one.iter().chain(&shares.other).sum::<f32>();
+    let words = shares.one.len() + shares.other.len();
+    if lacking.abs() > ROUNDING && words > 0 {
+        let each = lacking / words as f32;
+        shares.one.iter_mut().chain(&mut shares.other).for_each(|share| *share += each);
+    }
+}
+
+impl Explanation {
+    /// Whether every number can be told; JSON has neither infinity nor NaN.
+    fn is_finite(&self) -> bool {
+        let memberships = self.shares.iter().filter_map(|shares| shares.memberships.as_ref());
+        let attended = self.attention.iter().flatten().flat_map(|of_word| &of_word.to);
+        let words = self.one.iter().chain(&self.other);
+        let unknown = self.one_unknown.iter().chain(&self.other_unknown);
+        let mut numbers = std::iter::once(self.score)
+            .chain(self.cosines.iter().flatten().copied())
+            .chain(words.flat_map(|word| [word.idf, Some(word.norm), word.share]).flatten())
+            .chain(unknown.filter_map(|token| token.share))
+            .chain(memberships.flat_map(|of| of.one.iter().chain(&of.other).flatten().copied()))
+            .chain(attended.flat_map(|word| [Some(word.weight), word.cosine]).flatten());
+        numbers.all(f32::is_finite)
+    }
+}
+
+fn words(phrase: &Phrase<'_>, reads: Reads, shares: Option<&[f32]>) -> Vec<ExplainedWord> {
+    let vocabulary = phrase.model().vocabulary();
+    let share = |place: usize, word: &Word| match reads {
+        Reads::Words => shares?.get(place).copied(),
+        // What a token adds is spread over the words that it became.
+        Reads::Tokens => {
+            let parts = phrase.words().iter().filter(|part| part.token == word.token).count();
+            shares?.get(word.token as usize).map(|share| share / parts as f32)
+        }
+    };
+    let explain = |(place, word): (usize, &Word)| {
+        let (token, at) = phrase.tokens().iter().nth(word.token as usize)?;
+        Some(ExplainedWord {
+            token: token.to_owned(),
+            span: [at.span.start, at.span.end],
+            word: word.id.map(|id| vocabulary.word(id).to_owned()),
+            found: word.found,
+            pieces: phrase.pieces(word).into_iter().map(str::to_owned).collect(),
+            idf: phrase.idf(word),
+            norm: vector::norm(phrase.row(word)),
+            share: share(place, word),
+        })
+    };
+    phrase.words().iter().enumerate().filter_map(explain).collect()
+}
+
+fn unknown(phrase: &Phrase<'_>, reads: Reads, shares: Option<&[f32]>) -> Vec<UnknownToken> {
+    let shares = shares.filter(|_| reads == Reads::Tokens);
+    let explain = |&token: &u32| UnknownToken {
+        token: phrase.tokens().text(token as usize).to_owned(),
+        share: shares.and_then(|shares| shares.get(token as usize).copied()),
+    };
+    phrase.unknown().iter().map(explain).collect()
+}

@@ -1,0 +1,177 @@
+//! Several rankings of the same candidates made one: by methods of this engine, and by numbers that
+//! the caller brings along (a *run*, as of a search engine).
+//!
+//! What a candidate's place or score with each part comes to is in [`combine`]; weights are shares:
+//! each is divided by their sum. Scores of a fusion depend on the whole list of candidates, but what
+//! the parts score mostly does not, so a long list can be scored in parts ([`FuseSession`]) and put
+//! together at the end ([`PartScores`]). Which fusions are worth having, and how weights are learned,
+//! is not known here.
+
+mod combine;
+mod scores;
+mod session;
+pub mod stored;
+
+pub use combine::{combine, standardised};
+pub use scores::PartScores;
+use serde::{Deserialize, Serialize};
+pub use session::FuseSession;
+pub use stored::{FusedMethod, FusedProblem, Fusions, Ranker};
+
+use crate::engine::{Engine, Query, QueryError};
+use crate::methods::{Measure, Method, Reads};
+
+/// Most parts of a fusion.
+pub const MOST_PARTS: usize = 16;
+
+/// How the rankings become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FuseBy {
+    /// Reciprocal rank fusion: by the candidates' places alone.
+    #[default]
+    Rrf,
+    /// By scores that are standardised within the query: mean 0, deviation 1.
+    Zscore,
+}
+
+impl FuseBy {
+    /// Every way.
+    pub const ALL: [Self; 2] = [Self::Rrf, Self::Zscore];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rrf => "rrf",
+            Self::Zscore => "zscore",
+        }
+    }
+
+    /// Between which numbers fused scores lie; infinite where they have no bound.
+    pub fn range(self) -> (f32, f32) {
+        match self {
+            Self::Rrf => (0.0, 1.0 / 61.0),
+            Self::Zscore => (f32::NEG_INFINITY, f32::INFINITY),
+        }
+    }
+
+    /// Where it comes from.
+    pub fn paper(self) -> &'static str {
+        match self {
+            Self::Rrf => "Cormack, Clarke & Büttcher 2009",
+            Self::Zscore => "Metzler & Croft 2007",
+        }
+    }
+}
+
+/// Where the scores of a part come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A method; without a measure by its own.
+    Method(Method, Option<Measure>),
+    /// Numbers of the caller, by their name.
+    Run(String),
+}
+
+/// One of the rankings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Where its scores come from.
+    pub source: Source,
+    /// What it weighs beside the others.
+    pub weight: f64,
+}
+
+/// Rankings that become one, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fusion {
+    by: FuseBy,
+    parts: Vec<Part>,
+}
+
+/// Why rankings cannot be fused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FuseError {
+    /// There are none, or too many.
+    #[error("expected 1 to {MOST_PARTS} parts, got {0}")]
+    Parts(usize),
+    /// A weight that is not a number from 0 up.
+    #[error("part {part}: expected a weight from 0 up")]
+    Weight {
+        /// Its place among the parts.
+        part: usize,
+    },
+    /// Every weight is 0.
+    #[error("expected a weight above 0")]
+    NoWeight,
+}
+
+impl Fusion {
+    /// Rankings to be fused.
+    pub fn new(by: FuseBy, parts: Vec<Part>) -> Result<Self, FuseError> {
+        if parts.is_empty() || parts.len() > MOST_PARTS {
+            return Err(FuseError::Parts(parts.len()));
+        }
+        let unfit = |part: &Part| !(part.weight.is_finite() && part.weight >= 0.0);
+        if let Some(part) = parts.iter().position(unfit) {
+            return Err(FuseError::Weight { part });
+        }
+        let sum = parts.iter().map(|part| part.weight).sum::<f64>();
+        if !(sum > 0.0 && sum.is_finite()) {
+            return Err(FuseError::NoWeight);
+        }
+        Ok(Self { by, parts })
+    }
+
+    /// How they become one.
+    pub fn by(&self) -> FuseBy {
+        self.by
+    }
+
+    /// The rankings.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The methods among them, each with its place and measure.
+    pub fn methods(&self) -> impl Iterator<Item = (usize, Method, Option<Measure>)> {
+        let method = |(place, part): (usize, &Part)| match part.source {
+            Source::Method(method, measure) => Some((place, method, measure)),
+            Source::Run(_) => None,
+        };
+        self.parts.iter().enumerate().filter_map(method)
+    }
+
+    /// The caller's numbers among them, each with its place and name.
+    pub fn runs(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.parts.iter().enumerate().filter_map(|(place, part)| match &part.source {
+            Source::Run(name) => Some((place, name.as_str())),
+            Source::Method(..) => None,
+        })
+    }
+}
+
+impl Fusion {
+    /// The method that texts are to be read for, so that every part can score them: the first that
+    /// needs words, or else the first; without any the one given.
+    pub fn reading(&self, otherwise: Method) -> Method {
+        let methods = || self.methods().map(|(_, method, _)| method);
+        let words = methods().find(|method| method.info().reads == Reads::Words);
+        words.or_else(|| methods().next()).unwrap_or(otherwise)
+    }
+}
+
+impl Engine {
+    /// Whether the methods of a fusion may be asked in parts of the list: see
+    /// [`Engine::ranks_in_parts`].
+    pub fn fuses_in_parts(&self, fusion: &Fusion) -> bool {
+        fusion.methods().all(|(_, method, _)| self.ranks_in_parts(method))
+    }
+
+    /// Whether every part of a fusion can be asked at all; if not, which part cannot and why.
+    pub fn check_fusion(&self, fusion: &Fusion, query: &Query) -> Result<(), (usize, QueryError)> {
+        fusion.methods().try_for_each(|(place, method, measure)| {
+            self.check(&Query { method, measure, ..*query }).map_err(|error| (place, error))
+        })
+    }
+}

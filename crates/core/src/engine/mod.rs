@@ -1,0 +1,228 @@
+//! The engine: one model, every method, and the questions that can be asked of them.
+//!
+//! Synchronous, shared by `&self`, without logging and without I/O after opening. It turns a text
+//! without a known word, an empty or an overlong one into a named case **before** scoring, so
+//! methods and kernels cannot fail.
+
+mod answers;
+pub mod calibration;
+mod check;
+mod embed;
+mod error;
+mod explain;
+pub mod fuse;
+mod parts;
+mod probability;
+mod query;
+mod rank;
+mod sentence;
+mod served;
+mod similarity;
+mod text_limits;
+mod workspace;
+
+#[cfg(unix)]
+use std::path::Path;
+
+pub use answers::{Counts, Embeddings, Ranked, Ranking, Reason, Scores};
+pub use calibration::{Calibration, Calibrations};
+pub use error::{Place, QueryError};
+pub use explain::{ExplainedWord, Explanation, UnknownToken};
+pub use parts::Parts;
+pub use probability::Probability;
+pub use query::{Query, RankOptions};
+pub use rank::{
+    BoostBy, Boosts, Duplicate, Fold, KeptFor, KeptText, Liked, Likes, Passed, RankSession,
+    Rankings, Strategy,
+};
+pub use served::{Missing, Served, auto_method};
+pub use text_limits::TextLimits;
+
+use crate::engine::fuse::{FusedProblem, Fusions};
+pub use crate::methods::Measure;
+use crate::methods::{Auto, Info, Method, Reads, Scorer, Unavailable};
+#[cfg(unix)]
+use crate::model::OpenOptions;
+use crate::model::{Model, ModelError, Phrase};
+
+/// A model with every method it can serve.
+pub struct Engine {
+    model: Model,
+    scorers: Vec<Result<Scorer, Unavailable>>,
+    auto: Method,
+    limits: TextLimits,
+    calibrations: Calibrations,
+    fusions: Fusions,
+}
+
+impl Engine {
+    /// Opens a model file and loads every method.
+    #[cfg(unix)]
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
+        Self::new(Model::open(path, options)?)
+    }
+
+    /// Loads every method for an opened model. A method whose section is missing stays listed, as
+    /// unavailable; one whose section is broken is an error.
+    pub fn new(model: Model) -> Result<Self, ModelError> {
+        let loaded = Method::ALL.iter().map(|method| method.load(&model));
+        let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
+        let auto = Auto::of(&model).method;
+        let calibrations = Calibrations::read(&model)?;
+        let fusions = Fusions::read(&model)?;
+        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
+    }
+
+    /// The same engine under other limits for texts.
+    pub fn with_limits(self, limits: TextLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The limits for texts.
+    pub fn limits(&self) -> &TextLimits {
+        &self.limits
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The method that `auto` stands for.
+    pub fn auto(&self) -> Method {
+        self.auto
+    }
+
+    /// The method of that name, alias, or `auto`. A fused method is refused: it only ranks, and is
+    /// found by [`Engine::ranker`].
+    pub fn method(&self, name: &str) -> Result<Method, QueryError> {
+        if let Some(fused) = self.fused(name) {
+            let name = fused?.name().to_string();
+            return Err(QueryError::Fused { name, problem: FusedProblem::OnlyRanks });
+        }
+        if name.trim().eq_ignore_ascii_case("auto") {
+            return Ok(self.auto);
+        }
+        Method::named(name)
+            .ok_or_else(|| QueryError::UnknownMethod { nearest: Method::nearest(name) })
+    }
+
+    /// Why a method cannot be used with this model, if it cannot.
+    pub fn unavailable(&self, method: Method) -> Option<&Unavailable> {
+        self.scorers.get(method as usize).and_then(|scorer| scorer.as_ref().err())
+    }
+
+    /// The scorer of a method, if the model can serve it: for whoever looks texts up once and scores
+    /// them often.
+    pub fn scorer(&self, method: Method) -> Result<&Scorer, QueryError> {
+        match self.scorers.get(method as usize) {
+            Some(Ok(scorer)) => Ok(scorer),
+            Some(Err(reason)) => {
+                Err(QueryError::MethodUnavailable { method: method.name(), reason: reason.clone() })
+            }
+            None => Err(QueryError::UnknownMethod { nearest: Method::nearest(method.name()) }),
+        }
+    }
+
+    /// The measure used when a query names none.
+    pub fn default_measure(&self, method: Method) -> Measure {
+        match self.scorer(method) {
+            Ok(Scorer::Embed(embedder)) => embedder.measure(),
+            _ => Measure::Cosine,
+        }
+    }
+
+    /// Reads a text into `phrase`, or says what is wrong with it. `true` if it was cut short.
+    fn read(
+        &self,
+        phrase: &mut Phrase<'_>,
+        text: &str,
+        query: &Query,
+        place: Place,
+    ) -> Result<bool, QueryError> {
+        self.limits.check_text(text, place)?;
+        let most = self.limits.tokens;
+        let tokens = phrase.read_up_to(text, most);
+        // A token can become several words; kernels are sized for the limit.
+        let cut = tokens > most || phrase.words().len() > most;
+        if cut && !query.truncate {
+            let actual = tokens.max(phrase.words().len());
+            return Err(QueryError::TooManyTokens { place, limit: most, actual });
+        }
+        phrase.cut_words(most);
+        let info = query.method.info();
+        if info.reads == Reads::Words && !phrase.has_sound_rows() {
+            return Err(QueryError::NonFinite { method: info.name });
+        }
+        Ok(cut)
+    }
+
+    /// Reads a text of a list, of which one that cannot be scored is left out unless the query wants
+    /// that refused.
+    fn read_item(
+        &self,
+        phrase: &mut Phrase<'_>,
+        text: &str,
+        query: &Query,
+        place: Place,
+    ) -> Result<Item, QueryError> {
+        let error = match self.read(phrase, text, query, place) {
+            Ok(cut) => return Ok(Item::Read { cut }),
+            Err(error) => error,
+        };
+        match error.reason().filter(|_| !query.refuse_unscored) {
+            Some(reason) => {
+                phrase.read("");
+                Ok(Item::Left(reason))
+            }
+            None => Err(error),
+        }
+    }
+
+    fn measure(&self, scorer: &Scorer, info: &Info, query: &Query) -> Result<Measure, QueryError> {
+        match (scorer, query.measure) {
+            (Scorer::Embed(embedder), None) => Ok(embedder.measure()),
+            (_, None) => Ok(Measure::Cosine),
+            (Scorer::Embed(_), Some(measure)) => Ok(measure),
+            (_, Some(Measure::Cosine)) => Ok(Measure::Cosine),
+            (_, Some(measure)) => {
+                Err(QueryError::MeasureNotSupported { method: info.name, measure })
+            }
+        }
+    }
+}
+
+/// A text of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    /// It was read, all of it or cut.
+    Read { cut: bool },
+    /// It is left out.
+    Left(Reason),
+}
+
+impl Item {
+    fn is_cut(self) -> bool {
+        self == Self::Read { cut: true }
+    }
+
+    /// Why it has no score: it was left out, or `scorable` is not so.
+    fn reason(self, scorable: bool) -> Option<Reason> {
+        match self {
+            Self::Left(reason) => Some(reason),
+            Self::Read { .. } => (!scorable).then_some(Reason::Unknown),
+        }
+    }
+}
+
+/// Whether a text has what the method needs.
+fn scorable(phrase: &Phrase<'_>, info: &Info) -> bool {
+    match info.reads {
+        Reads::Words => !phrase.words().is_empty(),
+        Reads::Tokens => !phrase.tokens().is_empty(),
+    }
+}
+
+fn finite(score: f32, info: &Info) -> Result<f32, QueryError> {
+    if score.is_finite() { Ok(score) } else { Err(QueryError::NonFinite { method: info.name }) }
+}

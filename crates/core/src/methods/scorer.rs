@@ -1,0 +1,302 @@
+//! How a method scores: by a vector of each text, by both texts, or by a whole list of candidates.
+//!
+//! What belongs to one text is prepared once, in an [`Against`], however many others it is compared
+//! with: all that was learnt of a text lives there and ends with it. [`Scratch`] is memory alone; no
+//! number is read from it that the same call did not write.
+
+use cognate_kernels::transport::Transport;
+
+use crate::methods::common::text_vector::{Sums, TextVector};
+use crate::methods::common::{cosine, unit_rows};
+use crate::methods::lexical::token_bag::TokenBag;
+use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
+use crate::methods::{Measure, Posts, ranker};
+use crate::model::Phrase;
+
+/// Turns a text into one vector, compared by cosine or Euclidean distance.
+pub trait Embed: Send + Sync {
+    /// Dimensions of the vector, for word vectors of `dims`.
+    fn dims(&self, dims: usize) -> usize {
+        dims
+    }
+
+    /// What its vectors are compared by unless a query says otherwise.
+    fn measure(&self) -> Measure {
+        Measure::Cosine
+    }
+
+    /// Writes the vector of a text into `out`, which arrives zeroed and [`Embed::dims`] long.
+    fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]);
+
+    /// Appends a coefficient for each word, in the order of the bag, and gives back a factor, if the
+    /// text's vector is the factor times the sum of the words' rows, each times its coefficient:
+    /// added one after the other, and multiplied by the factor in the end.
+    fn coefficients(&self, _phrase: &Phrase<'_>, _out: &mut Vec<f32>) -> Option<f32> {
+        None
+    }
+
+    /// Writes, for each word in the order of the text, its share of the product of the text's
+    /// vector with `other`; the shares add up to that product. `false` if the vector does not come
+    /// apart into words.
+    fn shares(&self, _phrase: &Phrase<'_>, _other: &[f32], _shares: &mut [f32]) -> bool {
+        false
+    }
+}
+
+/// Scores pairs of texts directly. Engines hand over texts with what [`crate::methods::Info::reads`]
+/// asks for only.
+pub trait Compare: Send + Sync {
+    /// A text prepared for comparisons by this method.
+    type Against<'q>: Against
+    where
+        Self: 'q;
+
+    /// Prepares a text.
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
+}
+
+/// A text, prepared for any number of comparisons with others.
+pub trait Against {
+    /// Scores the text against each of `many`, into `out` of the same length. A score of a [`Compare`]
+    /// or an [`Embed`] depends on both texts alone, bit for bit, not on the others of `many` or of
+    /// calls before; one of a [`RankList`] depends on all of `many`.
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch);
+
+    /// Writes, for each of `many`, a number that its score is not above, into `out` of the same
+    /// length; worth having where it takes much less than the score. `false` if the method has
+    /// none.
+    fn bounds(&mut self, _many: &[Phrase<'_>], _out: &mut [f32], _scratch: &mut Scratch) -> bool {
+        false
+    }
+
+    /// Scores the text against each of the posts of a list, into `out` of the same length: what
+    /// [`Against::score`] does of them all. To be asked where a [`RankList`] scores.
+    fn score_list(&mut self, _posts: &Posts, _out: &mut [f32]) {}
+
+    /// What each word of both texts, in their order, adds to the score. `None` if the score does
+    /// not come apart into words.
+    fn shares(&mut self, _other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        None
+    }
+
+    /// Which words of the other text each word of this one was read from. `None` if the method does
+    /// not look at one text with the words of the other.
+    fn attention(
+        &mut self,
+        _other: &Phrase<'_>,
+        _scratch: &mut Scratch,
+    ) -> Option<Vec<ranker::Attention>> {
+        None
+    }
+
+    /// Hands memory back that preparing took, to be called at the end.
+    fn give_back(&mut self, _scratch: &mut Scratch) {}
+}
+
+/// [`Compare`], whichever method it is.
+pub trait DynCompare: Send + Sync {
+    /// Prepares a text.
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
+
+    /// Scores one pair, without an allocation for what is prepared.
+    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32;
+}
+
+impl<M: Compare> DynCompare for M {
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q> {
+        Box::new(Compare::against(self, one, scratch))
+    }
+
+    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
+        only(Compare::against(self, one, scratch), other, scratch)
+    }
+}
+
+/// Scores the only text that a prepared one is compared with.
+fn only(mut against: impl Against, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
+    let mut score = [0.0];
+    against.score(std::slice::from_ref(other), &mut score, scratch);
+    against.give_back(scratch);
+    score[0]
+}
+
+/// Scores a whole list of candidates against a query, where a candidate's score depends on the
+/// others.
+pub trait RankList: Send + Sync {
+    /// Scores every post, into `out` of the same length.
+    fn rank(&self, query: &Phrase<'_>, posts: &Posts, out: &mut [f32]);
+}
+
+/// A method ready to score.
+pub enum Scorer {
+    /// By a vector of each text.
+    Embed(Box<dyn Embed>),
+    /// By both texts.
+    Compare(Box<dyn DynCompare>),
+    /// By the whole list of candidates; only ranks.
+    RankList(Box<dyn RankList>),
+}
+
+impl Scorer {
+    /// Prepares a text. Vectors are compared by `measure`.
+    pub(crate) fn against<'q>(
+        &'q self,
+        measure: Measure,
+        one: &'q Phrase<'q>,
+        scratch: &mut Scratch,
+    ) -> Box<dyn Against + 'q> {
+        match self {
+            Self::Embed(embedder) => {
+                Box::new(ByVector::of(embedder.as_ref(), measure, one, scratch))
+            }
+            Self::Compare(method) => method.against(one, scratch),
+            Self::RankList(method) => Box::new(WholeList { method: method.as_ref(), one }),
+        }
+    }
+
+    /// Scores one pair. Vectors are compared by `measure`.
+    pub fn pair(
+        &self,
+        measure: Measure,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> f32 {
+        match self {
+            Self::Embed(embedder) => {
+                only(ByVector::of(embedder.as_ref(), measure, one, scratch), other, scratch)
+            }
+            Self::Compare(method) => method.pair(one, other, scratch),
+            Self::RankList(method) => {
+                only(WholeList { method: method.as_ref(), one }, other, scratch)
+            }
+        }
+    }
+}
+
+/// A text's vector, to be compared with those of others.
+struct ByVector<'q> {
+    embedder: &'q dyn Embed,
+    measure: Measure,
+    vector: TextVector<'q>,
+}
+
+impl<'q> ByVector<'q> {
+    fn of(
+        embedder: &'q dyn Embed,
+        measure: Measure,
+        one: &'q Phrase<'q>,
+        scratch: &mut Scratch,
+    ) -> Self {
+        let vector = TextVector::new(embedder, one, std::mem::take(&mut scratch.vectors));
+        Self { embedder, measure, vector }
+    }
+}
+
+impl Against for ByVector<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        let only = many.len() == 1;
+        for (other, score) in many.iter().zip(out) {
+            *score = if self.vector.text().same_bag(other) {
+                1.0
+            } else if self.measure == Measure::Cosine {
+                self.vector.cosine(other, only, &mut scratch.sums)
+            } else {
+                let [own, of_other] = self.vector.with(other);
+                self.measure.score(own, of_other)
+            };
+        }
+    }
+
+    fn shares(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {
+        if self.measure != Measure::Cosine {
+            return None;
+        }
+        let one = self.vector.text();
+        cosine::shares(self.embedder, [one, other], self.vector.with(other))
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        scratch.vectors = self.vector.take_memory();
+    }
+}
+
+/// A query whose candidates are scored all at once.
+struct WholeList<'q> {
+    method: &'q dyn RankList,
+    one: &'q Phrase<'q>,
+}
+
+impl Against for WholeList<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], _scratch: &mut Scratch) {
+        let mut posts = Posts::default();
+        many.iter().for_each(|post| posts.push(post));
+        self.score_list(&posts, out);
+    }
+
+    fn score_list(&mut self, posts: &Posts, out: &mut [f32]) {
+        self.method.rank(self.one, posts, out);
+    }
+}
+
+/// What the words of two texts add to their score: all numbers of both sides add up to it. For a
+/// method that [`crate::methods::Reads::Tokens`] there is a number a token that was read, in place of a word.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shares {
+    /// One number a word of the one text.
+    pub one: Vec<f32>,
+    /// One number a word of the other.
+    pub other: Vec<f32>,
+    /// The memberships behind the shares, where the method has such.
+    pub memberships: Option<Memberships>,
+}
+
+/// How much each word of the universe belongs to either text.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Memberships {
+    /// For each word of the one text: its membership in the one and in the other.
+    pub one: Vec<[f32; 2]>,
+    /// For each word of the other text: its membership in the one and in the other.
+    pub other: Vec<[f32; 2]>,
+}
+
+/// Memory that scoring reuses from one question to the next, whatever the model.
+#[derive(Default)]
+pub struct Scratch {
+    /// Rows of the one text.
+    pub(crate) one: Vec<f32>,
+    /// Rows of the other.
+    pub(crate) other: Vec<f32>,
+    /// Rows of length 1 of both texts.
+    pub(crate) unit_rows: [unit_rows::Memory; 2],
+    /// Products of such rows.
+    pub(crate) products: unit_rows::Work,
+    /// Products of the one text's rows with themselves.
+    pub(crate) one_gram: Vec<f32>,
+    /// Products of the other text's rows with themselves.
+    pub(crate) other_gram: Vec<f32>,
+    /// Products of the rows of both.
+    pub(crate) cross: Vec<f32>,
+    /// Numbers a word of the one text.
+    pub(crate) one_numbers: Vec<f32>,
+    /// Numbers a word of the other.
+    pub(crate) other_numbers: Vec<f32>,
+    /// Masses and costs of a transport problem.
+    pub(crate) masses: [Vec<f64>; 3],
+    /// Tokens of both texts.
+    pub(crate) bags: [TokenBag; 2],
+    /// Texts on their way through DynaMax.
+    pub(crate) dynamax: dynamax::Buffers,
+    /// Both texts in the weighted form of DynaMax.
+    pub(crate) sides: [dynamax_weighted::Side; 2],
+    /// Both texts in the method `coverage`.
+    pub(crate) coverage: [coverage::Side; 2],
+    /// Posts on their way through a network.
+    pub(crate) ranker: ranker::Work,
+    /// Vectors of both texts.
+    pub(crate) vectors: [Vec<f32>; 2],
+    /// Both texts as sums of rows.
+    pub(crate) sums: Sums,
+    /// The solver of transport problems.
+    pub(crate) transport: Transport,
+}

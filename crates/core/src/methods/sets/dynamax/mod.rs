@@ -1,0 +1,303 @@
+//! DynaMax: texts as fuzzy sets over a universe made of their own words
+//! (Zhelezniak et al. 2019, section 3.2 and algorithm 1).
+//!
+//! With the rows of both texts stacked as the universe `U = [X; Y]`, a text's membership in each
+//! universe word is its best product with it, never below 0: `m_X = max(0, max over rows of X Uᵀ)`.
+//! The score is a ratio of the memberships' intersection and union: Jaccard
+//! `Σ min / Σ max`, Otsuka `Σ min / √(Σ m_X Σ m_Y)`, Dice `2 Σ min / (Σ m_X + Σ m_Y)`; as an
+//! ablation the cosine of `m_X` and `m_Y`. A repeated word stands twice in the universe, as in the
+//! authors' code.
+//!
+//! Sums run over the one text's words and the other's apart and are added last, which makes the
+//! score symmetric bit for bit.
+
+mod for_many;
+mod ratio;
+
+use cognate_kernels::pairwise;
+use cognate_kernels::simd::bytes::ByteRows;
+use cognate_kernels::simd::{Columns, Packed, bytes};
+
+use crate::methods::common::{counted, rows, words_met};
+use crate::methods::sets::dynamax::for_many::ForMany;
+use crate::methods::sets::dynamax::ratio::{Ratio, Side};
+use crate::methods::{
+    Against, Compare, Cost, Info, Kind, Loaded, Memberships, Reads, Scorer, Scratch, Shares,
+};
+use crate::model::phrase::Word;
+use crate::model::{Model, Phrase};
+
+struct Dynamax {
+    ratio: Ratio,
+    sif: bool,
+}
+
+/// Memory that comparisons reuse.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    /// Rows of the other text, or of both one after the other.
+    rows: Vec<f32>,
+    /// Rows of both where they lie. Always empty: only its memory is kept.
+    borrowed: Vec<&'static [f32]>,
+    /// Rows of either text, if they are bytes. Always empty, too.
+    bytes: [ByteRows<'static>; 2],
+    products: Vec<f32>,
+    columns: Columns,
+    byte_columns: bytes::Columns,
+    /// Memberships of the one's words in the one and in the other.
+    of_one: [Vec<f32>; 2],
+    /// Memberships of the other's words in the other and in the one.
+    of_other: [Vec<f32>; 2],
+    /// Memberships of the words of both in either text.
+    both: [Vec<f32>; 2],
+    /// Where the words of the texts at hand lie among those met, one text after the other.
+    places: Vec<u32>,
+}
+
+impl Dynamax {
+    fn weight(&self, phrase: &Phrase<'_>, word: &Word) -> f32 {
+        if self.sif { rows::sif_weight(phrase, word) } else { 1.0 }
+    }
+
+    /// The memberships of the words of both texts, seen from those of the one and from those of the
+    /// other.
+    fn memberships<'b>(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        buffers: &'b mut Buffers,
+    ) -> [Side<'b>; 2] {
+        let [mut rows, mut others] = std::mem::take(&mut buffers.bytes);
+        let of_bytes = rows::bytes(one, |word| self.weight(one, word), &mut rows)
+            && rows::bytes(other, |word| self.weight(other, word), &mut others);
+        if of_bytes {
+            let columns = &mut buffers.byte_columns;
+            let ([own, in_other], [other_own, in_one]) =
+                (&mut buffers.of_one, &mut buffers.of_other);
+            bytes::within(&rows, columns, own);
+            bytes::across(&rows, &others, columns, [in_other, in_one]);
+            bytes::within(&others, columns, other_own);
+        } else {
+            self.products(&[one, other], one.words().len(), buffers);
+        }
+        buffers.bytes = [rows.emptied(), others.emptied()];
+        if !of_bytes {
+            return sides(&buffers.both, one.words().len());
+        }
+        let side = |[own, other]: &'b [Vec<f32>; 2]| Side { own, other };
+        [side(&buffers.of_one), side(&buffers.of_other)]
+    }
+
+    /// One text against one: all products of the words of both at once.
+    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, buffers: &mut Buffers) -> f32 {
+        let [one, other] = self.memberships(one, other, buffers);
+        self.ratio.of(one, other)
+    }
+
+    /// The memberships of a text's words in the text itself, as the first of `both`.
+    fn within(&self, phrase: &Phrase<'_>, buffers: &mut Buffers) {
+        let mut rows: ByteRows<'_> = std::mem::take(&mut buffers.bytes[0]);
+        if rows::bytes(phrase, |word| self.weight(phrase, word), &mut rows) {
+            bytes::within(&rows, &mut buffers.byte_columns, &mut buffers.both[0]);
+        } else {
+            self.products(&[phrase], phrase.words().len(), buffers);
+        }
+        buffers.bytes[0] = rows.emptied();
+    }
+
+    /// Multiplies all words of all texts with each other; `split` is where the first text ends.
+    fn products(&self, texts: &[&Phrase<'_>], split: usize, buffers: &mut Buffers) {
+        let dims = texts.first().map_or(1, |text| text.model().vectors().dims());
+        let (columns, both) = (&mut buffers.columns, &mut buffers.both);
+        let mut borrowed: Vec<&[f32]> = std::mem::take(&mut buffers.borrowed);
+        if !self.sif && texts.iter().all(|text| rows::borrowed(text, &mut borrowed)) {
+            pairwise::memberships(borrowed.as_slice(), split, dims, columns, both);
+        } else {
+            buffers.rows.clear();
+            for text in texts {
+                rows::append(text, |word| self.weight(text, word), &mut buffers.rows);
+            }
+            let rows = Packed { values: &buffers.rows, dims };
+            pairwise::memberships(rows, split, dims, columns, both);
+        }
+        buffers.borrowed = emptied(borrowed);
+    }
+}
+
+/// The list's memory, which is kept from one text to the next, without what it held.
+fn emptied(mut rows: Vec<&[f32]>) -> Vec<&'static [f32]> {
+    rows.clear();
+    // Collecting nothing in place is what hands the memory on to a list of another lifetime.
+    rows.into_iter().map(|_| -> &'static [f32] { &[] }).collect()
+}
+
+/// The memberships of the words of both texts in either, seen from the words of the one, which are
+/// the first so many, and from those of the other.
+fn sides([of_one, of_other]: &[Vec<f32>; 2], words: usize) -> [Side<'_>; 2] {
+    let (one_in_one, other_in_one) = of_one.split_at(words);
+    let (one_in_other, other_in_other) = of_other.split_at(words);
+    [
+        Side { own: one_in_one, other: one_in_other },
+        Side { own: other_in_other, other: other_in_one },
+    ]
+}
+
+impl Compare for Dynamax {
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
+        Prepared { method: self, one, many: None }
+    }
+}
+
+/// A text. What is worth preparing for many others would be wasted on one, so it is done when the
+/// second comes.
+struct Prepared<'q> {
+    method: &'q Dynamax,
+    one: &'q Phrase<'q>,
+    many: Option<ForMany<'q>>,
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        let (method, one) = (self.method, self.one);
+        let buffers = &mut scratch.dynamax;
+        let together = many.len() > 1 && one.words().len() <= words_met::MOST_WORDS;
+        let mut for_many =
+            together.then(|| self.many.get_or_insert_with(|| ForMany::of(method, one, buffers)));
+        if let Some(for_many) = &mut for_many {
+            for_many.tidy();
+            for_many.meet(method, many, buffers);
+        }
+        let mut first = 0;
+        for (other, score) in many.iter().zip(out) {
+            let listed = || other.words().iter().all(|word| word.id.is_some());
+            *score = match &for_many {
+                _ if one.same_bag(other) => 1.0,
+                Some(for_many) if listed() => for_many.score(method, other, first, buffers),
+                _ => method.pair(one, other, buffers),
+            };
+            first += other.words().len();
+        }
+    }
+
+    fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
+        let (method, one, buffers) = (self.method, self.one, &mut scratch.dynamax);
+        let [side_one, side_other] = method.memberships(one, other, buffers);
+        let score = f64::from(method.ratio.of(side_one, side_other));
+        let product = method.ratio == Ratio::Cosine;
+        let above = |own: f32, other: f32| {
+            if product { f64::from(own) * f64::from(other) } else { f64::from(own.min(other)) }
+        };
+        let whole: f64 = [side_one, side_other]
+            .map(|side| side.sums(|own, other| [above(own, other), 0.0])[0])
+            .iter()
+            .sum();
+        let shares = |side: Side<'_>| -> Vec<f32> {
+            let words = side.own.iter().zip(side.other);
+            let share = |(&own, &other): (&f32, &f32)| (score * above(own, other) / whole) as f32;
+            words.map(|pair| if whole > 0.0 { share(pair) } else { 0.0 }).collect()
+        };
+        let pairs = |side: Side<'_>, turned: bool| -> Vec<[f32; 2]> {
+            let words = side.own.iter().zip(side.other);
+            words.map(|(&own, &other)| if turned { [other, own] } else { [own, other] }).collect()
+        };
+        let (shares_one, shares_other) = (shares(side_one), shares(side_other));
+        let (pairs_one, pairs_other) = (pairs(side_one, false), pairs(side_other, true));
+        Some(Shares {
+            one: rows::in_text_order(one, &shares_one),
+            other: rows::in_text_order(other, &shares_other),
+            memberships: Some(Memberships {
+                one: rows::in_text_order(one, &pairs_one),
+                other: rows::in_text_order(other, &pairs_other),
+            }),
+        })
+    }
+}
+
+/// The products of all words of both texts, each taken once, and their maxima. A query remembers
+/// the words of candidates, so that only their products with themselves are taken again.
+pub(crate) const COST: Cost = Cost {
+    pair: |n, m, d| products(n + m, d),
+    candidate: |n, m, d| match n <= words_met::MOST_WORDS as u64 {
+        true => n * m * d * 3 / 2 + products(m, d),
+        false => products(n + m, d),
+    },
+    bound: None,
+};
+
+/// Of all pairs of so many words.
+const fn products(words: u64, d: u64) -> u64 {
+    words * words * (d / 2 + 16)
+}
+
+macro_rules! variant {
+    ($module:ident, $doc:literal, $name:literal, $ratio:ident, $sif:literal, $summary:literal) => {
+        #[doc = $doc]
+        pub mod $module {
+            use super::*;
+
+            /// What is to be known of it.
+            pub const INFO: Info = Info {
+                name: $name,
+                kind: Kind::Similarity,
+                cost: COST,
+                summary: $summary,
+                paper: "Zhelezniak et al. 2019",
+                range: (0.0, 1.0),
+                reads: Reads::Words,
+                embeds: false,
+                weights_frequency: $sif,
+            };
+
+            /// Needs vectors; with SIF weights also counts.
+            pub fn load(model: &Model) -> Loaded {
+                if $sif && let Some(reason) = counted::without_counts(model) {
+                    return Ok(Err(reason));
+                }
+                Ok(Ok(Scorer::Compare(Box::new(Dynamax { ratio: Ratio::$ratio, sif: $sif }))))
+            }
+        }
+    };
+}
+
+variant!(
+    jaccard,
+    "DynaMax with Jaccard's ratio.",
+    "dynamax-jaccard",
+    Jaccard,
+    false,
+    "Fuzzy sets over the words of both texts, compared by Jaccard's ratio."
+);
+variant!(
+    otsuka,
+    "DynaMax with Otsuka's ratio.",
+    "dynamax-otsuka",
+    Otsuka,
+    false,
+    "Fuzzy sets over the words of both texts, compared by Otsuka's ratio."
+);
+variant!(
+    dice,
+    "DynaMax with Dice's ratio.",
+    "dynamax-dice",
+    Dice,
+    false,
+    "Fuzzy sets over the words of both texts, compared by Dice's ratio."
+);
+variant!(
+    cosine,
+    "DynaMax memberships compared by cosine, an ablation.",
+    "dynamax-cosine",
+    Cosine,
+    false,
+    "Fuzzy sets over the words of both texts, their memberships compared by cosine."
+);
+variant!(
+    sif,
+    "DynaMax-Jaccard over rows weighted by how rare their words are.",
+    "dynamax-sif",
+    Jaccard,
+    true,
+    "Fuzzy sets over the words of both texts, each weighted by how rare it is."
+);

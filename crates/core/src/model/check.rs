@@ -1,0 +1,227 @@
+//! Whether a model's tables hold what they promise: by structure alone, or every byte.
+//!
+//! Structure is what keeps look-ups within bounds and costs a pass over the vocabulary. Full adds
+//! the digest of every tensor, every word found through its own index, and every number finite.
+
+#[cfg(unix)]
+use std::io;
+#[cfg(unix)]
+use std::io::Read;
+
+use cognate_kernels::vector;
+
+use crate::model::bytes::numbers;
+use crate::model::error::FormatError;
+use crate::model::format::{Dtype, Header, Tensor};
+use crate::model::limits::LONGEST;
+use crate::model::vectors::Vectors;
+use crate::model::vocabulary::{EMPTY, Vocabulary};
+
+/// How much of a model file is checked when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// Every byte: digests, numbers, and the structure.
+    #[default]
+    Full,
+    /// The header and the vocabulary's tables; vectors are not read.
+    Structure,
+}
+
+impl std::str::FromStr for Verify {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "full" => Ok(Self::Full),
+            "structure" => Ok(Self::Structure),
+            other => Err(format!("expected full or structure, got `{other}`")),
+        }
+    }
+}
+
+/// Checks that padding is zero, words are UTF-8 within their bounds, and the index names words.
+pub(crate) fn structure(
+    file: &[u8],
+    header: &Header,
+    vocabulary: &Vocabulary<'_>,
+) -> Result<(), FormatError> {
+    for range in &header.padding {
+        if file.get(range.clone()).is_none_or(|bytes| bytes.iter().any(|&byte| byte != 0)) {
+            return Err(FormatError::Extent {
+                name: "padding".to_owned(),
+                expected: "zeros".to_owned(),
+                got: format!("other bytes in {range:?}"),
+            });
+        }
+    }
+    words("vocabulary", vocabulary)
+}
+
+/// Checks that words are UTF-8 within their bounds, and that the index names each of them once.
+pub(crate) fn words(table: &'static str, vocabulary: &Vocabulary<'_>) -> Result<(), FormatError> {
+    let (bytes, offsets, index) = vocabulary.tables();
+    let count = vocabulary.len();
+    let words =
+        |word: usize, problem| FormatError::Vocabulary { table, word: word as u64, problem };
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| words(word_at(offsets, error.valid_up_to()), "its bytes are not UTF-8"))?;
+    if offsets.first() != Some(&0) {
+        return Err(words(0, "the first word does not begin at 0"));
+    }
+    if offsets.last() != Some(&(bytes.len() as u64)) {
+        return Err(words(count, "the last word does not end with the bytes"));
+    }
+    for (word, pair) in offsets.windows(2).enumerate() {
+        let [from, to] = pair else { continue };
+        if from >= to {
+            return Err(words(word, "it is empty or ends before it begins"));
+        }
+        if usize::try_from(*from).is_ok_and(|from| !text.is_char_boundary(from)) {
+            return Err(words(word, "it begins inside a character"));
+        }
+    }
+    // The header guarantees more slots than words, so that one is empty if each word has one.
+    let mut used = 0;
+    for &[_, id] in index {
+        if id != EMPTY {
+            used += 1;
+            if id as usize >= count {
+                return Err(words(id as usize, "the index names it, but there is no such word"));
+            }
+        }
+    }
+    if used != count {
+        return Err(words(used, "the index does not hold every word once"));
+    }
+    Ok(())
+}
+
+fn word_at(offsets: &[u64], byte: usize) -> usize {
+    offsets.partition_point(|&offset| offset <= byte as u64).saturating_sub(1)
+}
+
+/// Checks every byte; [`structure`] must have passed.
+pub(crate) fn full(
+    file: &[u8],
+    header: &Header,
+    vocabulary: &Vocabulary<'_>,
+) -> Result<(), FormatError> {
+    for tensor in &header.tensors {
+        let bytes = file.get(tensor.range.clone()).unwrap_or(&[]);
+        let got = blake3::hash(bytes).to_hex().to_string();
+        if got != tensor.digest {
+            let (name, expected) = (tensor.name.clone(), tensor.digest.clone());
+            return Err(FormatError::Digest { name, expected, got });
+        }
+        finite(tensor, bytes)?;
+        let scales = of_rows(&tensor.name).and_then(|scales| header.tensor(scales));
+        let scales = scales.and_then(|scales| file.get(scales.range.clone())).unwrap_or(&[]);
+        if of_rows(&tensor.name).is_some() {
+            bounded(tensor, bytes, scales, header.dims as usize)?;
+        }
+    }
+    found_by_look_up("vocabulary", vocabulary)
+}
+
+/// Checks that every word is found through its own index; [`words`] must have passed.
+pub(crate) fn found_by_look_up(
+    table: &'static str,
+    vocabulary: &Vocabulary<'_>,
+) -> Result<(), FormatError> {
+    for id in 0..vocabulary.len() {
+        let found = vocabulary.word_bytes(id as u32).and_then(|word| vocabulary.lookup_bytes(word));
+        if found != Some(id as u32) {
+            let problem = "its own look-up does not find it; it may stand twice";
+            return Err(FormatError::Vocabulary { table, word: id as u64, problem });
+        }
+    }
+    Ok(())
+}
+
+/// The scales of a tensor whose rows are vectors, if it is one.
+fn of_rows(name: &str) -> Option<&'static str> {
+    match name {
+        "vectors" => Some("scales"),
+        "section.subword.buckets" => Some("section.subword.scales"),
+        "section.pieces.rows" => Some("section.pieces.scales"),
+        _ => None,
+    }
+}
+
+/// No row too long to calculate with. The numbers are finite.
+fn bounded(tensor: &Tensor, bytes: &[u8], scales: &[u8], dims: usize) -> Result<(), FormatError> {
+    let rows = Vectors::new(tensor.dtype, bytes, scales, dims).unwrap_or(Vectors::empty(dims));
+    // What half precision can hold is never too long.
+    let ids = if tensor.dtype == Dtype::F16 { 0..0 } else { 0..rows.len() as u32 };
+    // Zeros times a scale whose square is infinite have no length at all.
+    let too_long = |norm: f32| norm.is_nan() || norm > LONGEST;
+    let long = |id: &u32| rows.row(*id).is_some_and(|row| too_long(vector::norm(row)));
+    match ids.into_iter().find(long) {
+        Some(row) => Err(FormatError::Length { name: tensor.name.clone(), row: row.into() }),
+        None => Ok(()),
+    }
+}
+
+/// BLAKE3 of the bytes that are no tensor's: the header and the padding.
+#[cfg(unix)]
+pub(crate) fn digest_between(file: &[u8], header: &Header) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    let mut at = 0;
+    for tensor in &header.tensors {
+        hasher.update(file.get(at..tensor.range.start).unwrap_or(&[]));
+        at = tensor.range.end;
+    }
+    hasher.update(file.get(at..).unwrap_or(&[]));
+    hasher.finalize()
+}
+
+/// Whether a file has the bytes of this header, those of its tensors, and these between them.
+#[cfg(unix)]
+pub(crate) fn same_bytes(
+    mut file: impl Read,
+    header: &Header,
+    between: blake3::Hash,
+) -> io::Result<bool> {
+    let mut hasher = blake3::Hasher::new();
+    let mut at = 0;
+    for tensor in &header.tensors {
+        let gap = tensor.range.start.saturating_sub(at) as u64;
+        hasher.update_reader((&mut file).take(gap))?;
+        let mut of_tensor = blake3::Hasher::new();
+        of_tensor.update_reader((&mut file).take(tensor.range.len() as u64))?;
+        if of_tensor.finalize().to_hex().as_str() != tensor.digest {
+            return Ok(false);
+        }
+        at = tensor.range.end;
+    }
+    hasher.update_reader(file)?;
+    Ok(hasher.finalize() == between)
+}
+
+/// Every float finite, every scale above zero.
+fn finite(tensor: &Tensor, bytes: &[u8]) -> Result<(), FormatError> {
+    let (expected, position) = match tensor.dtype {
+        Dtype::F32 => {
+            let values = numbers::<f32>(bytes).unwrap_or(&[]);
+            if matches!(tensor.name.as_str(), "scales" | "section.pieces.scales") {
+                let bad = |scale: &f32| !(scale.is_finite() && *scale > 0.0);
+                ("a finite number above 0", values.iter().position(bad))
+            } else {
+                ("a finite number", values.iter().position(|value| !value.is_finite()))
+            }
+        }
+        Dtype::F16 => {
+            let values = numbers::<half::f16>(bytes).unwrap_or(&[]);
+            ("a finite number", values.iter().position(|value| !value.is_finite()))
+        }
+        Dtype::I8 | Dtype::U8 | Dtype::U32 | Dtype::U64 => return Ok(()),
+    };
+    match position {
+        Some(position) => Err(FormatError::Number {
+            name: tensor.name.clone(),
+            expected,
+            position: position as u64,
+        }),
+        None => Ok(()),
+    }
+}

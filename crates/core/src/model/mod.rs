@@ -1,0 +1,380 @@
+//! A model: word vectors, their vocabulary and counts, and what trained methods added, in one file
+//! that is mapped and used as it lies.
+//!
+//! [`Model::open`] checks a file before it believes it; everything after that borrows from the
+//! mapping. How texts are compared is not known here.
+
+pub mod bytes;
+mod check;
+mod counts;
+#[cfg(unix)]
+pub mod disk;
+pub mod draft;
+mod error;
+pub mod format;
+#[cfg(unix)]
+pub mod growing;
+mod header;
+mod limits;
+#[cfg(unix)]
+pub mod mapped;
+#[cfg(unix)]
+mod origin;
+pub mod phrase;
+pub mod pieces;
+mod profile;
+pub mod provenance;
+pub mod quantise;
+mod section;
+#[cfg(unix)]
+pub mod sigbus;
+pub mod subword;
+#[cfg(unix)]
+pub mod target;
+mod tensor;
+pub mod unigram;
+pub mod unknown;
+pub mod unlisted;
+#[cfg(unix)]
+pub mod update;
+pub mod vectors;
+pub mod vocabulary;
+#[cfg(unix)]
+pub mod whole_folder;
+#[cfg(unix)]
+pub mod writer;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+pub use bytes::Storage;
+pub use check::Verify;
+pub use counts::Counts;
+pub use error::{FormatError, ModelError};
+pub use limits::LONGEST;
+#[cfg(unix)]
+pub use origin::FileState;
+pub use phrase::Phrase;
+pub use section::Section;
+pub use unknown::Unknown;
+pub use vectors::{Frequency, Vectors};
+pub use vocabulary::{Vocabulary, WordId};
+
+use crate::model::bytes::{AlignedBytes, Bytes, in_memory, numbers};
+use crate::model::format::{Dtype, Header, Limits, Tensor};
+#[cfg(unix)]
+use crate::model::mapped::Mapping;
+#[cfg(unix)]
+use crate::model::origin::Origin;
+use crate::model::pieces::PIECES_SECTION;
+use crate::model::unlisted::UnlistedWords;
+use crate::model::vocabulary::Corpus;
+use crate::text;
+use crate::text::Normalisation;
+
+/// How a model file is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenOptions {
+    /// How much is checked.
+    pub verify: Verify,
+    /// How the bytes are held.
+    pub storage: Storage,
+    /// What the file may claim.
+    pub limits: Limits,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { verify: Verify::Full, storage: Storage::Auto, limits: Limits::DEFAULT }
+    }
+}
+
+/// An opened model, shared between threads by reference.
+#[derive(Debug)]
+pub struct Model {
+    path: PathBuf,
+    bytes: Bytes,
+    header: Header,
+    /// BLAKE3 of what is no tensor's.
+    #[cfg(unix)]
+    between: blake3::Hash,
+    places: Places,
+    max_probe: u32,
+    corpus: Corpus,
+    normalisation: Normalisation,
+    unknown: Unknown,
+    unlisted: UnlistedWords,
+    frequency: Frequency,
+    verified: Verify,
+}
+
+/// Where the tensors that every request touches lie.
+#[derive(Debug, Default)]
+struct Places {
+    dtype: Option<Dtype>,
+    vectors: Range<usize>,
+    scales: Range<usize>,
+    vocab_bytes: Range<usize>,
+    vocab_offsets: Range<usize>,
+    vocab_index: Range<usize>,
+    counts: Option<Range<usize>>,
+    df: Option<Range<usize>>,
+    idf: Option<Range<usize>>,
+}
+
+impl Places {
+    fn of(header: &Header) -> Self {
+        let range = |name| header.tensor(name).map(|tensor| tensor.range.clone());
+        Self {
+            dtype: header.tensor("vectors").map(|tensor| tensor.dtype),
+            vectors: range("vectors").unwrap_or_default(),
+            scales: range("scales").unwrap_or_default(),
+            vocab_bytes: range("vocab_bytes").unwrap_or_default(),
+            vocab_offsets: range("vocab_offsets").unwrap_or_default(),
+            vocab_index: range("vocab_index").unwrap_or_default(),
+            counts: range("counts"),
+            df: range("df"),
+            idf: range("idf"),
+        }
+    }
+
+    /// From the first vocabulary table to the last word statistics: what every look-up touches.
+    fn vocabulary(&self) -> Range<usize> {
+        let last = [&self.counts, &self.df, &self.idf].into_iter().flatten().map(|r| r.end).max();
+        self.vocab_bytes.start..last.unwrap_or(self.vocab_index.end)
+    }
+}
+
+impl Model {
+    /// A model whose bytes never were a file.
+    pub fn from_bytes(bytes: &[u8], options: &OpenOptions) -> Result<Self, ModelError> {
+        Self::from_aligned(bytes.into(), options)
+    }
+
+    /// The same, of bytes that are not copied again.
+    pub fn from_aligned(bytes: AlignedBytes, options: &OpenOptions) -> Result<Self, ModelError> {
+        let path = in_memory();
+        Self::read(&path, Bytes::Memory(bytes), options).map_err(ModelError::format(&path))
+    }
+
+    fn read(path: &Path, bytes: Bytes, options: &OpenOptions) -> Result<Self, FormatError> {
+        let header = Header::read(bytes.as_slice(), &options.limits)?;
+        let places = Places::of(&header);
+        let first = match options.verify {
+            Verify::Full => 0..bytes.as_slice().len(),
+            Verify::Structure => places.vocabulary(),
+        };
+        populate(&bytes, first)?;
+        let corpus = Corpus {
+            tokens: header.number("tokens")?,
+            documents: header.number("documents")?,
+            idf_unknown: header.number("idf_unknown")?.filter(|idf: &f32| idf.is_finite()),
+        };
+        let mut model = Self {
+            path: path.to_owned(),
+            max_probe: header.number("max_probe")?.unwrap_or(0),
+            normalisation: json(&header, "normalisation")?,
+            unknown: json(&header, "unknown")?,
+            unlisted: UnlistedWords::None,
+            frequency: word(&header, "frequency")?,
+            verified: options.verify,
+            #[cfg(unix)]
+            between: check::digest_between(bytes.as_slice(), &header),
+            bytes,
+            header,
+            places,
+            corpus,
+        };
+        model.unlisted = UnlistedWords::of(&model)?;
+        check::structure(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
+        if options.verify == Verify::Full {
+            check::full(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
+            if let UnlistedWords::Fallback(_, Some(pieces)) = &model.unlisted {
+                check::found_by_look_up(PIECES_SECTION, &pieces.strings(&model))?;
+            }
+        }
+        Ok(model)
+    }
+
+    /// Brings part of the file into memory, so that what the disk cannot give is an error here and
+    /// not a fault later.
+    fn populate(&self, range: &Range<usize>) -> Result<(), FormatError> {
+        populate(&self.bytes, range.clone())
+    }
+
+    fn slice(&self, range: &Range<usize>) -> &[u8] {
+        self.bytes.as_slice().get(range.clone()).unwrap_or(&[])
+    }
+
+    fn table<T: bytemuck::AnyBitPattern>(&self, range: &Range<usize>) -> &[T] {
+        numbers(self.slice(range)).unwrap_or(&[])
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> Vocabulary<'_> {
+        let places = &self.places;
+        let mut vocabulary = Vocabulary::new(
+            self.slice(&places.vocab_bytes),
+            self.table(&places.vocab_offsets),
+            self.table(&places.vocab_index),
+            self.max_probe,
+        );
+        vocabulary.counts = places.counts.as_ref().map(|range| self.table(range));
+        vocabulary.document_frequencies = places.df.as_ref().map(|range| self.table(range));
+        vocabulary.idf = places.idf.as_ref().map(|range| self.table(range));
+        vocabulary.corpus = self.corpus;
+        vocabulary
+    }
+
+    /// The word vectors.
+    pub fn vectors(&self) -> Vectors<'_> {
+        let places = &self.places;
+        let dtype = places.dtype.unwrap_or(Dtype::F32);
+        let dims = self.header.dims as usize;
+        let (vectors, scales) = (self.slice(&places.vectors), self.slice(&places.scales));
+        // The header's shapes were checked against these bytes, and the mapping is aligned.
+        Vectors::new(dtype, vectors, scales, dims).unwrap_or(Vectors::empty(dims))
+    }
+
+    /// A text looked up.
+    pub fn phrase(&self, text: &str) -> Phrase<'_> {
+        let mut phrase = Phrase::new(self);
+        phrase.read(text);
+        phrase
+    }
+
+    /// The file this model was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size of the file.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.as_slice().len() as u64
+    }
+
+    /// BLAKE3 of the whole file, in hexadecimal digits.
+    pub fn digest(&self) -> String {
+        blake3::hash(self.bytes.as_slice()).to_hex().to_string()
+    }
+
+    /// Sixteen hexadecimal digits that change with every byte of the model.
+    pub fn fingerprint(&self) -> &str {
+        self.header.fingerprint()
+    }
+
+    /// The rules that turn a text into this vocabulary's words.
+    pub fn normalisation(&self) -> &Normalisation {
+        &self.normalisation
+    }
+
+    /// About how many tokens a text has.
+    pub fn about_tokens(&self, text: &str) -> usize {
+        text::about(&self.normalisation, text)
+    }
+
+    /// The policy for words that are not listed.
+    pub fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    pub(crate) fn unlisted(&self) -> &UnlistedWords {
+        &self.unlisted
+    }
+
+    /// Whether vectors carry their word's weight.
+    pub fn frequency(&self) -> Frequency {
+        self.frequency
+    }
+
+    /// How much of the file was checked when it was opened.
+    pub fn verified(&self) -> Verify {
+        self.verified
+    }
+
+    /// Element type of the vectors.
+    pub fn dtype(&self) -> Dtype {
+        self.places.dtype.unwrap_or(Dtype::F32)
+    }
+
+    /// All metadata strings.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.header.metadata
+    }
+
+    /// All tensors with their bytes, padding left out.
+    pub fn tensors(&self) -> impl Iterator<Item = (&Tensor, &[u8])> {
+        self.header.tensors.iter().map(|tensor| (tensor, self.slice(&tensor.range)))
+    }
+}
+
+/// What concerns the file that a model was read from.
+#[cfg(unix)]
+impl Model {
+    /// Opens and checks a model file.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
+        let mapping = Mapping::open(path, options.storage, options.limits.model_bytes)?;
+        let header_end = mapping.as_slice().len().min(format::ALIGNMENT as usize);
+        mapping.populate(0..header_end).map_err(ModelError::io(path, "read"))?;
+        let model =
+            Self::read(path, Bytes::File(mapping), options).map_err(ModelError::format(path))?;
+        if !model.untouched() {
+            return Err(ModelError::Changed { path: path.to_owned() });
+        }
+        Ok(model)
+    }
+
+    /// Whether the mapped file was cut or written to in place when it was last looked at, so that
+    /// scores may be wrong.
+    pub fn damaged(&self) -> bool {
+        self.file_under_map().is_some_and(Origin::damaged)
+    }
+
+    /// Looks at the mapped file again. Reads all of it if it was touched since the last look.
+    pub fn look_again(&self) -> FileState {
+        let Some(file) = self.file_under_map() else { return FileState::Same };
+        file.look_again(|bytes| check::same_bytes(bytes, &self.header, self.between))
+    }
+
+    /// Whether nobody wrote to the file since it was opened or last looked at.
+    pub fn untouched(&self) -> bool {
+        match &self.bytes {
+            Bytes::File(mapping) => mapping.untouched(),
+            Bytes::Memory(_) => true,
+        }
+    }
+
+    fn file_under_map(&self) -> Option<&Origin> {
+        match &self.bytes {
+            Bytes::File(mapping) => mapping.file_under_map(),
+            Bytes::Memory(_) => None,
+        }
+    }
+}
+
+fn populate(bytes: &Bytes, range: Range<usize>) -> Result<(), FormatError> {
+    bytes.populate(range).map_err(|error| FormatError::Extent {
+        name: "file".to_owned(),
+        expected: "to be readable to its end".to_owned(),
+        got: error.to_string(),
+    })
+}
+
+fn json<T: serde::de::DeserializeOwned>(header: &Header, key: &str) -> Result<T, FormatError> {
+    let text = header.metadata.get(key).map(String::as_str).unwrap_or("nothing");
+    serde_json::from_str(text).map_err(|error| FormatError::Metadata {
+        key: key.to_owned(),
+        expected: format!("settings this version knows ({error})"),
+        got: format::shorten(text),
+    })
+}
+
+fn word<T: std::str::FromStr<Err = String>>(header: &Header, key: &str) -> Result<T, FormatError> {
+    let text = header.metadata.get(key).map(String::as_str).unwrap_or("nothing");
+    text.parse().map_err(|expected| FormatError::Metadata {
+        key: key.to_owned(),
+        expected,
+        got: format::shorten(text),
+    })
+}

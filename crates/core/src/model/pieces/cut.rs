@@ -1,0 +1,153 @@
+//! How a word is cut into pieces: strings in, numbers out; no vectors and no files.
+
+use crate::model::subword::LONGEST_WORD_BYTES;
+
+/// The longest piece that [`PieceLengths`] can tell of, in bytes without its mark.
+pub const LONGEST_PIECE_BYTES: usize = u32::BITS as usize - 1;
+/// Buckets of [`PieceLengths`].
+const LENGTH_BUCKETS: usize = 4096;
+
+/// Which lengths the pieces have that begin with the same two bytes: what need not be looked up.
+#[derive(Debug, Clone)]
+pub struct PieceLengths {
+    /// Bit `n` of a bucket: some piece of it has `n` bytes.
+    buckets: Box<[u32]>,
+}
+
+impl PieceLengths {
+    /// The lengths of pieces, marks included. `None` if one is longer than [`LONGEST_PIECE_BYTES`].
+    pub fn of<'a>(pieces: impl Iterator<Item = &'a str>, mark: &str) -> Option<Self> {
+        let mut buckets = vec![0; LENGTH_BUCKETS].into_boxed_slice();
+        for piece in pieces {
+            let (inside, bare) = match piece.strip_prefix(mark) {
+                Some(bare) => (true, bare),
+                None => (false, piece),
+            };
+            if bare.len() > LONGEST_PIECE_BYTES {
+                return None;
+            }
+            let bit = 1 << bare.len();
+            match bare.as_bytes() {
+                // What follows a piece of one byte can be anything.
+                [only] => {
+                    (0..=u8::MAX).for_each(|next| buckets[bucket(inside, *only, next)] |= bit)
+                }
+                [first, second, ..] => buckets[bucket(inside, *first, *second)] |= bit,
+                [] => {}
+            }
+        }
+        Some(Self { buckets })
+    }
+
+    /// Lengths, as bits, of pieces that `rest` may begin with.
+    fn before(&self, inside: bool, rest: &str) -> u32 {
+        let first = rest.as_bytes().first().copied().unwrap_or(0);
+        let second = rest.as_bytes().get(1).copied().unwrap_or(0);
+        let fits = u32::MAX >> LONGEST_PIECE_BYTES.saturating_sub(rest.len());
+        self.buckets[bucket(inside, first, second)] & fits
+    }
+}
+
+fn bucket(inside: bool, first: u8, second: u8) -> usize {
+    let pair = usize::from(first) << 8 | usize::from(second);
+    // Multiplication spreads letters, which differ in their low bits, over all buckets.
+    (2 * pair + usize::from(inside)).wrapping_mul(0x9E37_79B1) >> 8 & (LENGTH_BUCKETS - 1)
+}
+
+/// Cuts `word` into the longest pieces from the left, as
+/// [`wordpieces`](crate::model::subword::wordpieces) does, for pieces whose lengths are known; where no piece begins with the next
+/// character, that character is passed over. Nothing if more than half of the characters are, since
+/// the pieces then say little of the word, and nothing for a word of more than
+/// [`LONGEST_WORD_BYTES`].
+pub fn longest_pieces(
+    word: &str,
+    mark: &str,
+    lengths: &PieceLengths,
+    mut known: impl FnMut(&str) -> Option<u32>,
+    out: &mut Vec<u32>,
+) {
+    if word.len() > LONGEST_WORD_BYTES {
+        return;
+    }
+    let before = out.len();
+    let mut entry = String::with_capacity(mark.len() + LONGEST_PIECE_BYTES);
+    let (mut rest, mut found, mut passed) = (word, 0, 0);
+    while let Some(first) = rest.chars().next() {
+        let inside = rest.len() < word.len();
+        let mut left = lengths.before(inside, rest);
+        let piece = loop {
+            let Some(bytes) = left.checked_ilog2().map(|bytes| bytes as usize) else { break None };
+            left &= !(1 << bytes);
+            let Some(piece) = rest.get(..bytes) else { continue };
+            entry.clear();
+            entry.push_str(if inside { mark } else { "" });
+            entry.push_str(piece);
+            if let Some(id) = known(&entry) {
+                break Some((id, piece));
+            }
+        };
+        let bytes = match piece {
+            Some((id, piece)) => {
+                out.push(id);
+                found += piece.chars().count();
+                piece.len()
+            }
+            None => {
+                passed += 1;
+                first.len_utf8()
+            }
+        };
+        rest = rest.split_at(bytes).1;
+    }
+    if passed >= found {
+        out.truncate(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn known_lengths_hide_no_piece(word in "[abcäé]{0,12}") {
+            const ENTRIES: [&str; 8] = ["a", "ab", "bc", "c", "##a", "##b", "##ca", "##äé"];
+            let find = |entry: &str| ENTRIES.iter().position(|&e| e == entry).map(|at| at as u32);
+            let lengths = PieceLengths::of(ENTRIES.into_iter(), "##").unwrap();
+            let every = PieceLengths { buckets: vec![u32::MAX; LENGTH_BUCKETS].into() };
+            let pieces = |lengths: &PieceLengths| {
+                let mut ids = Vec::new();
+                longest_pieces(&word, "##", lengths, find, &mut ids);
+                ids
+            };
+            prop_assert_eq!(pieces(&lengths), pieces(&every));
+        }
+    }
+
+    #[test]
+    fn characters_that_begin_no_piece_are_passed_over() {
+        let find = |entry: &str| match entry {
+            "un" => Some(1),
+            "unable" => Some(2),
+            "##able" => Some(3),
+            "able" => Some(4),
+            _ => None,
+        };
+        let lengths =
+            PieceLengths::of(["un", "unable", "##able", "able"].into_iter(), "##").unwrap();
+        let pieces = |word: &str| {
+            let mut ids = vec![9];
+            longest_pieces(word, "##", &lengths, find, &mut ids);
+            ids[1..].to_vec()
+        };
+        assert_eq!(pieces("unxéable"), [1, 3]);
+        assert_eq!(pieces("éable"), [3], "what follows a character does not begin the word");
+        assert_eq!(pieces("unable"), [2]);
+        assert_eq!(pieces("unablé"), [0; 0], "two of six characters are too few");
+        assert_eq!(pieces("語語un"), [0; 0]);
+        assert_eq!(pieces(&format!("un{}", "able".repeat(40))), [0; 0], "longer than any word");
+        assert!(PieceLengths::of(["x".repeat(32).as_str()].into_iter(), "##").is_none());
+    }
+}

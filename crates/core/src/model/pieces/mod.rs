@@ -1,0 +1,208 @@
+//! Pieces of words: the vector of a word that is not listed, made of the vectors of its parts.
+//!
+//! The section `pieces` is a second, smaller table of strings with rows. A token is cut into the
+//! longest pieces that the table has, from the left; a piece that does not begin the token bears the
+//! mark `##`. Where no piece begins with the next character, that character is passed over; if that
+//! happens to half of the characters or more, the token has no pieces. The word's vector is the sum of
+//! the pieces' rows, brought to the length that the rule says.
+//!
+//! | tensor | type and shape | what |
+//! |---|---|---|
+//! | `bytes`, `offsets`, `index` | as the vocabulary's | the pieces, marks included |
+//! | `rows`, `scales`? | as `vectors` and `scales` | a row a piece |
+
+pub mod cut;
+
+use std::ops::Range;
+
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+use serde::{Deserialize, Serialize};
+
+use crate::model::bytes::numbers;
+use crate::model::draft::{Draft, Table};
+use crate::model::format::{Dtype, Limits, Tensor};
+use crate::model::pieces::cut::PieceLengths;
+use crate::model::profile::{Shape, accept};
+use crate::model::vocabulary::VocabularyTables;
+use crate::model::{FormatError, Model, Vectors, Vocabulary, check, format};
+
+/// The section that holds the pieces.
+pub const PIECES_SECTION: &str = "pieces";
+
+/// What a piece that does not begin a word begins with.
+pub const MARK: &str = "##";
+
+/// A sum of rows has no direction if it is shorter than this share of what was added.
+const SHORTEST_SHARE: f32 = 1e-5;
+
+/// The settings of the section.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// The longest probe sequence of the index.
+    max_probe: u32,
+    /// What the rows were read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source_digest: Option<String>,
+}
+
+/// Where a model's pieces lie, checked when it is opened.
+#[derive(Debug, Clone)]
+pub(crate) struct PieceTable {
+    bytes: Range<usize>,
+    offsets: Range<usize>,
+    index: Range<usize>,
+    max_probe: u32,
+    dtype: Dtype,
+    rows: Range<usize>,
+    scales: Range<usize>,
+    lengths: PieceLengths,
+}
+
+impl PieceTable {
+    /// The pieces of a model, whose header has been checked.
+    pub(crate) fn of(model: &Model) -> Result<Self, FormatError> {
+        let key = format!("section.{PIECES_SECTION}");
+        let missing = |name: &str| FormatError::MissingTensor { name: format!("{key}.{name}") };
+        let section = model.section(PIECES_SECTION).ok_or_else(|| missing("*"))?;
+        let most = Limits::DEFAULT.max_probe;
+        let settings = serde_json::from_str::<Settings>(section.settings).ok();
+        let Some(settings) = settings.filter(|settings| settings.max_probe <= most) else {
+            return Err(FormatError::Metadata {
+                key,
+                expected: format!("a max_probe of at most {most}"),
+                got: format::shorten(section.settings),
+            });
+        };
+        let tensor = |name| section.tensor(name).map(|(t, _)| t).ok_or_else(|| missing(name));
+        let (bytes, offsets, index) = (tensor("bytes")?, tensor("offsets")?, tensor("index")?);
+        let (rows, scales) = (tensor("rows")?, section.tensor("scales").map(|(t, _)| t));
+        // The others follow from the number of rows.
+        let count = rows.shape.first().copied().filter(|&count| count > 0).unwrap_or(1);
+        let dims = model.vectors().dims() as u64;
+        accept(rows, &[Dtype::F32, Dtype::F16, Dtype::I8], Shape::Matrix(count, dims))?;
+        accept(bytes, &[Dtype::U8], Shape::AnyList)?;
+        accept(offsets, &[Dtype::U64], Shape::List(count.saturating_add(1)))?;
+        accept(index, &[Dtype::U32], Shape::Index(count))?;
+        match (scales, rows.dtype) {
+            (Some(scales), Dtype::I8) => accept(scales, &[Dtype::F32], Shape::List(count))?,
+            (None, Dtype::I8) => return Err(missing("scales")),
+            (Some(scales), _) => return Err(only_bytes_have_scales(scales)),
+            (None, _) => {}
+        }
+        for tensor in [bytes, offsets, index] {
+            model.populate(&tensor.range)?;
+        }
+        let read = |range| model.slice(range);
+        let strings = Vocabulary::new(
+            read(&bytes.range),
+            numbers(read(&offsets.range)).unwrap_or(&[]),
+            numbers(read(&index.range)).unwrap_or(&[]),
+            settings.max_probe,
+        );
+        check::words(PIECES_SECTION, &strings)?;
+        let lengths = PieceLengths::of(strings.words(), MARK).ok_or_else(|| {
+            let longest = strings.words().enumerate().max_by_key(|(_, piece)| piece.len());
+            let word = longest.map_or(0, |(place, _)| place as u64);
+            FormatError::Vocabulary { table: PIECES_SECTION, word, problem: "it is too long" }
+        })?;
+        Ok(Self {
+            bytes: bytes.range.clone(),
+            offsets: offsets.range.clone(),
+            index: index.range.clone(),
+            max_probe: settings.max_probe,
+            dtype: rows.dtype,
+            rows: rows.range.clone(),
+            scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
+            lengths,
+        })
+    }
+
+    /// The pieces, marks included.
+    pub(crate) fn strings<'m>(&self, model: &'m Model) -> Vocabulary<'m> {
+        let table = |range| model.slice(range);
+        Vocabulary::new(
+            table(&self.bytes),
+            numbers(table(&self.offsets)).unwrap_or(&[]),
+            numbers(table(&self.index)).unwrap_or(&[]),
+            self.max_probe,
+        )
+    }
+
+    /// The pieces, ready to cut words.
+    pub(crate) fn pieces<'m>(&'m self, model: &'m Model) -> Pieces<'m> {
+        let dims = model.vectors().dims();
+        let (rows, scales) = (model.slice(&self.rows), model.slice(&self.scales));
+        Pieces {
+            strings: self.strings(model),
+            rows: Vectors::new(self.dtype, rows, scales, dims).unwrap_or(Vectors::empty(dims)),
+            lengths: &self.lengths,
+        }
+    }
+}
+
+fn only_bytes_have_scales(scales: &Tensor) -> FormatError {
+    let problem = "only I8 rows have scales";
+    FormatError::UnexpectedTensor { name: scales.name.clone(), problem }
+}
+
+/// The pieces of a model.
+pub(crate) struct Pieces<'m> {
+    strings: Vocabulary<'m>,
+    rows: Vectors<'m>,
+    lengths: &'m PieceLengths,
+}
+
+impl<'m> Pieces<'m> {
+    /// Writes the pieces of a token into `out`. A token with a digit has none: numbers that differ
+    /// in one digit must not look alike.
+    pub(crate) fn cut(&self, token: &str, out: &mut Vec<u32>) {
+        if token.chars().any(char::is_numeric) {
+            return;
+        }
+        let known = |piece: &str| self.strings.lookup(piece);
+        cut::longest_pieces(token, MARK, self.lengths, known, out);
+    }
+
+    /// A piece, its mark included.
+    pub(crate) fn name(&self, piece: u32) -> &'m str {
+        self.strings.word(piece)
+    }
+
+    /// Writes the sum of the pieces' rows, brought to length `norm`, over `out`, which is all zeros.
+    /// `false`, and `out` as it was, where the sum has no direction.
+    pub(crate) fn sum(&self, pieces: &[u32], norm: f32, out: &mut [f32]) -> bool {
+        let mut added = 0.0;
+        for row in pieces.iter().filter_map(|&piece| self.rows.row(piece)) {
+            vector::add_scaled(out, 1.0, row);
+            added += vector::norm(row);
+        }
+        let length = vector::norm(Row::F32(out));
+        if !(length > SHORTEST_SHARE * added && length.is_finite()) {
+            out.fill(0.0);
+            return false;
+        }
+        out.iter_mut().for_each(|value| *value *= norm / length);
+        true
+    }
+}
+
+/// Puts pieces into a draft: their strings, marks included, and the tensors `rows` and, for I8,
+/// `scales`.
+pub fn put_pieces<'a>(
+    draft: &mut Draft<'a>,
+    strings: &'a VocabularyTables,
+    rows: Vec<Table<'a>>,
+    source_digest: Option<String>,
+) -> serde_json::Result<()> {
+    let settings = Settings { max_probe: strings.max_probe, source_digest };
+    let mut tables = vec![
+        Table::of("bytes", Dtype::U8, &[strings.bytes.len()], &strings.bytes),
+        Table::of("offsets", Dtype::U64, &[strings.offsets.len()], &strings.offsets),
+        Table::of("index", Dtype::U32, &[strings.index.len(), 2], &strings.index),
+    ];
+    tables.extend(rows);
+    draft.set_section(PIECES_SECTION, serde_json::to_string(&settings)?, tables);
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `&str` to tokens: one forward pass made for very short, noisy text (tweets, headlines), the
+//! same for packing, training and serving. It knows characters, not words: no vocabulary, no
+//! language, no file.
+//!
+//! The order is fixed: entities, NFKC (by segment, so that every token keeps its place in the
+//! input), cutting, then case and accents of each token. Text of plain ASCII skips the first two
+//! and is cut where it lies; other text is first copied clean (`clean`), with its ASCII stretches
+//! copied whole. All work is linear in the bytes of the input, whatever they are.
+//!
+//! Texts that are already tokens, joined by spaces, give the same tokens again.
+
+mod classes;
+mod clean;
+mod contractions;
+mod cues;
+mod emoji;
+mod entities;
+mod initials;
+mod length;
+mod normalisation;
+mod plain;
+mod position;
+mod presets;
+mod scan;
+mod spelling;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod web;
+mod window;
+
+use cognate_kernels::simd::{BLOCK, kinds};
+#[cfg(unix)]
+pub use entities::NAMED as NAMED_ENTITIES;
+pub use length::about;
+pub use normalisation::{
+    Accents, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities, Hashtags,
+    Initials, Mentions, Normalisation, Numbers, Punctuation, TOKENISER, Urls,
+};
+pub use spelling::shortened;
+pub use tokens::{Kind, Token, Tokens};
+#[cfg(unix)]
+pub use web::SHORTENERS;
+use window::{Plain, Window};
+
+/// Text beyond this many bytes is not read. Callers bound texts far below it; it only makes sure
+/// that every position, also of the longest output, fits into 32 bits.
+const INPUT_BYTES: usize = 1 << 28;
+
+/// Replaces `tokens` by those of `input`.
+///
+/// The texts of all tokens but tags are together at most four times as long as the input.
+///
+/// ```
+/// use cognate::text::{Normalisation, Tokens, tokenise};
+///
+/// let rules = Normalisation::preset("plain").expect("it is a preset");
+/// let mut tokens = Tokens::new();
+/// tokenise(&rules, "Don’t miss #NewYork2020 http://t.co/x", &mut tokens);
+/// assert_eq!(tokens.texts().collect::<Vec<_>>(), ["don't", "miss", "new", "york", "2020"]);
+/// ```
+pub fn tokenise(rules: &Normalisation, input: &str, tokens: &mut Tokens) {
+    let mut end = input.len().min(INPUT_BYTES);
+    while !input.is_char_boundary(end) {
+        end -= 1;
+    }
+    let input = &input[..end];
+    let plain = Plain::of(rules);
+    let (first, mut clean) = Window::new(&plain, input.as_bytes(), 0);
+    let mut rest = input.as_bytes();
+    while clean && let Some((_, behind)) = rest.split_at_checked(BLOCK) {
+        clean = !plain.unclean.is_in(&kinds(behind));
+        rest = behind;
+    }
+    if clean {
+        tokens.begin(input);
+        scan::Scanner::new(rules, input, &[], tokens, plain).run(first);
+    } else {
+        // The clean text is read while tokens are written, so it leaves `tokens` for that time.
+        let mut clean = std::mem::take(&mut tokens.clean);
+        clean.fill(rules, input);
+        tokens.begin(clean.text());
+        let (first, _) = Window::new(&plain, clean.text().as_bytes(), 0);
+        scan::Scanner::new(rules, clean.text(), clean.origin(), tokens, plain).run(first);
+        tokens.clean = clean;
+    }
+}

@@ -1,0 +1,290 @@
+//! Laws that hold for any text under any rules: tokens of tokens are the same tokens, spans point
+//! into the input in order, the output is bounded, composed and decomposed text agree, and nothing
+//! takes more than linear time.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use unicode_normalization::UnicodeNormalization;
+
+use super::{preset, texts};
+use crate::text::*;
+
+/// Pieces that rules react to, so that random texts of them meet every rule and its neighbours.
+const PIECES: &[&str] = &[
+    "#",
+    "##",
+    "@",
+    "'",
+    "’",
+    "ʼ",
+    ".",
+    ",",
+    ":",
+    ";",
+    "!",
+    "?",
+    "_",
+    "-",
+    "/",
+    "(",
+    ")",
+    "*",
+    "|",
+    "<",
+    ">",
+    "\"",
+    "&",
+    " ",
+    "\n",
+    "\u{1}",
+    "a",
+    "B",
+    "so",
+    "ooo",
+    "S",
+    "D",
+    "p",
+    "n't",
+    "'s",
+    "'ll",
+    "'VE",
+    "don",
+    "0",
+    "1",
+    "23",
+    "456",
+    "²",
+    "½",
+    "٣",
+    "http",
+    "https://",
+    "://",
+    "www.",
+    "t.co/",
+    "bit.ly/x",
+    "&amp;",
+    "&lt;",
+    "amp;",
+    "&#39;",
+    "&#x27;",
+    "&nbsp;",
+    "#39;",
+    "lt;",
+    "<url>",
+    "<user>",
+    "<elong>",
+    "<3",
+    ":)",
+    ":-p",
+    "é",
+    "e\u{301}",
+    "É",
+    "\u{301}",
+    "\u{307}",
+    "\u{338}",
+    "\u{345}",
+    "İ",
+    "ı",
+    "Σ",
+    "σ",
+    "ς",
+    "ß",
+    "ẞ",
+    "ǅ",
+    "ﬁ",
+    "ﷺ",
+    "ŉ",
+    "´",
+    "＃",
+    "＠",
+    "＆",
+    "ａ",
+    "Ａ",
+    "K",
+    "日",
+    "本",
+    "々",
+    "가",
+    "\u{1100}",
+    "\u{1161}",
+    "\u{11A8}",
+    "か",
+    "\u{3099}",
+    "हि",
+    "\u{93F}",
+    "\u{9C7}",
+    "\u{9BE}",
+    "\u{200D}",
+    "\u{FE0F}",
+    "\u{20E3}",
+    "\u{200B}",
+    "\u{AD}",
+    "😀",
+    "👩",
+    "👍",
+    "🏽",
+    "🇩",
+    "🇪",
+    "❤",
+    "©",
+    "™",
+    "€",
+    "🏴",
+    "\u{E0067}",
+    "\u{E007F}",
+    "…",
+    "‼",
+];
+
+fn rich() -> impl Strategy<Value = String> {
+    proptest::collection::vec(select(PIECES), 0..24).prop_map(|pieces| pieces.concat())
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![3 => rich(), 1 => "\\PC{0,24}", 1 => any::<String>()]
+}
+
+prop_compose! {
+    fn some_rules()(
+        case in select(Case::ALL), accents in select(Accents::ALL),
+        entities in select(Entities::ALL), controls in select(Controls::ALL),
+        contractions in select(Contractions::ALL), numbers in select(Numbers::ALL),
+        urls in select(Urls::ALL), mentions in select(Mentions::ALL),
+        hashtags in select(Hashtags::ALL), punctuation in select(Punctuation::ALL),
+        (emoji, elongations) in (select(Emoji::ALL), select(Elongations::ALL)),
+        (cues, cjk, initials) in (select(Cues::ALL), select(Cjk::ALL), select(Initials::ALL)),
+    ) -> Normalisation {
+        Normalisation {
+            tokeniser: TOKENISER, case, accents, entities, controls, contractions, initials, numbers, urls,
+            mentions, hashtags, punctuation, emoji, elongations, cues, cjk,
+        }
+    }
+}
+
+fn is_idempotent(rules: &Normalisation, input: &str) -> Result<(), TestCaseError> {
+    let once = texts(rules, input);
+    prop_assert_eq!(&texts(rules, &once.join(" ")), &once, "{:?} under {:?}", input, rules);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn tokens_joined_by_spaces_are_the_same_tokens(input in any_text()) {
+        for name in Normalisation::PRESETS {
+            is_idempotent(&preset(name), &input)?;
+        }
+    }
+
+    #[test]
+    fn so_they_are_under_any_rules(mut rules in some_rules(), input in any_text()) {
+        // The one exception, named in the documentation of `Normalisation`.
+        if rules.accents == Accents::Strip && rules.contractions == Contractions::Split {
+            rules.contractions = Contractions::Keep;
+        }
+        is_idempotent(&rules, &input)?;
+    }
+
+    #[test]
+    fn spans_are_in_order_and_the_output_is_bounded(rules in some_rules(), input in any_text()) {
+        let mut tokens = Tokens::new();
+        tokenise(&rules, &input, &mut tokens);
+        let mut bytes = 0;
+        let mut last = 0..0;
+        for (text, token) in tokens.iter() {
+            let span = token.span.start as usize..token.span.end as usize;
+            prop_assert!(input.get(span.clone()).is_some_and(|found| !found.is_empty()));
+            prop_assert!(last.start <= span.start && last.end <= span.end, "{:?}", input);
+            prop_assert!(!text.is_empty() && !text.contains(char::is_whitespace), "{:?}", text);
+            bytes += if token.kind == Kind::Tag { 0 } else { text.len() };
+            last = span;
+        }
+        prop_assert!(bytes <= 4 * input.len());
+    }
+
+    #[test]
+    fn composed_and_decomposed_text_agree(rules in some_rules(), input in any_text()) {
+        // Which of nine marks is dropped depends on the order in which they are written.
+        let crowded = input.nfd().collect::<String>().split(|c: char| c.is_alphanumeric())
+            .any(|between| between.chars().count() > 8);
+        prop_assume!(!crowded);
+        let composed: String = input.nfc().collect();
+        let decomposed: String = input.nfd().collect();
+        prop_assert_eq!(texts(&rules, &composed), texts(&rules, &decomposed));
+    }
+
+    #[test]
+    fn used_tokens_are_as_good_as_new(first in any_text(), second in any_text()) {
+        let rules = preset("glove-twitter");
+        let (mut used, mut new) = (Tokens::new(), Tokens::new());
+        tokenise(&rules, &first, &mut used);
+        tokenise(&rules, &second, &mut used);
+        tokenise(&rules, &second, &mut new);
+        prop_assert!(used.iter().eq(new.iter()));
+    }
+}
+
+#[test]
+fn long_runs_of_anything_take_linear_time() {
+    let bricks = [
+        "a",
+        "A",
+        "1",
+        "1.",
+        "1,1a",
+        "#",
+        "#a",
+        "#_",
+        "##",
+        "@",
+        "@a_",
+        "'",
+        "a'",
+        "'s",
+        "n't",
+        ".",
+        "!",
+        "&",
+        "&amp;",
+        "&a",
+        "<",
+        "<3",
+        ":d",
+        ":",
+        "://",
+        "http://",
+        "http",
+        "t.co/",
+        "http://a&",
+        "\u{301}",
+        "é",
+        "か\u{3099}",
+        "\u{1161}",
+        "\u{200D}",
+        "😀\u{200D}",
+        "🇩",
+        "日",
+        "\u{AD}",
+        "ﷺ",
+        "Σ",
+        "\u{E0067}",
+        "#A日1",
+    ];
+    let mut tokens = Tokens::new();
+    for brick in bricks {
+        let wall = brick.repeat((1 << 17) / brick.len());
+        for start in ["", "#a", "é"] {
+            let input = format!("{start}{wall}");
+            for name in ["glove-6b", "glove-twitter", "word2vec-news", "bert"] {
+                let begun = Instant::now();
+                tokenise(&preset(name), &input, &mut tokens);
+                // A linear pass takes milliseconds, a quadratic one many seconds; the bound leaves room for a busy machine.
+                let taken = begun.elapsed();
+                assert!(taken < Duration::from_secs(1), "{name}, {start:?}, {brick:?}: {taken:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The last texts of a stream, by their vectors: for each new one its nearest among them, exactly.
+//!
+//! A window is bounded by number and by time. What is asked of it in batches is answered as if every
+//! text had come alone, bit for bit. Rows are scanned as signed bytes first, with a bound that no
+//! score is above ([`kernels::scan`](cognate_kernels::scan)); what may belong to the answer is then
+//! scored from its whole vector. [`events`] joins texts to events by their nearest, and [`stream`] is
+//! both over an engine. Where texts come from, and who asks, is not known here.
+
+pub mod events;
+mod nearest;
+pub mod stream;
+#[cfg(test)]
+mod tests;
+pub mod usual;
+
+use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+
+use crate::window::nearest::Nearest;
+
+/// Texts that are asked for at once.
+pub const BATCH: usize = 64;
+
+/// What a window keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// So many texts before each.
+    pub last: usize,
+    /// And none that is older than it by more milliseconds than these.
+    pub within: Option<i64>,
+}
+
+/// A text of a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'e> {
+    /// When it was written, in milliseconds.
+    pub time: i64,
+    /// Its vector; nothing where it has none, and then it is near to no other.
+    pub vector: Option<&'e [f32]>,
+}
+
+/// A text that is near to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    /// Its number in the stream, from 0.
+    pub number: u64,
+    /// How alike both are.
+    pub score: f32,
+}
+
+/// The last texts of a stream.
+#[derive(Debug)]
+pub struct Window {
+    limits: Limits,
+    dims: usize,
+    /// Places for texts, a multiple of [`ROWS`]: those of the window and a batch beyond.
+    places: usize,
+    /// The number of the next text.
+    next: u64,
+    /// Texts from before this time are near to none.
+    oldest: i64,
+    shelf: Shelf,
+    vectors: Vec<f32>,
+    lengths: Vec<f32>,
+    times: Vec<i64>,
+    /// A vector brought to length 1.
+    unit: Vec<f32>,
+}
+
+impl Window {
+    /// An empty window for vectors of `dims`.
+    pub fn new(dims: usize, limits: Limits) -> Self {
+        let places = places(limits);
+        Self {
+            limits,
+            dims,
+            places,
+            next: 0,
+            oldest: i64::MIN,
+            shelf: Shelf::new(dims, places),
+            vectors: vec![0.0; places * dims],
+            lengths: vec![0.0; places],
+            times: vec![0; places],
+            unit: Vec::new(),
+        }
+    }
+
+    /// The number that the next text will have.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Gives the next text this number. Only an empty window can begin elsewhere than at 0.
+    pub fn begin_at(&mut self, next: u64) {
+        self.next = next;
+    }
+
+    /// From now on texts from before this time are near to none.
+    pub fn leave_out_before(&mut self, oldest: i64) {
+        self.oldest = oldest;
+    }
+
+    /// Numbers of a vector.
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Bytes of memory that it takes, whether or not texts are there.
+    pub fn bytes(&self) -> usize {
+        Self::bytes_of(self.dims, self.limits)
+    }
+
+    /// Bytes of memory that a window of vectors of `dims` takes.
+    pub fn bytes_of(dims: usize, limits: Limits) -> usize {
+        // A vector, the same as signed bytes, its length and its time.
+        places(limits).saturating_mul(dims * 5 + 12)
+    }
+
+    /// What it keeps.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The numbers of the texts that it keeps for the next one.
+    pub fn kept(&self) -> std::ops::Range<u64> {
+        self.next.saturating_sub(self.limits.last as u64)..self.next
+    }
+
+    /// The time and the vector of a text that is kept; the vector is zero where there is none.
+    pub fn text(&self, number: u64) -> Option<Entry<'_>> {
+        if !self.kept().contains(&number) {
+            return None;
+        }
+        let place = self.place(number);
+        let vector = self.vectors.get(place * self.dims..(place + 1) * self.dims);
+        let vector = vector.filter(|_| self.lengths[place] > 0.0);
+        Some(Entry { time: self.times[place], vector })
+    }
+
+    /// Adds texts without asking for their nearest.
+    pub fn add(&mut self, entry: &Entry<'_>) -> u64 {
+        let number = self.next;
+        let place = self.place(number);
+        let vectors = place * self.dims..(place + 1) * self.dims;
+        self.times[place] = entry.time;
+        let vector = entry.vector.filter(|vector| vector.len() == self.dims);
+        let length = vector.map_or(0.0, |vector| vector::norm(Row::F32(vector)));
+        let sound = length.is_finite() && length > 0.0;
+        self.lengths[place] = if sound { length } else { 0.0 };
+        self.unit.clear();
+        match vector.filter(|_| sound) {
+            Some(vector) => {
+                self.vectors[vectors].copy_from_slice(vector);
+                self.unit.extend(vector.iter().map(|number| number / length));
+            }
+            None => {
+                self.vectors[vectors].fill(0.0);
+                self.unit.resize(self.dims, 0.0);
+            }
+        }
+        self.shelf.put(place, &self.unit);
+        self.next += 1;
+        number
+    }
+
+    /// For each text in turn its nearest among those kept, at most `most` of those that have at
+    /// least the score `floor`, the best first and of equal ones the newest; then the text is added.
+    pub fn follow(&mut self, texts: &[Entry<'_>], most: usize, floor: f32) -> Vec<Vec<Near>> {
+        let mut all = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(BATCH) {
+            self.follow_batch(batch, most, floor, &mut all);
+        }
+        all
+    }
+
+    fn follow_batch(
+        &mut self,
+        batch: &[Entry<'_>],
+        most: usize,
+        floor: f32,
+        all: &mut Vec<Vec<Near>>,
+    ) {
+        let first = self.next;
+        let mut questions = Vec::with_capacity(batch.len());
+        for entry in batch {
+            let number = self.add(entry);
+            let probe = Probe::new(&self.unit);
+            questions.push(Question { number, probe, nearest: Nearest::new(most, floor) });
+        }
+        let oldest = first.saturating_sub(self.limits.last as u64);
+        let newest = self.next;
+        // Whole tiles of places, the newest texts first: their scores are the highest as a rule, and
+        // a high score spares looking at what is below it.
+        let tiles = self.places / ROWS;
+        let span = usize::try_from(newest - oldest).unwrap_or(usize::MAX);
+        let touched = tiles.min(span.div_ceil(ROWS) + 1);
+        let mut tile = self.place(newest.saturating_sub(1)) / ROWS;
+        for _ in 0..touched {
+            for four in questions.chunks_mut(QUERIES) {
+                self.look(tile, four);
+            }
+            tile = if tile == 0 { tiles - 1 } else { tile - 1 };
+        }
+        all.extend(questions.into_iter().map(|question| question.nearest.into_list()));
+    }
+
+    /// Takes what is near in one tile to up to four questions.
+    fn look(&self, tile: usize, questions: &mut [Question]) {
+        let Some(last) = questions.len().checked_sub(1) else { return };
+        let probe = |at: usize| {
+            let question = &questions[at.min(last)];
+            (&question.probe, question.nearest.least())
+        };
+        let reached = self.shelf.reach(tile, [probe(0), probe(1), probe(2), probe(3)]);
+        for (question, mut rows) in questions.iter_mut().zip(reached) {
+            while rows != 0 {
+                let place = tile * ROWS + rows.trailing_zeros() as usize;
+                rows &= rows - 1;
+                if let Some(number) = self.number(place)
+                    && number < question.number
+                    && self.keeps(number, question.number)
+                {
+                    let score = self.score(place, self.place(question.number));
+                    if let Some(score) = score {
+                        question.nearest.offer(Near { number, score });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the window before a text holds an earlier one.
+    fn keeps(&self, number: u64, before: u64) -> bool {
+        let time = |number: u64| self.times[self.place(number)];
+        before - number <= self.limits.last as u64
+            && time(number) >= self.oldest
+            && self
+                .limits
+                .within
+                .is_none_or(|most| time(before).saturating_sub(time(number)) <= most)
+    }
+
+    /// The score of two texts that have vectors: their cosine, and 1 where both vectors are the same,
+    /// as an engine has it for texts of the same words.
+    fn score(&self, one: usize, other: usize) -> Option<f32> {
+        if self.lengths[one] * self.lengths[other] <= 0.0 {
+            return None;
+        }
+        let row = |place: usize| &self.vectors[place * self.dims..(place + 1) * self.dims];
+        let score = vector::cosine(Row::F32(row(one)), Row::F32(row(other)));
+        let same = score > 0.999 && row(one) == row(other);
+        if same { Some(1.0) } else { score.is_finite().then_some(score) }
+    }
+
+    fn place(&self, number: u64) -> usize {
+        // Below the number of places, which is a usize.
+        (number % self.places as u64) as usize
+    }
+
+    /// The number of the text in a place, the newest that was written there.
+    fn number(&self, place: usize) -> Option<u64> {
+        let round = self.next.checked_sub(1)?;
+        let back = (self.place(round) + self.places - place) % self.places;
+        round.checked_sub(back as u64)
+    }
+}
+
+/// Places for the texts of a window and a batch beyond.
+fn places(limits: Limits) -> usize {
+    limits.last.saturating_add(BATCH).next_multiple_of(ROWS)
+}
+
+/// A text whose nearest are asked for.
+struct Question {
+    number: u64,
+    probe: Probe,
+    nearest: Nearest,
+}

@@ -1,0 +1,203 @@
+//! `cognate eval calibrate`: thresholds of methods from labelled pairs, written into the model file.
+
+use std::path::PathBuf;
+
+use cognate::engine::calibration::{BINS, Threshold};
+use cognate::engine::{Calibration, Calibrations, Engine, Measure};
+use cognate::model::target::clash;
+use cognate::model::update::Update;
+use cognate::model::writer::Draft;
+use cognate_files::ReadError;
+use cognate_stats::classification::{Confusion, Weights};
+use cognate_stats::distribution::{equal_edges, histogram, percentiles};
+use cognate_stats::threshold::{Criterion, best_weighted_threshold};
+use serde::Serialize;
+
+use crate::contenders::Scores;
+use crate::datasets::{Source, pairs};
+use crate::scoring::Scored;
+use crate::{EvalError, contenders, scoring};
+
+/// What `cognate eval calibrate` does.
+#[derive(Debug, Clone)]
+pub struct CalibrateOptions {
+    /// The labelled pairs.
+    pub file: PathBuf,
+    /// Names of methods, or `all`.
+    pub methods: Vec<String>,
+    /// Measures of the vector methods; without any, each method's own.
+    pub measures: Vec<Measure>,
+    /// What thresholds are chosen for.
+    pub aim: Criterion,
+    /// The share of related pairs where the thresholds will be used; none: that of the file.
+    pub prior: Option<f64>,
+    /// The model file to write; may be the one that is read.
+    pub output: PathBuf,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Serialize)]
+pub struct Calibrated {
+    /// One a method and measure.
+    pub thresholds: Vec<Found>,
+    /// Names of those whose scores never reach the wanted precision; they have no threshold.
+    pub not_reached: Vec<String>,
+    /// The file.
+    pub path: PathBuf,
+    /// The model's new fingerprint.
+    pub fingerprint: String,
+    /// BLAKE3 of the whole file.
+    pub digest: String,
+}
+
+/// A threshold that was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Found {
+    /// The method.
+    pub method: &'static str,
+    /// The measure.
+    pub measure: &'static str,
+    /// The threshold.
+    #[serde(flatten)]
+    pub threshold: Threshold,
+}
+
+impl std::fmt::Display for Calibrated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for found in &self.thresholds {
+            let Threshold { threshold, precision, recall, f1, aim, prior, .. } = &found.threshold;
+            let prior = prior.map_or(String::new(), |prior| format!(" of {prior} related"));
+            writeln!(
+                f,
+                "{:<20} {:<9}  threshold {threshold:>7.4} for {aim}{prior}  precision {precision:.3}  \
+                 recall {recall:.3}  F1 {f1:.3}",
+                found.method, found.measure
+            )?;
+        }
+        for name in &self.not_reached {
+            writeln!(f, "{name:<20} never reaches the wanted precision: no threshold")?;
+        }
+        write!(
+            f,
+            "{}\n  fingerprint {}\n  digest {}",
+            self.path.display(),
+            self.fingerprint,
+            self.digest
+        )
+    }
+}
+
+/// Finds thresholds and writes them into a model file, beside those it has for other methods.
+pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrated, EvalError> {
+    if let Criterion::Precision(wanted) = options.aim
+        && !(wanted > 0.0 && wanted <= 1.0)
+    {
+        let problem = format!("--aim: expected a precision above 0, at most 1, got {wanted}");
+        return Err(EvalError::Options(problem));
+    }
+    if let Some(prior) = options.prior
+        && !(prior > 0.0 && prior < 1.0)
+    {
+        let problem = format!("--prior: expected a share between 0 and 1, got {prior}");
+        return Err(EvalError::Options(problem));
+    }
+    if let Some(problem) = clash(&[("-o", &options.output)], [options.file.as_path()]) {
+        return Err(EvalError::Options(problem));
+    }
+    let field = contenders::methods(engine, &options.methods, &options.measures)?;
+    if field.is_empty() {
+        return Err(EvalError::Options("--methods: expected at least one method".to_owned()));
+    }
+    let source = Source { path: options.file.clone(), name: options.file.display().to_string() };
+    let set = pairs::read(&source)?;
+    let file_digest = digest(&source)?;
+    let texts = [(set.name.as_str(), set.texts.as_slice())];
+    let scored = scoring::pairs(engine, &field, &texts)?.pop().unwrap_or_default();
+    let (mut thresholds, mut not_reached) = (Vec::new(), Vec::new());
+    let mut made = Vec::new();
+    for (contender, scored) in field.iter().zip(&scored) {
+        let Scores::Method(method, measure) = contender.scores else { continue };
+        let Some(mut calibration) = of(&set.labels, scored, options) else {
+            not_reached.push(contender.name.clone());
+            continue;
+        };
+        calibration.threshold.file_digest.clone_from(&file_digest);
+        let threshold = calibration.threshold.clone();
+        thresholds.push(Found { method: method.name(), measure: measure.name(), threshold });
+        made.push((method, measure, calibration));
+    }
+    if thresholds.is_empty() {
+        let problem = "no method's scores reach the wanted precision; nothing was written";
+        return Err(EvalError::Data { file: set.name, problem: problem.to_owned() });
+    }
+    let update = Update::of(engine.model(), &options.output)?;
+    let mut calibrations = Calibrations::read(update.model())?;
+    for (method, measure, calibration) in made {
+        calibrations.insert(method, measure, calibration);
+    }
+    let tensors = calibrations.tensors();
+    let mut draft = Draft::of(update.model());
+    calibrations.put(&mut draft, &tensors);
+    let written = update.write(draft)?;
+    Ok(Calibrated {
+        thresholds,
+        not_reached,
+        path: written.path,
+        fingerprint: written.fingerprint,
+        digest: written.digest,
+    })
+}
+
+/// What a method's scores say of labelled pairs; nothing if they do not reach the wanted precision.
+fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Calibration> {
+    let (scores, aim) = (&scored.scores, options.aim);
+    let weights = match options.prior {
+        Some(prior) => Weights::of_prior(labels, prior)?,
+        None => Weights::EVEN,
+    };
+    let threshold = best_weighted_threshold(labels, scores, aim, weights)?;
+    let at = Confusion::at(threshold, labels, scores)?;
+    let quantiles = percentiles(scores)?;
+    let (low, high) = (*quantiles.first()?, *quantiles.last()?);
+    // Scores that are all the same have no range to divide.
+    let edges = equal_edges(low, high.max(low.next_up()), BINS);
+    let bins = |wanted: bool| {
+        let pairs = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);
+        let numbers: Vec<f64> = pairs.map(|(_, score)| *score).collect();
+        let counts = histogram(&numbers, &edges)?;
+        Some(counts.into_iter().map(|count| count as f32).collect())
+    };
+    Some(Calibration {
+        threshold: Threshold {
+            threshold,
+            aim: match aim {
+                Criterion::F1 => "f1".to_owned(),
+                Criterion::Accuracy => "accuracy".to_owned(),
+                Criterion::Precision(wanted) => format!("precision={wanted}"),
+                Criterion::Recall(wanted) => format!("recall={wanted}"),
+            },
+            prior: options.prior,
+            precision: at.weighted_precision(weights),
+            recall: at.recall(),
+            f1: at.weighted_f1(weights),
+            pairs: labels.len() as u64,
+            unscored: scored.unscored as u64,
+            file_digest: String::new(),
+            low,
+            high,
+        },
+        quantiles: quantiles.into_iter().map(|quantile| quantile as f32).collect(),
+        related: bins(true)?,
+        unrelated: bins(false)?,
+    })
+}
+
+/// BLAKE3 of the file as it is stored.
+fn digest(source: &Source) -> Result<String, ReadError> {
+    let mut hasher = blake3::Hasher::new();
+    let hashed = std::fs::File::open(&source.path).and_then(|file| {
+        hasher.update_reader(file)?;
+        Ok(hasher.finalize().to_hex().to_string())
+    });
+    hashed.map_err(|error| ReadError::Io { path: source.path.clone(), source: error })
+}

@@ -1,0 +1,259 @@
+//! The linear combination of scores that ranks best on files kept for learning it, as one more
+//! contender. How weights are found is known to [`ascent`].
+
+use std::path::{Path, PathBuf};
+
+use cognate::engine::fuse::stored::{Learned, StoredFusion, StoredPart};
+use cognate::engine::fuse::{FuseBy, Fusions, combine};
+use cognate::engine::{Engine, Measure};
+use cognate::methods::Kind;
+use cognate::model::update::Update;
+use cognate::model::writer::{Draft, Written};
+use serde::Serialize;
+
+use crate::ascent::TrainingQuery;
+use crate::contenders::{Contender, Field, Scores};
+use crate::datasets::ranking::Judged;
+use crate::datasets::{Source, ranking};
+use crate::scoring::Scored;
+use crate::{EvalError, ascent, datasets, scoring};
+
+/// The name that its figures stand under.
+pub(super) const NAME: &str = "combination";
+
+/// Which scores are combined, and what is learned from.
+#[derive(Debug, Clone, Default)]
+pub struct CombineOptions {
+    /// Names of methods or columns; without any nothing is combined.
+    pub names: Vec<String>,
+    /// Files, or folders of files, to learn on.
+    pub files: Vec<PathBuf>,
+    /// Their judgements; without any, the files' labels.
+    pub qrels: Vec<PathBuf>,
+}
+
+/// A combination that was learned.
+#[derive(Debug, Clone, Serialize)]
+pub struct Combination {
+    /// The files it was learned on.
+    pub learned_on: Vec<String>,
+    /// `qrels` or `labels`: what said there which candidates are relevant.
+    pub judgements: &'static str,
+    /// Their queries that count.
+    pub queries: usize,
+    /// Mean average precision over these.
+    pub map: f64,
+    /// What is combined: weights of standardised scores, which add up to 1.
+    pub weights: Vec<Weight>,
+}
+
+/// The weight of one contender.
+#[derive(Debug, Clone, Serialize)]
+pub struct Weight {
+    /// The contender's name.
+    pub name: String,
+    /// Its share.
+    pub weight: f64,
+    /// The same as a model file holds it.
+    #[serde(skip)]
+    part: StoredPart,
+}
+
+impl CombineOptions {
+    /// The places of what is combined among the contenders; methods that are not are added.
+    pub(super) fn places(
+        &self,
+        engine: &Engine,
+        field: &mut Field,
+        measures: &[Measure],
+        kinds: &[Kind],
+    ) -> Result<Vec<usize>, EvalError> {
+        let mut places = Vec::new();
+        for name in &self.names {
+            let place = field.place_or_add(engine, name.trim(), measures, kinds)?;
+            let scores = field.contenders.get(place).map(|contender| &contender.scores);
+            if matches!(scores, Some(Scores::Fused(..))) {
+                let problem = format!("`{}` is fused already: name its parts", name.trim());
+                return Err(EvalError::Options(problem));
+            }
+            if places.contains(&place) {
+                return Err(EvalError::Options(format!("`{}` is combined twice", name.trim())));
+            }
+            places.push(place);
+        }
+        if places.len() < 2 {
+            return Err(EvalError::Options("expected two or more scores to combine".to_owned()));
+        }
+        if field.contenders.iter().any(|contender| contender.name == NAME) {
+            let problem = format!("a column called `{NAME}` cannot be measured beside one");
+            return Err(EvalError::Options(problem));
+        }
+        Ok(places)
+    }
+
+    /// Learns how to weight the contenders at these places, on files that are not measured; `seed`
+    /// fixes the search.
+    pub(super) fn learn(
+        &self,
+        engine: &Engine,
+        field: &Field,
+        places: &[usize],
+        measured: &[Source],
+        columns: &[String],
+        seed: u64,
+    ) -> Result<Combination, EvalError> {
+        let sources = datasets::sources(&self.files)?;
+        apart(&sources, measured)?;
+        let read = |source| ranking::read(source, columns);
+        let sets = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let judged = Judged::read(&self.qrels)?;
+        let chosen = places.iter().filter_map(|&place| field.contenders.get(place));
+        let contenders: Vec<Contender> = chosen.cloned().collect();
+        let scored = scoring::rankings(engine, &contenders, &sets)?;
+        let mut lessons = Vec::new();
+        for (set, scored) in sets.iter().zip(&scored) {
+            let before = lessons.len();
+            for (at, topic) in set.topics.iter().enumerate() {
+                let of_topic: Vec<&Scored> = scored.iter().filter_map(|of| of.get(at)).collect();
+                lessons.extend(TrainingQuery::new(topic, &of_topic, &judged));
+            }
+            if lessons.len() == before {
+                let problem = judged.none_counts().to_owned();
+                return Err(EvalError::Data { file: set.name.clone(), problem });
+            }
+        }
+        let (weights, map) = ascent::ascend(&lessons, contenders.len(), seed);
+        let named = contenders.iter().zip(weights);
+        let weight = |(of, weight): (&Contender, f64)| Weight {
+            name: of.name.clone(),
+            weight,
+            part: part(of, weight),
+        };
+        Ok(Combination {
+            learned_on: sets.into_iter().map(|set| set.name).collect(),
+            judgements: judged.name(),
+            queries: lessons.len(),
+            map,
+            weights: named.map(weight).collect(),
+        })
+    }
+}
+
+/// A contender's part in a fusion, as a model file holds it.
+fn part(of: &Contender, weight: f64) -> StoredPart {
+    let (method, scores) = match of.scores {
+        Scores::Column(_) => (None, Some(of.name.clone())),
+        _ => (Some(of.method.clone().into_owned()), None),
+    };
+    let measure = of.measure.map(|measure| measure.name().to_owned());
+    StoredPart { method, measure, scores, weight }
+}
+
+/// Refuses to measure on a file that is learned on.
+fn apart(learned_on: &[Source], measured: &[Source]) -> Result<(), EvalError> {
+    // A file that is not there is refused where it is read.
+    let real = |source: &Source| source.path.canonicalize().ok();
+    for source in learned_on {
+        let here = real(source);
+        if here.is_some() && measured.iter().any(|other| real(other) == here) {
+            let path = source.path.display();
+            let problem = format!("{path} is both measured and learned on (--combine-on)");
+            return Err(EvalError::Options(problem));
+        }
+    }
+    Ok(())
+}
+
+impl Combination {
+    /// Adds its scores to those of a file's contenders, of which these were combined.
+    pub(super) fn apply(&self, scored: &mut Vec<Vec<Scored>>, places: &[usize]) {
+        let weights: Vec<f64> = self.weights.iter().map(|of| of.weight).collect();
+        let chosen: Vec<&Vec<Scored>> = places.iter().filter_map(|&at| scored.get(at)).collect();
+        let topics = chosen.first().map_or(0, |first| first.len());
+        let topic = |at: usize| {
+            let of_topic: Vec<&Scored> = chosen.iter().filter_map(|of| of.get(at)).collect();
+            let columns: Vec<&Vec<f64>> = of_topic.iter().map(|of| &of.scores).collect();
+            let scores = combine(FuseBy::Zscore, &columns, &weights);
+            Scored {
+                unscored: scores.iter().filter(|score| !score.is_finite()).count(),
+                scores,
+                truncated: of_topic.iter().map(|of| of.truncated).max().unwrap_or(0),
+            }
+        };
+        let combined = (0..topics).map(topic).collect();
+        scored.push(combined);
+    }
+
+    /// The combination as one more contender.
+    pub(super) fn contender(&self) -> Contender {
+        let term = |of: &Weight| format!("{:.3} {}", of.weight, of.name);
+        let terms: Vec<String> = self.weights.iter().map(term).collect();
+        Contender {
+            name: NAME.to_owned(),
+            method: NAME.into(),
+            measure: None,
+            summary: format!("Standardised scores, weighted: {}.", terms.join(" + ")),
+            scores: Scores::Combination,
+        }
+    }
+}
+
+/// A combination that became a method of a model file.
+#[derive(Debug, Clone, Serialize)]
+pub struct Kept {
+    /// The method's name.
+    pub method: String,
+    /// What it is.
+    pub summary: String,
+    /// The file.
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+impl std::fmt::Display for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { method, summary, written } = self;
+        writeln!(f, "{method} is kept: {summary}")?;
+        write!(f, "{}\n{written}", written.path.display())
+    }
+}
+
+/// Refuses a name that no fused method can have, before anything is measured.
+pub fn check_name(name: &str) -> Result<(), EvalError> {
+    let any = StoredPart { method: None, measure: None, scores: Some("x".to_owned()), weight: 1.0 };
+    let fusion = StoredFusion { by: FuseBy::Zscore, parts: vec![any], learned: None };
+    match Fusions::default().insert(name, fusion) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(EvalError::Options(error.to_string())),
+    }
+}
+
+/// Keeps a combination in the model file as the method `fused:NAME`: in `output`, or without one in
+/// the file that was measured.
+pub fn keep(
+    engine: &Engine,
+    combination: &Combination,
+    name: &str,
+    output: Option<&Path>,
+) -> Result<Kept, EvalError> {
+    let model = engine.model();
+    let update = Update::of(model, output.unwrap_or(model.path()))?;
+    // Others may have put theirs in meanwhile.
+    let mut fusions = Fusions::read(update.model())?;
+    let learned = Learned {
+        on: combination.learned_on.clone(),
+        queries: combination.queries as u64,
+        map: combination.map,
+    };
+    let stored = StoredFusion {
+        by: FuseBy::Zscore,
+        parts: combination.weights.iter().map(|of| of.part.clone()).collect(),
+        learned: Some(learned),
+    };
+    let kept = fusions.insert(name, stored);
+    let fused = kept.map_err(|error| EvalError::Options(error.to_string()))?;
+    let (method, summary) = (fused.name().to_string(), fused.summary());
+    let mut draft = Draft::of(update.model());
+    fusions.put(&mut draft);
+    Ok(Kept { method, summary, written: update.write(draft)? })
+}

@@ -1,0 +1,282 @@
+//! What is measured: methods under their measures, and columns of numbers that a file brings along.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cognate::engine::fuse::{FusedMethod, Fusion, Ranker};
+use cognate::engine::{Engine, Measure, Query};
+use cognate::methods::sets::ablation;
+use cognate::methods::{Info, Kind, Method, Scorer};
+
+use crate::EvalError;
+
+/// Which methods are measured, and against what.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Names or aliases; `all` stands for every method that the model can serve and that has
+    /// figures of the task, `none` for no method.
+    pub methods: Vec<String>,
+    /// Measures of the vector methods; without any, each method's own.
+    pub measures: Vec<Measure>,
+    /// The method that differences are tested against. It is measured too.
+    pub baseline: String,
+    /// Whether the variants that show why methods are as they are are measured too.
+    pub ablations: bool,
+}
+
+/// Something with scores.
+#[derive(Clone)]
+pub(super) struct Contender {
+    /// The method's name, followed by the measure where it is not the method's own.
+    pub(super) name: String,
+    /// The method's canonical name, or `column`.
+    pub(super) method: Cow<'static, str>,
+    /// What vectors of texts are compared by; none where a method has none, and for a column.
+    pub(super) measure: Option<Measure>,
+    /// What it does, in a sentence.
+    pub(super) summary: String,
+    pub(super) scores: Scores,
+}
+
+/// Where its scores come from.
+#[derive(Clone)]
+pub(super) enum Scores {
+    /// The engine, asked about this method and measure.
+    Method(Method, Measure),
+    /// A column of the file, by its place among those asked for.
+    Column(usize),
+    /// A variant that is no method, by its own scorer.
+    Ablation(Arc<Scorer>, &'static Info),
+    /// A fused method of the model, and for each run that it wants the place of the column that has it.
+    Fused(Arc<Fusion>, Vec<usize>),
+    /// The scores of others, put together.
+    Combination,
+}
+
+/// Contenders in the order of listings, and who they are compared with.
+#[derive(Default)]
+pub(super) struct Field {
+    pub(super) contenders: Vec<Contender>,
+    /// The baseline's place.
+    pub(super) baseline: usize,
+    /// Methods that the model cannot serve, each with the reason.
+    pub(super) unavailable: Vec<(Cow<'static, str>, String)>,
+    /// The columns asked for.
+    columns: Vec<String>,
+}
+
+/// Chooses the contenders of a task for methods of these kinds, columns first, and the baseline.
+pub(super) fn choose(
+    engine: &Engine,
+    choice: &Choice,
+    kinds: &[Kind],
+    columns: &[String],
+) -> Result<Field, EvalError> {
+    let mut field = Field { columns: columns.to_vec(), ..Field::default() };
+    for (place, column) in columns.iter().enumerate() {
+        field.contenders.push(Contender {
+            name: column.clone(),
+            method: "column".into(),
+            measure: None,
+            summary: "A column of the file.".to_owned(),
+            scores: Scores::Column(place),
+        });
+    }
+    field.list(engine, &choice.methods, &choice.measures, kinds)?;
+    if choice.ablations {
+        field.add_ablations(engine)?;
+    }
+    field.baseline = field.place_or_add(engine, &choice.baseline, &choice.measures, kinds)?;
+    Ok(field)
+}
+
+/// Methods alone, with nothing to compare them with.
+pub(super) fn methods(
+    engine: &Engine,
+    names: &[String],
+    measures: &[Measure],
+) -> Result<Vec<Contender>, EvalError> {
+    let mut field = Field::default();
+    field.list(engine, names, measures, &[Kind::Similarity])?;
+    Ok(field.contenders)
+}
+
+impl Field {
+    /// Adds the methods of these names.
+    fn list(
+        &mut self,
+        engine: &Engine,
+        names: &[String],
+        measures: &[Measure],
+        kinds: &[Kind],
+    ) -> Result<(), EvalError> {
+        for name in names {
+            match name.trim() {
+                "none" => {}
+                "all" => self.add_all(engine, measures, kinds),
+                name => {
+                    self.add_named(engine, name, measures, kinds)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_all(&mut self, engine: &Engine, measures: &[Measure], kinds: &[Kind]) {
+        for &method in Method::ALL.iter().filter(|method| kinds.contains(&method.info().kind)) {
+            match engine.unavailable(method) {
+                Some(reason) => {
+                    self.unavailable.push((method.name().into(), reason.to_string()));
+                }
+                None => self.add(engine, method, measures),
+            }
+        }
+        if kinds.contains(&Kind::Ranker) {
+            for fused in engine.fusions().iter() {
+                if let Err(problem) = self.add_fused(engine, fused) {
+                    self.unavailable.push((fused.name().to_string().into(), problem));
+                }
+            }
+        }
+    }
+
+    /// Adds the method of that name, fused or not, and says by which name it is listed.
+    fn add_named(
+        &mut self,
+        engine: &Engine,
+        name: &str,
+        measures: &[Measure],
+        kinds: &[Kind],
+    ) -> Result<Cow<'static, str>, EvalError> {
+        let wrong = |problem| EvalError::Options(format!("method `{}`: {problem}", name.trim()));
+        match engine.ranker(name).map_err(|error| wrong(error.to_string()))? {
+            Ranker::Fused(fused) if kinds.contains(&Kind::Ranker) => {
+                self.add_fused(engine, fused).map_err(wrong)?;
+                Ok(fused.name().to_string().into())
+            }
+            Ranker::Fused(fused) => Err(only_ranks(fused.name())),
+            Ranker::Method(method) => {
+                usable(engine, method, kinds)?;
+                self.add(engine, method, measures);
+                Ok(method.name().into())
+            }
+        }
+    }
+
+    /// Adds a fused method once, if the model and the columns have what it needs.
+    fn add_fused(&mut self, engine: &Engine, fused: &FusedMethod) -> Result<(), String> {
+        let fusion = engine.fusion(fused).map_err(|error| error.to_string())?;
+        let place = |(_, run): (usize, &str)| {
+            let place = self.columns.iter().position(|column| column == run);
+            place.ok_or_else(|| format!("it needs the column `{run}`: name it with --column"))
+        };
+        let runs = fusion.runs().map(place).collect::<Result<Vec<_>, _>>()?;
+        let name = fused.name().to_string();
+        if self.contenders.iter().all(|known| known.name != name) {
+            self.contenders.push(Contender {
+                name: name.clone(),
+                method: name.into(),
+                measure: None,
+                summary: fused.summary(),
+                scores: Scores::Fused(fusion, runs),
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds a method under each measure that it has, once.
+    fn add(&mut self, engine: &Engine, method: Method, measures: &[Measure]) {
+        let own = engine.default_measure(method);
+        let several = engine.embeds(method) && !measures.is_empty();
+        let own_alone = [own];
+        for &measure in if several { measures } else { &own_alone } {
+            let mut name = method.name().to_owned();
+            if measure != own {
+                name = format!("{name}/{}", measure.name());
+            }
+            let contender = Contender {
+                name,
+                method: method.name().into(),
+                measure: engine.embeds(method).then_some(measure),
+                summary: method.info().summary.to_owned(),
+                scores: Scores::Method(method, measure),
+            };
+            if self.contenders.iter().all(|known| known.name != contender.name) {
+                self.contenders.push(contender);
+            }
+        }
+    }
+
+    fn add_ablations(&mut self, engine: &Engine) -> Result<(), EvalError> {
+        for variant in ablation::all() {
+            match (variant.load)(engine.model())? {
+                Err(reason) => {
+                    self.unavailable.push((variant.name().into(), reason.to_string()));
+                }
+                Ok(scorer) => self.contenders.push(Contender {
+                    name: variant.name().to_owned(),
+                    method: variant.name().into(),
+                    measure: None,
+                    summary: format!("Ablation: {}", variant.info.summary),
+                    scores: Scores::Ablation(Arc::new(scorer), &variant.info),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the contender with that name, which is added if it is a method and not among
+    /// them.
+    pub(super) fn place_or_add(
+        &mut self,
+        engine: &Engine,
+        name: &str,
+        measures: &[Measure],
+        kinds: &[Kind],
+    ) -> Result<usize, EvalError> {
+        if let Some(place) = self.place(name) {
+            return Ok(place);
+        }
+        // By its canonical name it may be among them already; then nothing is added.
+        let known = engine.method(name).ok().filter(|method| self.place(method.name()).is_some());
+        let name = match known {
+            Some(method) => {
+                usable(engine, method, kinds)?;
+                method.name().into()
+            }
+            None => self.add_named(engine, name, measures, kinds)?,
+        };
+        Ok(self.place(&name).unwrap_or(0))
+    }
+
+    /// The place of the contender with that name, or the first of that method.
+    fn place(&self, name: &str) -> Option<usize> {
+        let exact = self.contenders.iter().position(|contender| contender.name == name);
+        exact.or_else(|| self.contenders.iter().position(|contender| contender.method == name))
+    }
+}
+
+/// Refuses a method that the model cannot serve, or that has no figures of the task.
+fn usable(engine: &Engine, method: Method, kinds: &[Kind]) -> Result<(), EvalError> {
+    if let Some(reason) = engine.unavailable(method) {
+        return Err(EvalError::Options(format!(
+            "{} cannot be used with this model: {reason}",
+            method.name()
+        )));
+    }
+    if !kinds.contains(&method.info().kind) {
+        return Err(only_ranks(method.name()));
+    }
+    Ok(())
+}
+
+fn only_ranks(name: &str) -> EvalError {
+    EvalError::Options(format!(
+        "{name} only ranks candidates for a query; measure it with `cognate eval ranking`"
+    ))
+}
+
+/// The question that scores come from. Overlong texts are cut, and counted where they are.
+pub(super) fn query(method: Method, measure: Measure) -> Query {
+    Query { measure: Some(measure), truncate: true, ..Query::new(method) }
+}

@@ -1,0 +1,261 @@
+//! Orders against judgements, by the definitions of trec_eval.
+//!
+//! With judgements (qrels) means are over the queries that they list and the file asks, and
+//! relevant documents that no candidate is count as missed. Without, the labels of the file are the
+//! judgements, and queries whose candidates are all relevant or all not are left out: every order
+//! of them is as good.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cognate::engine::Engine;
+use cognate::methods::Kind;
+use cognate_stats::bootstrap::Bootstrap;
+use cognate_stats::ranking::JudgedRanking;
+use cognate_stats::significance::Randomisation;
+use serde::Serialize;
+
+use crate::combination::{Combination, CombineOptions};
+use crate::contenders::{Choice, Field};
+use crate::datasets::ranking;
+use crate::datasets::ranking::{Judged, RankingSet, Topic};
+use crate::report::Figures;
+use crate::scoring::Scored;
+use crate::{EvalError, Report, contenders, datasets, parallel, scoring};
+
+/// What `cognate eval ranking` measures.
+#[derive(Debug, Clone)]
+pub struct RankingOptions {
+    /// Files, or folders of files.
+    pub files: Vec<PathBuf>,
+    /// Judgements; without any, the files' labels.
+    pub qrels: Vec<PathBuf>,
+    /// Columns of numbers whose order is measured too.
+    pub columns: Vec<String>,
+    /// Ranks at which precision is taken.
+    pub at: Vec<usize>,
+    /// Which methods.
+    pub choice: Choice,
+    /// Scores whose best combination is learned elsewhere and measured too.
+    pub combine: Option<CombineOptions>,
+    /// How intervals are drawn; the seed also fixes the randomisation test and what is learned.
+    pub bootstrap: Bootstrap,
+}
+
+/// Figures of all files.
+#[derive(Debug, Clone, Serialize)]
+pub struct RankingFigures {
+    /// `qrels`, or `labels` where the files' own labels were the judgements.
+    pub judgements: &'static str,
+    /// Ranks at which precision was taken.
+    pub at: Vec<usize>,
+    /// What was learned, where scores were combined.
+    pub combination: Option<Combination>,
+    /// One a file.
+    pub files: Vec<RankingFile>,
+}
+
+impl Figures for RankingFigures {
+    const TASK: &'static str = "ranking";
+}
+
+/// Figures of a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct RankingFile {
+    /// The file's name.
+    pub name: String,
+    /// Its queries.
+    pub queries: usize,
+    /// Queries that the means are over.
+    pub counted: usize,
+    /// Candidates of all queries.
+    pub candidates: usize,
+    /// One a method.
+    pub results: Vec<RankingResult>,
+}
+
+/// Figures of a method on a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct RankingResult {
+    /// The method's name in the list of methods.
+    pub method: String,
+    /// Mean average precision.
+    pub map: f64,
+    /// Its BCa interval over resampled queries; none with fewer than two.
+    pub map_interval: Option<[f64; 2]>,
+    /// Mean reciprocal rank.
+    pub mrr: f64,
+    /// Mean precision at each rank asked for.
+    pub precision_at: BTreeMap<usize, f64>,
+    /// Mean normalised discounted cumulative gain.
+    pub ndcg: f64,
+    /// Candidates without a score, which rank last.
+    pub unscored: usize,
+    /// Candidates that were cut short.
+    pub truncated: usize,
+    /// Fisher's paired randomisation test against the baseline, two-sided, for each measure; none
+    /// for the baseline.
+    pub p_values: Option<PValues>,
+    /// Average precision of each counted query, for plots.
+    #[serde(skip)]
+    pub by_query: Vec<f64>,
+}
+
+/// Chances of a mean difference at least as large.
+#[derive(Debug, Clone, Serialize)]
+pub struct PValues {
+    /// Of average precision.
+    pub map: f64,
+    /// Of the reciprocal rank.
+    pub mrr: f64,
+    /// Of precision at each rank.
+    pub precision_at: BTreeMap<usize, f64>,
+    /// Of normalised discounted cumulative gain.
+    pub ndcg: f64,
+}
+
+/// A method's figures of each counted query: average precision, reciprocal rank, gain, precisions.
+type ByQuery = Vec<Vec<f64>>;
+
+/// Measures methods against judgements.
+pub fn eval_ranking(
+    engine: &Engine,
+    options: &RankingOptions,
+) -> Result<Report<RankingFigures>, EvalError> {
+    if options.at.is_empty() || options.at.contains(&0) {
+        return Err(EvalError::Options("expected ranks from 1 for precision".to_owned()));
+    }
+    let kinds = [Kind::Similarity, Kind::Ranker];
+    let mut field = contenders::choose(engine, &options.choice, &kinds, &options.columns)?;
+    let sources = datasets::sources(&options.files)?;
+    let read = |source| ranking::read(source, &options.columns);
+    let sets = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let judged = Judged::read(&options.qrels)?;
+    let learned = match &options.combine {
+        Some(combine) => {
+            let places = combine.places(engine, &mut field, &options.choice.measures, &kinds)?;
+            let (columns, seed) = (&options.columns, options.bootstrap.seed);
+            Some((combine.learn(engine, &field, &places, &sources, columns, seed)?, places))
+        }
+        None => None,
+    };
+    let mut scored = scoring::rankings(engine, &field.contenders, &sets)?;
+    if let Some((combination, places)) = &learned {
+        scored.iter_mut().for_each(|file| combination.apply(file, places));
+        field.contenders.push(combination.contender());
+    }
+    let mut files = Vec::new();
+    for (set, scored) in sets.iter().zip(&scored) {
+        files.push(file(set, scored, &field, &judged, options)?);
+    }
+    let figures = RankingFigures {
+        judgements: judged.name(),
+        at: options.at.clone(),
+        combination: learned.map(|(combination, _)| combination),
+        files,
+    };
+    let draws = (options.bootstrap.seed, options.bootstrap.resamples);
+    Ok(Report::new(engine, &field, figures, draws))
+}
+
+fn file(
+    set: &RankingSet,
+    scored: &[Vec<Scored>],
+    field: &Field,
+    judged: &Judged,
+    options: &RankingOptions,
+) -> Result<RankingFile, EvalError> {
+    let counted: Vec<(usize, BTreeMap<String, u32>)> = set
+        .topics
+        .iter()
+        .enumerate()
+        .filter_map(|(place, topic)| Some((place, judged.grades(topic)?)))
+        .collect();
+    if counted.is_empty() {
+        let problem = judged.none_counts().to_owned();
+        return Err(EvalError::Data { file: set.name.clone(), problem });
+    }
+    let places: Vec<usize> = (0..scored.len()).collect();
+    let by_query: Vec<ByQuery> = parallel::map("measuring", &places, |&method| {
+        let of = |(place, grades): &(usize, BTreeMap<String, u32>)| {
+            judge(&set.topics[*place], &scored[method][*place], grades, &options.at)
+        };
+        counted.iter().map(of).collect::<Option<Vec<_>>>()
+    })
+    .into_iter()
+    .collect::<Option<_>>()
+    .ok_or_else(|| EvalError::Data {
+        file: set.name.clone(),
+        problem: "a column holds what is no number, or a document stands twice".to_owned(),
+    })?;
+    let results = parallel::map("intervals", &places, |&method| {
+        let baseline = (method != field.baseline).then(|| &by_query[field.baseline]);
+        let mut result = figures(&by_query[method], baseline, options);
+        result.method = field.contenders[method].name.clone();
+        result.unscored = scored[method].iter().map(|topic| topic.unscored).sum();
+        result.truncated = scored[method].iter().map(|topic| topic.truncated).sum();
+        result
+    });
+    Ok(RankingFile {
+        name: set.name.clone(),
+        queries: set.topics.len(),
+        counted: counted.len(),
+        candidates: set.topics.iter().map(|topic| topic.texts.len()).sum(),
+        results,
+    })
+}
+
+fn judge(
+    topic: &Topic,
+    scored: &Scored,
+    grades: &BTreeMap<String, u32>,
+    at: &[usize],
+) -> Option<Vec<f64>> {
+    let run: Vec<(String, f64)> =
+        topic.documents.iter().cloned().zip(scored.scores.iter().copied()).collect();
+    let judged = JudgedRanking::of_run(run, grades)?;
+    let mut figures = vec![judged.average_precision(), judged.reciprocal_rank(), judged.ndcg()];
+    figures.extend(at.iter().map(|&k| judged.precision_at(k)));
+    Some(figures)
+}
+
+fn figures(
+    by_query: &ByQuery,
+    baseline: Option<&ByQuery>,
+    options: &RankingOptions,
+) -> RankingResult {
+    let column = |of: &ByQuery, figure: usize| -> Vec<f64> {
+        of.iter().map(|query| query[figure]).collect()
+    };
+    let mean = |figure: usize| {
+        by_query.iter().map(|query| query[figure]).sum::<f64>() / by_query.len() as f64
+    };
+    let test = |figure: usize, baseline: &ByQuery| {
+        let pairs = column(by_query, figure).into_iter().zip(column(baseline, figure));
+        let differences: Vec<f64> = pairs.map(|(one, other)| one - other).collect();
+        let test = Randomisation { seed: options.bootstrap.seed, ..Randomisation::default() };
+        test.p_value(&differences).unwrap_or(1.0)
+    };
+    let precisions = || options.at.iter().enumerate().map(|(place, &k)| (k, 3 + place));
+    let averages = column(by_query, 0);
+    let interval = options.bootstrap.of_statistic(averages.len(), |drawn| {
+        drawn.iter().map(|&query| averages[query]).sum::<f64>() / drawn.len() as f64
+    });
+    RankingResult {
+        method: String::new(),
+        map: mean(0),
+        map_interval: interval.map(|interval| [interval.low, interval.high]),
+        mrr: mean(1),
+        precision_at: precisions().map(|(k, figure)| (k, mean(figure))).collect(),
+        ndcg: mean(2),
+        unscored: 0,
+        truncated: 0,
+        p_values: baseline.map(|baseline| PValues {
+            map: test(0, baseline),
+            mrr: test(1, baseline),
+            precision_at: precisions().map(|(k, figure)| (k, test(figure, baseline))).collect(),
+            ndcg: test(2, baseline),
+        }),
+        by_query: averages,
+    }
+}

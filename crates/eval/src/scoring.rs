@@ -1,0 +1,177 @@
+//! Scores of all contenders for all texts, on every core.
+//!
+//! A text that the engine cannot score (no known word, or white space alone) keeps its place: a
+//! pair counts as 0, a candidate ranks below every scored one, as `/rank` has it. None is dropped.
+
+use cognate::engine::fuse::{FuseSession, Fusion, PartScores};
+use cognate::engine::{Engine, Measure, QueryError, Scores as Answer};
+
+use crate::contenders::{Contender, Scores, query};
+use crate::datasets::is_blank;
+use crate::datasets::ranking::{RankingSet, Topic};
+use crate::{EvalError, parallel};
+
+/// Pairs scored by one thread at a time, so that a single large file keeps all busy.
+const BLOCK: usize = 1000;
+
+/// The scores of one contender for one file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Scored {
+    /// One a pair or candidate, in order.
+    pub(super) scores: Vec<f64>,
+    /// How many could not be scored.
+    pub(super) unscored: usize,
+    /// How many were cut short.
+    pub(super) truncated: usize,
+}
+
+/// A file's name and its pairs.
+pub(super) type Pairs<'t> = (&'t str, &'t [(String, String)]);
+
+/// For each file, the scores of each contender.
+pub(super) fn pairs(
+    engine: &Engine,
+    contenders: &[Contender],
+    files: &[Pairs<'_>],
+) -> Result<Vec<Vec<Scored>>, EvalError> {
+    let mut jobs = Vec::new();
+    for (file, (name, pairs)) in files.iter().enumerate() {
+        for (place, contender) in contenders.iter().enumerate() {
+            let blocks = pairs.chunks(BLOCK);
+            jobs.extend(blocks.map(|block| (file, place, contender, *name, block)));
+        }
+    }
+    let blocks = parallel::map("scoring", &jobs, |(_, _, contender, name, block)| {
+        let failed = |source| EvalError::Query { file: (*name).to_owned(), source };
+        score_block(engine, contender, block).map_err(failed)
+    });
+    let mut scored = vec![vec![Scored::default(); contenders.len()]; files.len()];
+    for ((file, place, ..), block) in jobs.into_iter().zip(blocks) {
+        if let Some(of) = scored.get_mut(file).and_then(|file| file.get_mut(place)) {
+            of.append(block?);
+        }
+    }
+    Ok(scored)
+}
+
+impl Scored {
+    fn append(&mut self, block: Self) {
+        self.scores.extend(block.scores);
+        self.unscored += block.unscored;
+        self.truncated += block.truncated;
+    }
+}
+
+fn score_block(
+    engine: &Engine,
+    contender: &Contender,
+    pairs: &[(String, String)],
+) -> Result<Scored, QueryError> {
+    let asked: Vec<usize> =
+        (0..pairs.len()).filter(|&at| !is_blank(&pairs[at].0) && !is_blank(&pairs[at].1)).collect();
+    let texts: Vec<(&str, &str)> =
+        asked.iter().map(|&at| (pairs[at].0.as_str(), pairs[at].1.as_str())).collect();
+    let answer = match &contender.scores {
+        Scores::Method(method, measure) => engine.similarity(&texts, &query(*method, *measure))?,
+        Scores::Ablation(scorer, info) => {
+            // The method of the question plays no part where a scorer is given.
+            let question = query(engine.auto(), Measure::Cosine);
+            engine.similarity_by(scorer, info, &texts, &question)?
+        }
+        // Files of pairs have no columns to choose, and nothing is fused on them.
+        Scores::Column(_) | Scores::Fused(..) | Scores::Combination => Answer::default(),
+    };
+    let mut scored = Scored { scores: vec![0.0; pairs.len()], ..Scored::default() };
+    for (at, score) in asked.iter().zip(&answer.scores) {
+        scored.scores[*at] = f64::from(*score);
+    }
+    scored.unscored = pairs.len() - asked.len() + answer.unscored.len();
+    scored.truncated = answer.truncated.len();
+    Ok(scored)
+}
+
+/// For each file, for each contender, for each topic, the scores of its candidates.
+pub(super) fn rankings(
+    engine: &Engine,
+    contenders: &[Contender],
+    files: &[RankingSet],
+) -> Result<Vec<Vec<Vec<Scored>>>, EvalError> {
+    let mut jobs = Vec::new();
+    for (file, set) in files.iter().enumerate() {
+        for (place, contender) in contenders.iter().enumerate() {
+            jobs.extend(set.topics.iter().map(|topic| (file, place, contender, set, topic)));
+        }
+    }
+    let topics = parallel::map("scoring", &jobs, |(_, _, contender, set, topic)| {
+        let failed = |source| EvalError::Query { file: set.name.clone(), source };
+        score_topic(engine, contender, topic).map_err(failed)
+    });
+    let mut scored = vec![vec![Vec::new(); contenders.len()]; files.len()];
+    for ((file, place, ..), topic) in jobs.into_iter().zip(topics) {
+        if let Some(of) = scored.get_mut(file).and_then(|file| file.get_mut(place)) {
+            of.push(topic?);
+        }
+    }
+    Ok(scored)
+}
+
+fn score_topic(
+    engine: &Engine,
+    contender: &Contender,
+    topic: &Topic,
+) -> Result<Scored, QueryError> {
+    let (method, measure) = match &contender.scores {
+        Scores::Method(method, measure) => (*method, *measure),
+        Scores::Column(place) => {
+            let scores = topic.columns.get(*place).cloned().unwrap_or_default();
+            return Ok(Scored { scores, ..Scored::default() });
+        }
+        Scores::Fused(fusion, places) => return score_fused(engine, fusion, places, topic),
+        // Ablations are not asked to rank, and combinations are made of scores that are there.
+        Scores::Ablation(..) | Scores::Combination => return Ok(Scored::default()),
+    };
+    let mut scored =
+        Scored { scores: vec![f64::NEG_INFINITY; topic.texts.len()], ..Scored::default() };
+    scored.unscored = topic.texts.len();
+    if is_blank(&topic.query) {
+        return Ok(scored);
+    }
+    let asked: Vec<usize> =
+        (0..topic.texts.len()).filter(|&at| !is_blank(&topic.texts[at])).collect();
+    let texts: Vec<&str> = asked.iter().map(|&at| topic.texts[at].as_str()).collect();
+    let answer = engine.rank(&topic.query, &texts, &query(method, measure))?;
+    for ranked in &answer.results {
+        if let Some(&at) = asked.get(ranked.index) {
+            scored.scores[at] = f64::from(ranked.score);
+        }
+    }
+    scored.unscored -= answer.results.len();
+    scored.truncated = answer.truncated.len();
+    Ok(scored)
+}
+
+/// The scores of a topic's candidates by a fused method, in double precision as it orders them by.
+fn score_fused(
+    engine: &Engine,
+    fusion: &Fusion,
+    places: &[usize],
+    topic: &Topic,
+) -> Result<Scored, QueryError> {
+    let columns = places.iter().map(|&place| topic.columns.get(place).cloned());
+    let runs: Vec<Vec<f64>> = columns.map(Option::unwrap_or_default).collect();
+    let parts = match is_blank(&topic.query) {
+        // Nothing can be read for it, but the columns are there.
+        true => PartScores::unread(fusion, topic.texts.len()),
+        false => {
+            let question = query(engine.auto(), Measure::Cosine);
+            let score = |session: &mut FuseSession<'_, '_>| session.score(&topic.texts, || true);
+            engine.fuse_session(&topic.query, fusion, &question, score)??
+        }
+    };
+    let scores = parts.fused(fusion, &runs);
+    Ok(Scored {
+        unscored: scores.iter().filter(|score| !score.is_finite()).count(),
+        truncated: parts.truncated().len(),
+        scores,
+    })
+}

@@ -1,0 +1,191 @@
+//! `--set-auto`: the method with the best figures becomes what `auto` stands for in the model file.
+//!
+//! Only similarity methods by their own measure can be `auto`: it answers for pairs, too, and a
+//! question that names no measure is answered by the method's own. Rankers, columns, ablations and
+//! combinations are measured, but never chosen.
+
+use std::path::{Path, PathBuf};
+
+use cognate::engine::Engine;
+use cognate::methods::{Kind, Method};
+use cognate::model::format::AUTO_METHOD;
+use cognate::model::update::Update;
+use cognate::model::writer::{Draft, Written};
+use serde::Serialize;
+
+use crate::EvalError;
+use crate::pairs::PairsFigures;
+use crate::ranking::RankingFigures;
+use crate::report::{Figures, Report};
+use crate::sts::{StsFigures, View};
+
+/// Figures of which one says which method is best.
+pub trait Deciding: Figures {
+    /// What the figure is, in words.
+    fn criterion(&self) -> &'static str;
+    /// The figure of the method at a place of the report's list; the largest is the best.
+    fn figure(&self, place: usize) -> Option<f64>;
+    /// A figure as people read it.
+    fn show(&self, figure: f64) -> String;
+}
+
+impl Deciding for StsFigures {
+    fn criterion(&self) -> &'static str {
+        match self.view {
+            View::Files => "mean Pearson correlation × 100",
+            View::Mteb => "mean Spearman correlation × 100",
+        }
+    }
+
+    fn figure(&self, place: usize) -> Option<f64> {
+        let mean = &self.overall.results.get(place)?.mean;
+        Some(match self.view {
+            View::Files => mean.pearson,
+            View::Mteb => mean.spearman,
+        })
+    }
+
+    fn show(&self, figure: f64) -> String {
+        format!("{:.1}", 100.0 * figure)
+    }
+}
+
+impl Deciding for PairsFigures {
+    fn criterion(&self) -> &'static str {
+        "split error in %, the lowest"
+    }
+
+    fn figure(&self, place: usize) -> Option<f64> {
+        mean(self.files.iter().map(|file| Some(-file.results.get(place)?.split_error)))
+    }
+
+    fn show(&self, figure: f64) -> String {
+        format!("{:.2}", -100.0 * figure)
+    }
+}
+
+impl Deciding for RankingFigures {
+    fn criterion(&self) -> &'static str {
+        "mean average precision"
+    }
+
+    fn figure(&self, place: usize) -> Option<f64> {
+        mean(self.files.iter().map(|file| Some(file.results.get(place)?.map)))
+    }
+
+    fn show(&self, figure: f64) -> String {
+        format!("{figure:.4}")
+    }
+}
+
+/// What `auto` became, and of which figures.
+#[derive(Debug, Clone, Serialize)]
+pub struct AutoSet {
+    /// The method that it stood for.
+    pub before: &'static str,
+    /// The method that it stands for.
+    pub after: &'static str,
+    /// The figure that decided.
+    pub criterion: &'static str,
+    /// The figure of the method before; none if it was not measured.
+    pub figure_before: Option<String>,
+    /// The figure of the method after.
+    pub figure_after: String,
+    /// Whether thresholds are stored, but none for the method after: `threshold: "calibrated"` is
+    /// refused then.
+    pub uncalibrated: bool,
+    /// The file that was written.
+    pub path: PathBuf,
+    /// What was written; none where the file says so already.
+    #[serde(flatten)]
+    pub written: Option<Written>,
+}
+
+impl std::fmt::Display for AutoSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { before, after, criterion, figure_after, .. } = self;
+        if before == after {
+            write!(f, "auto stays {after}: {criterion}: {figure_after}")?;
+        } else {
+            let old = self.figure_before.as_deref().unwrap_or("not measured");
+            write!(
+                f,
+                "auto was {before}, is {after}: {criterion}: {figure_after} ({before} {old})"
+            )?;
+        }
+        if self.uncalibrated {
+            write!(
+                f,
+                "\n  no threshold is stored for {after}: `cognate eval calibrate` finds one"
+            )?;
+        }
+        write!(f, "\n{}", self.path.display())?;
+        match &self.written {
+            Some(written) => write!(f, "\n{written}"),
+            None => write!(f, "\n  the file says so already; nothing was written"),
+        }
+    }
+}
+
+/// Makes the best measured method what `auto` stands for: in `output`, or without one in the model
+/// file that was measured.
+pub fn set_auto<F: Deciding>(
+    engine: &Engine,
+    report: &Report<F>,
+    output: Option<&Path>,
+) -> Result<AutoSet, EvalError> {
+    let figures = &report.figures;
+    let mut best: Option<(Method, f64)> = None;
+    let mut before = None;
+    for (place, facts) in report.methods.iter().enumerate() {
+        let Some((method, figure)) = eligible(&facts.name).zip(figures.figure(place)) else {
+            continue;
+        };
+        if method == engine.auto() {
+            before = Some(figure);
+        }
+        // Of equals the first in the list, whatever else was measured.
+        if best.is_none_or(|(_, known)| figure > known) {
+            best = Some((method, figure));
+        }
+    }
+    let Some((method, figure)) = best else {
+        let problem = "--set-auto: expected at least one similarity method by its own measure \
+                       among those that are measured";
+        return Err(EvalError::Options(problem.to_owned()));
+    };
+    let model = engine.model();
+    let named = model.metadata().get(AUTO_METHOD).map(String::as_str);
+    let written = if output.is_none() && named == Some(method.name()) {
+        None
+    } else {
+        let update = Update::of(model, output.unwrap_or(model.path()))?;
+        let mut draft = Draft::of(update.model());
+        draft.metadata.insert(AUTO_METHOD.to_owned(), method.name().to_owned());
+        Some(update.write(draft)?)
+    };
+    let calibrations = engine.calibrations();
+    let measure = engine.default_measure(method);
+    Ok(AutoSet {
+        before: engine.auto().name(),
+        after: method.name(),
+        criterion: figures.criterion(),
+        figure_before: before.map(|figure| figures.show(figure)),
+        figure_after: figures.show(figure),
+        uncalibrated: !calibrations.is_empty() && engine.calibration(method, measure).is_none(),
+        path: written.as_ref().map_or(model.path(), |written| &written.path).to_owned(),
+        written,
+    })
+}
+
+/// The method of that name in a report, if it can be `auto`. Under another measure than its own a
+/// method has a longer name there.
+fn eligible(name: &str) -> Option<Method> {
+    let method = Method::named(name).filter(|method| method.name() == name)?;
+    (method.info().kind == Kind::Similarity).then_some(method)
+}
+
+fn mean(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let figures = figures.collect::<Option<Vec<f64>>>()?;
+    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
+}

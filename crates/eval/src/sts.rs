@@ -1,0 +1,308 @@
+//! Scores against gold scores: Pearson and Spearman per subtask, per year and over all.
+//!
+//! Two questions are asked of a difference to the baseline. *Within a subtask:* could it be the
+//! choice of sentences? The BCa bootstrap interval of the difference of Pearson correlations, over
+//! resampled pairs, as the DynaMax paper has it. *Across subtasks:* is the method better on data
+//! sets of this kind? Wilcoxon's signed-rank test over the differences of the subtasks' Pearson
+//! correlations (Demšar, "Statistical comparisons of classifiers over multiple data sets", 2006).
+//! The test is not made over errors of single pairs: an error needs scores on the scale of the
+//! gold ones, hence a fit for each method, and a method with smaller errors for most pairs may
+//! still correlate worse.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cognate::engine::Engine;
+use cognate::methods::Kind;
+use cognate_stats::bootstrap::Bootstrap;
+use cognate_stats::correlation::{pearson, spearman};
+use cognate_stats::signed_rank::signed_rank;
+use serde::Serialize;
+
+use crate::contenders::{Choice, Field};
+use crate::datasets::sts;
+use crate::report::{Difference, Figures};
+use crate::scoring::Scored;
+use crate::{EvalError, Report, contenders, datasets, parallel, scoring};
+
+/// What `cognate eval sts` measures.
+#[derive(Debug, Clone)]
+pub struct StsOptions {
+    /// Files, or folders of files.
+    pub files: Vec<PathBuf>,
+    /// What is one task.
+    pub view: View,
+    /// Which methods.
+    pub choice: Choice,
+    /// How intervals are drawn.
+    pub bootstrap: Bootstrap,
+}
+
+/// What correlations are taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// Each file, as the papers have it; a year's figure is the mean over its files.
+    #[default]
+    Files,
+    /// All pairs of a year in one list, as the benchmark MTEB (Muennighoff et al. 2023) and tables of
+    /// published models have it, in Spearman's correlation.
+    Mteb,
+}
+
+/// Figures of all files.
+#[derive(Debug, Clone, Serialize)]
+pub struct StsFigures {
+    /// What correlations were taken over.
+    pub view: View,
+    /// One a file, or in [`View::Mteb`] one a year.
+    pub subtasks: Vec<Subtask>,
+    /// One a year, 2012 to 2016 by the beginnings of file names.
+    pub years: Vec<Year>,
+    /// The mean of the years; without years, of the files.
+    pub overall: Overall,
+}
+
+impl Figures for StsFigures {
+    const TASK: &'static str = "sts";
+}
+
+/// Figures of a file, or in [`View::Mteb`] of a year.
+#[derive(Debug, Clone, Serialize)]
+pub struct Subtask {
+    /// The file's name.
+    pub name: String,
+    /// Its year, if it belongs to one.
+    pub year: Option<u16>,
+    /// Its pairs.
+    pub pairs: usize,
+    /// One a method.
+    pub results: Vec<SubtaskResult>,
+    /// Gold scores, for plots.
+    #[serde(skip)]
+    pub gold: Vec<f64>,
+}
+
+/// Figures of a method on a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct SubtaskResult {
+    /// The method's name in the list of methods.
+    pub method: String,
+    /// Pearson's correlation; 0 if all scores are equal.
+    pub pearson: f64,
+    /// Spearman's correlation; 0 if all scores are equal.
+    pub spearman: f64,
+    /// Pairs without a score, which count as 0.
+    pub unscored: usize,
+    /// Pairs of which a text was cut short.
+    pub truncated: usize,
+    /// Pearson less the baseline's, with its BCa interval; none for the baseline, or where a
+    /// correlation has no value.
+    pub difference: Option<Difference>,
+    /// Scores, for plots.
+    #[serde(skip)]
+    pub scores: Vec<f64>,
+}
+
+/// Figures of a year.
+#[derive(Debug, Clone, Serialize)]
+pub struct Year {
+    /// The year.
+    pub year: u16,
+    /// Its subtasks.
+    pub subtasks: usize,
+    /// One a method.
+    pub results: Vec<MeanResult>,
+}
+
+/// Plain means of a method's figures.
+#[derive(Debug, Clone, Serialize)]
+pub struct MeanResult {
+    /// The method's name in the list of methods.
+    pub method: String,
+    /// Mean of Pearson's correlations.
+    pub pearson: f64,
+    /// Mean of Spearman's correlations.
+    pub spearman: f64,
+    /// An approximate interval of the mean of Pearson's: each correlation's standard error taken as
+    /// (1 − r²) / √(n − 1), the subtasks as independent.
+    pub interval: [f64; 2],
+}
+
+/// Figures over everything.
+#[derive(Debug, Clone, Serialize)]
+pub struct Overall {
+    /// What the means are taken over: `years` or `files`.
+    pub over: &'static str,
+    /// One a method.
+    pub results: Vec<OverallResult>,
+}
+
+/// Figures of a method over everything.
+#[derive(Debug, Clone, Serialize)]
+pub struct OverallResult {
+    /// The means.
+    #[serde(flatten)]
+    pub mean: MeanResult,
+    /// Whether it is better than the baseline across the subtasks that the means are of; none for
+    /// the baseline.
+    pub wilcoxon: Option<Wilcoxon>,
+}
+
+/// Wilcoxon's signed-rank test over the subtasks' differences in Pearson's correlation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Wilcoxon {
+    /// The smaller rank sum.
+    pub statistic: f64,
+    /// The chance of one at least as extreme.
+    pub p: f64,
+    /// Whether it was counted out.
+    pub exact: bool,
+    /// Subtasks on which the method is better.
+    pub wins: usize,
+    /// Subtasks on which the baseline is better.
+    pub losses: usize,
+}
+
+/// Measures methods against gold scores.
+pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report<StsFigures>, EvalError> {
+    let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
+    let sources = datasets::sources(&options.files)?;
+    let mut sets = sources.iter().map(sts::read).collect::<Result<Vec<_>, _>>()?;
+    if options.view == View::Mteb {
+        sets = sts::joined_by_year(sets);
+    }
+    let texts: Vec<_> = sets.iter().map(|set| (set.name.as_str(), set.texts.as_slice())).collect();
+    let scored = scoring::pairs(engine, &field.contenders, &texts)?;
+    let mut subtasks = Vec::new();
+    for (set, scored) in sets.into_iter().zip(scored) {
+        subtasks.push(subtask(set, scored, &field));
+    }
+    add_differences(&mut subtasks, field.baseline, &options.bootstrap);
+    let figures = StsFigures {
+        view: options.view,
+        years: years(&subtasks),
+        overall: overall(&subtasks, field.baseline),
+        subtasks,
+    };
+    let draws = (options.bootstrap.seed, options.bootstrap.resamples);
+    Ok(Report::new(engine, &field, figures, draws))
+}
+
+fn subtask(set: sts::Subtask, scored: Vec<Scored>, field: &Field) -> Subtask {
+    let results = field.contenders.iter().zip(scored).map(|(contender, scored)| SubtaskResult {
+        method: contender.name.clone(),
+        pearson: pearson(&set.gold, &scored.scores).unwrap_or(0.0),
+        spearman: spearman(&set.gold, &scored.scores).unwrap_or(0.0),
+        unscored: scored.unscored,
+        truncated: scored.truncated,
+        difference: None,
+        scores: scored.scores,
+    });
+    let results = results.collect();
+    Subtask { name: set.name, year: set.year, pairs: set.gold.len(), results, gold: set.gold }
+}
+
+/// The intervals take longer than all else, so they are drawn on every core.
+fn add_differences(subtasks: &mut [Subtask], baseline: usize, bootstrap: &Bootstrap) {
+    let mut jobs = Vec::new();
+    for (place, subtask) in subtasks.iter().enumerate() {
+        let others = (0..subtask.results.len()).filter(|&other| other != baseline);
+        jobs.extend(others.map(|other| (place, other)));
+    }
+    let differences = parallel::map("intervals", &jobs, |&(place, other)| {
+        let subtask = &subtasks[place];
+        let [first, second] = [other, baseline].map(|method| &subtask.results[method].scores);
+        let interval = bootstrap.of_pearson_difference(&subtask.gold, first, second)?;
+        Some(Difference {
+            estimate: interval.estimate,
+            low: interval.low,
+            high: interval.high,
+            significant: interval.excludes_zero(),
+        })
+    });
+    for ((place, other), difference) in jobs.into_iter().zip(differences) {
+        subtasks[place].results[other].difference = difference;
+    }
+}
+
+fn years(subtasks: &[Subtask]) -> Vec<Year> {
+    let mut by_year: BTreeMap<u16, Vec<&Subtask>> = BTreeMap::new();
+    for subtask in subtasks {
+        if let Some(year) = subtask.year {
+            by_year.entry(year).or_default().push(subtask);
+        }
+    }
+    by_year
+        .into_iter()
+        .map(|(year, of)| Year { year, subtasks: of.len(), results: means(&[of]) })
+        .collect()
+}
+
+fn overall(subtasks: &[Subtask], baseline: usize) -> Overall {
+    let yearly: Vec<&Subtask> = subtasks.iter().filter(|of| of.year.is_some()).collect();
+    let over = if yearly.is_empty() { "files" } else { "years" };
+    // STS Benchmark is drawn from the yearly sets, so beside them it would count pairs twice.
+    let counted = if yearly.is_empty() { subtasks.iter().collect() } else { yearly };
+    let groups: Vec<Vec<&Subtask>> = match over {
+        "files" => vec![counted.clone()],
+        _ => {
+            let mut by_year: BTreeMap<Option<u16>, Vec<&Subtask>> = BTreeMap::new();
+            counted.iter().for_each(|of| by_year.entry(of.year).or_default().push(of));
+            by_year.into_values().collect()
+        }
+    };
+    let pearsons = |method: usize| counted.iter().map(move |of| of.results[method].pearson);
+    let test = |method: usize| {
+        let differences: Vec<f64> =
+            pearsons(method).zip(pearsons(baseline)).map(|(one, other)| one - other).collect();
+        let found = signed_rank(&differences)?;
+        Some(Wilcoxon {
+            statistic: found.statistic,
+            p: found.p,
+            exact: found.exact,
+            wins: differences.iter().filter(|&&difference| difference > 0.0).count(),
+            losses: differences.iter().filter(|&&difference| difference < 0.0).count(),
+        })
+    };
+    let results = means(&groups).into_iter().enumerate().map(|(method, mean)| OverallResult {
+        mean,
+        wilcoxon: if method == baseline { None } else { test(method) },
+    });
+    Overall { over, results: results.collect() }
+}
+
+/// For each method, the mean over the groups of the mean over each group's subtasks.
+fn means(groups: &[Vec<&Subtask>]) -> Vec<MeanResult> {
+    let Some(first) = groups.first().and_then(|group| group.first()) else { return Vec::new() };
+    let mean = |method: usize, figure: &dyn Fn(&Subtask, &SubtaskResult) -> f64| {
+        let of_group = |group: &Vec<&Subtask>| {
+            let figures = group.iter().map(|of| figure(of, &of.results[method]));
+            figures.sum::<f64>() / group.len() as f64
+        };
+        groups.iter().map(of_group).sum::<f64>() / groups.len() as f64
+    };
+    let deviation = |method: usize| {
+        let variance = |of: &Subtask| {
+            let left = 1.0 - of.results[method].pearson.powi(2);
+            left * left / (of.pairs as f64 - 1.0)
+        };
+        let of_group = |group: &Vec<&Subtask>| {
+            group.iter().map(|of| variance(of)).sum::<f64>() / (group.len() as f64).powi(2)
+        };
+        (groups.iter().map(of_group).sum::<f64>()).sqrt() / groups.len() as f64
+    };
+    (0..first.results.len())
+        .map(|method| {
+            let pearson = mean(method, &|_, result| result.pearson);
+            // 1.96 deviations hold 95 % of a normal distribution.
+            let half = 1.96 * deviation(method);
+            MeanResult {
+                method: first.results[method].method.clone(),
+                pearson,
+                spearman: mean(method, &|_, result| result.spearman),
+                interval: [(pearson - half).max(-1.0), (pearson + half).min(1.0)],
+            }
+        })
+        .collect()
+}

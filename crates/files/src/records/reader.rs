@@ -1,0 +1,217 @@
+//! Records read from a file or a stream, one after another, in constant memory.
+
+use std::path::Path;
+
+use crate::input::Input;
+use crate::progress::Progress;
+use crate::records::object::Object;
+use crate::records::table::{Cells, Cutter};
+use crate::records::{Column, Fields, Format, RECORD_BYTES, Record, table};
+use crate::{Place, ReadError};
+
+/// How records are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// How they are written down; else what the file's name says, or what its first line looks like.
+    pub format: Option<Format>,
+    /// Whether rows come without a header, their columns named by numbers from 1.
+    pub headless: bool,
+}
+
+/// Records of a file or a stream.
+pub struct Records {
+    input: Input,
+    format: Format,
+    cutter: Cutter,
+    cells: Cells,
+    /// The header as it was read.
+    header: Option<String>,
+    /// The record last read.
+    raw: String,
+    /// Where it began.
+    line: u64,
+}
+
+impl Records {
+    /// Opens a file, or standard input where the path is `-`.
+    pub fn open(path: &Path, options: Options) -> Result<Self, ReadError> {
+        let format = options.format.or_else(|| Format::of_path(path));
+        let options = Options { format, ..options };
+        match path.as_os_str() == "-" {
+            true => Self::of(Input::standard_input()?, options),
+            false => Self::of(Input::open(path)?, options),
+        }
+    }
+
+    /// The records of an input.
+    pub fn of(mut input: Input, options: Options) -> Result<Self, ReadError> {
+        input.skip_byte_order_mark()?;
+        let looks = match options.format {
+            Some(format) => format,
+            None => Format::of_line(input.peek_line(RECORD_BYTES)?.unwrap_or_default()),
+        };
+        let mut records = Self {
+            input,
+            format: looks,
+            cutter: Cutter::new(),
+            cells: Cells::default(),
+            header: None,
+            raw: String::new(),
+            line: 1,
+        };
+        if records.format != Format::Ndjson {
+            records.read_header(options.headless)?;
+        }
+        Ok(records)
+    }
+
+    fn read_header(&mut self, headless: bool) -> Result<(), ReadError> {
+        if headless {
+            let line = self.input.peek_line(RECORD_BYTES)?.unwrap_or_default();
+            let line = String::from_utf8_lossy(line).into_owned();
+            self.cutter.take(line.as_bytes());
+            let cut = table::cut(&line, self.format, &mut self.cutter, &mut self.cells);
+            cut.map_err(|problem| self.wrong(problem))?;
+            self.cells.names = (1..=self.cells.len()).map(|number| number.to_string()).collect();
+            return Ok(());
+        }
+        if !self.advance()? {
+            return Err(self
+                .input
+                .malformed(Place::Line(1), "expected a header; the file is empty"));
+        }
+        let names: Vec<String> = self.cells.iter().map(str::to_owned).collect();
+        self.cells.names = names;
+        self.header = Some(self.raw.clone());
+        Ok(())
+    }
+
+    /// How the records are written down.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The header as it was read, without the end of its line; nothing where there is none.
+    pub fn header(&self) -> Option<&str> {
+        self.header.as_deref()
+    }
+
+    /// The names of the columns; none for objects, each of which names its own.
+    pub fn names(&self) -> &[String] {
+        &self.cells.names
+    }
+
+    /// The column of a name, or of a number from 1 where none has that name. Of objects nothing is
+    /// known before they are read: a column of any name is found.
+    pub fn column(&self, name: &str) -> Result<Column, ReadError> {
+        self.find(name).ok_or_else(|| {
+            let known = self.cells.names.join(", ");
+            let problem = format!("expected a column `{name}`; the columns are {known}");
+            self.input.malformed(Place::Line(1), problem)
+        })
+    }
+
+    /// [`Records::column`], or nothing where there is none.
+    pub fn find(&self, name: &str) -> Option<Column> {
+        if self.format == Format::Ndjson {
+            return Some(Column { name: name.to_owned(), at: None });
+        }
+        let by_number = || {
+            let number: usize = name.parse().ok()?;
+            number.checked_sub(1).filter(|&at| at < self.cells.names.len())
+        };
+        let at = self.cells.named(name).or_else(by_number)?;
+        Some(Column { name: name.to_owned(), at: Some(at) })
+    }
+
+    /// The next record; `None` at the end. Empty lines are passed over, but for a table of one
+    /// column.
+    pub fn read(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        let (found, expected) = (self.cells.len(), self.cells.names.len());
+        if self.format != Format::Ndjson && found != expected {
+            return Err(self.wrong(format!("expected {expected} columns, found {found}")));
+        }
+        let fields = match self.format {
+            Format::Ndjson => match Object::read(&self.raw) {
+                Ok(object) => Fields::Object(object),
+                Err(problem) => return Err(self.wrong(problem)),
+            },
+            Format::Tsv | Format::Csv => Fields::Cells(&self.cells),
+        };
+        Ok(Some(Record { raw: &self.raw, fields }))
+    }
+
+    /// The names of the next record's fields, which is not taken.
+    pub fn peek_names(&mut self) -> Result<Vec<String>, ReadError> {
+        if self.format != Format::Ndjson {
+            return Ok(self.cells.names.clone());
+        }
+        let line = self.input.peek_line(RECORD_BYTES)?.unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        let object = Object::read(&line).ok();
+        Ok(object.iter().flat_map(Object::names).map(str::to_owned).collect())
+    }
+
+    /// Whether reading the next record waits for nobody, as far as can be told without reading.
+    pub fn is_ready(&self) -> bool {
+        self.input.has_line()
+    }
+
+    /// The line on which the record last read begins.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Shows how far the reading is.
+    pub fn follow(&self, progress: &Progress) {
+        progress.follow(&self.input);
+    }
+
+    /// The error that the record last read makes no sense.
+    pub fn wrong(&self, problem: impl Into<String>) -> ReadError {
+        self.input.malformed(Place::Line(self.line), problem)
+    }
+
+    /// Reads one record's bytes, and cuts a row into its cells.
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        self.raw.clear();
+        loop {
+            let first = self.raw.is_empty();
+            let left = RECORD_BYTES.saturating_sub(self.raw.len());
+            let number = self.input.lines().saturating_add(1);
+            let Some(line) = self.input.read_line_bounded(left)? else {
+                if first {
+                    return Ok(false);
+                }
+                return Err(self.wrong("a quotation mark is not closed"));
+            };
+            let Ok(line) = std::str::from_utf8(line) else {
+                return Err(self.input.malformed(Place::Line(number), "the line is not UTF-8"));
+            };
+            let blank = line.trim_ascii().is_empty();
+            if first && blank && (self.format != Format::Tsv || self.cells.names.len() != 1) {
+                continue;
+            }
+            if first {
+                self.line = number;
+            } else {
+                self.raw.push('\n');
+            }
+            self.raw.push_str(line);
+            let open = self.format == Format::Csv && !self.cutter.take(line.as_bytes());
+            if !open {
+                break;
+            }
+        }
+        match self.format.delimiter() {
+            None => Ok(true),
+            Some(_) => {
+                let cut = table::cut(&self.raw, self.format, &mut self.cutter, &mut self.cells);
+                cut.map(|()| true).map_err(|problem| self.wrong(problem))
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A file of rows with fields between tabs.
+//!
+//! A row is split at tabs and nowhere else; there is no quoting, because sentences hold stray
+//! quotation marks. What the fields mean is known where they are asked for.
+
+use std::path::Path;
+
+use crate::input::Input;
+use crate::{Place, ReadError};
+
+/// Longest row.
+const ROW_BYTES: usize = 1 << 20;
+
+/// A file of rows.
+pub struct Rows {
+    input: Input,
+}
+
+impl Rows {
+    /// Opens a file.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::of(Input::open(path)?)
+    }
+
+    /// The rows of an input.
+    pub fn of(mut input: Input) -> Result<Self, ReadError> {
+        input.skip_byte_order_mark()?;
+        Ok(Self { input })
+    }
+
+    /// The next row's fields, handed to `take`; `None` at the end of the file. What `take` says is
+    /// wrong is reported with file and line.
+    pub fn next<T>(
+        &mut self,
+        take: impl FnOnce(&[&str]) -> Result<T, String>,
+    ) -> Result<Option<T>, ReadError> {
+        let outcome = match self.input.read_line_bounded(ROW_BYTES)? {
+            None => return Ok(None),
+            Some(line) => match std::str::from_utf8(line) {
+                Ok(line) => take(&line.split('\t').collect::<Vec<_>>()),
+                Err(_) => Err("the row is not UTF-8".to_owned()),
+            },
+        };
+        outcome.map(Some).map_err(|problem| self.wrong(problem))
+    }
+
+    /// The first row's fields, not taken.
+    pub fn peek(&mut self) -> Result<Vec<String>, ReadError> {
+        let line = self.input.peek_line(ROW_BYTES)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(line).split('\t').map(str::to_owned).collect())
+    }
+
+    /// The error that the row last read, or the whole file before it, makes no sense.
+    pub fn wrong(&self, problem: impl Into<String>) -> ReadError {
+        self.input.malformed(Place::Line(self.input.lines().max(1)), problem)
+    }
+}
+
+/// The fields of a row that must have so many.
+pub fn exactly<'r, const N: usize>(
+    fields: &[&'r str],
+    names: &str,
+) -> Result<[&'r str; N], String> {
+    <[&str; N]>::try_from(fields)
+        .map_err(|_| format!("expected {N} columns ({names}), found {}", fields.len()))
+}
+
+/// A field that must be there.
+pub fn field<'r>(fields: &[&'r str], place: usize, name: &str) -> Result<&'r str, String> {
+    let missing = || format!("the row ends before column {} ({name})", place + 1);
+    fields.get(place).copied().ok_or_else(missing)
+}
+
+/// A finite number.
+pub fn number(field: &str, name: &str) -> Result<f64, String> {
+    let wrong = || format!("{name}: expected a number, found `{}`", short(field));
+    field.trim().parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)
+}
+
+/// The beginning of a field for a message.
+pub fn short(field: &str) -> String {
+    let mut shown: String = field.chars().take(30).collect();
+    if shown.len() < field.len() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,12 @@
+//! Arithmetic on rows of numbers: no words, no files.
+
+pub mod convolution;
+pub mod elementary;
+pub mod linalg;
+pub mod pairwise;
+pub mod random;
+pub mod row_sum;
+pub mod scan;
+pub mod simd;
+pub mod transport;
+pub mod vector;

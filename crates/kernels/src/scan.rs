@@ -1,0 +1,236 @@
+//! Many rows of length 1, kept a second time as signed bytes, so that a query finds fast which of
+//! them may reach a score; none that does is left out.
+//!
+//! A row `x` is `s q + e`: its bytes `q` times its scale, and an error of which the length is kept.
+//! For two such rows `x · y = s_x s_y (q_x · q_y) + x · e_y + e_x · (s_y q_y)`, so it is at most
+//! `s_x s_y (q_x · q_y) + |e_x| + |e_y| (1 + |e_x|)`. A tenth of a per mille is added for the
+//! rounding of what is compared in single precision.
+//!
+//! Who asks only for what is near takes the bytes for the rows: `s_x s_y (q_x · q_y)`, of which the
+//! product of bytes is a whole number and so is the same on every processor.
+
+use crate::simd::scan;
+use crate::simd::scan::{BLOCK, GROUP, PROBES, TILE};
+pub use crate::simd::scan::{PROBES as QUERIES, TILE as ROWS};
+
+/// What covers the rounding of single precision: of the rows themselves, of their errors and of what
+/// is compared.
+const ROUNDING: f32 = 1e-4;
+
+/// Rows as bytes, in places that are written again and again.
+#[derive(Debug, Clone)]
+pub struct Shelf {
+    /// Numbers of a row, filled up with zeros to whole groups.
+    dims: usize,
+    bytes: Vec<i8>,
+    biases: Vec<i32>,
+    scales: Vec<f32>,
+    errors: Vec<f32>,
+}
+
+/// A query as bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Probe {
+    bytes: Vec<u8>,
+    scale: f32,
+    error: f32,
+}
+
+/// The bytes of a row in `out`, its scale, and the length of what they miss.
+fn quantise(row: &[f32], out: &mut Vec<i8>) -> (f32, f32) {
+    let largest = row.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
+    let scale = largest / 127.0;
+    out.clear();
+    if scale < f32::MIN_POSITIVE {
+        out.resize(row.len(), 0);
+        return (0.0, largest * (row.len() as f32).sqrt());
+    }
+    let mut error = 0.0;
+    for &number in row {
+        // Within the bytes, because no number is larger than the largest.
+        let byte = (number / scale).round().clamp(-127.0, 127.0) as i8;
+        error += (f64::from(number) - f64::from(scale) * f64::from(byte)).powi(2);
+        out.push(byte);
+    }
+    (scale, error.sqrt() as f32)
+}
+
+impl Shelf {
+    /// Places for rows of `dims` numbers, as many as fill whole tiles.
+    pub fn new(dims: usize, rows: usize) -> Self {
+        let (dims, rows) = (dims.next_multiple_of(GROUP), rows.next_multiple_of(TILE));
+        Self {
+            dims,
+            bytes: vec![0; dims * rows],
+            biases: vec![0; rows],
+            scales: vec![0.0; rows],
+            errors: vec![0.0; rows],
+        }
+    }
+
+    /// Numbers of a row.
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Bytes of memory that places for so many rows take.
+    pub fn bytes_of(dims: usize, rows: usize) -> usize {
+        let (dims, rows) = (dims.next_multiple_of(GROUP), rows.next_multiple_of(TILE));
+        rows.saturating_mul(dims + size_of::<i32>() + 2 * size_of::<f32>())
+    }
+
+    /// Writes a row of length 1, or of zeros, into a place.
+    pub fn put(&mut self, place: usize, row: &[f32]) {
+        let mut bytes = Vec::with_capacity(self.dims);
+        let (scale, error) = quantise(row, &mut bytes);
+        bytes.resize(self.dims, 0);
+        let (block, lane) = (place / BLOCK, place % BLOCK);
+        let start = block * BLOCK * self.dims + lane * GROUP;
+        for (number, group) in bytes.chunks_exact(GROUP).enumerate() {
+            let at = start + number * GROUP * BLOCK;
+            self.bytes[at..at + GROUP].copy_from_slice(group);
+        }
+        self.biases[place] = -128 * bytes.iter().map(|&byte| i32::from(byte)).sum::<i32>();
+        (self.scales[place], self.errors[place]) = (scale, error);
+    }
+
+    /// For each query, as bits, those of the [`ROWS`] rows of a tile whose product with it may not be
+    /// below its least.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such tile, or a query is of another length.
+    #[inline]
+    pub fn reach(&self, tile: usize, probes: [(&Probe, f32); PROBES]) -> [u64; PROBES] {
+        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.at_least(least)))
+    }
+
+    /// The same for [products of bytes](Self::product).
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such tile, or a query is of another length.
+    #[inline]
+    pub fn near(&self, tile: usize, probes: [(&Probe, f32); PROBES]) -> [u64; PROBES] {
+        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.near(least)))
+    }
+
+    /// The product of a row with a query, both as their bytes have them.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such place.
+    pub fn product(&self, place: usize, probe: &Probe) -> f32 {
+        let (block, lane) = (place / BLOCK, place % BLOCK);
+        let block = &self.bytes[block * BLOCK * self.dims..(block + 1) * BLOCK * self.dims];
+        let groups = block.as_chunks::<{ GROUP * BLOCK }>().0;
+        let mut sum = self.biases[place];
+        for (group, query) in groups.iter().zip(probe.bytes.as_chunks::<GROUP>().0) {
+            for (&number, &of_query) in group[lane * GROUP..].iter().zip(query) {
+                sum = sum.wrapping_add(i32::from(number).wrapping_mul(i32::from(of_query)));
+            }
+        }
+        sum as f32 * self.scales[place] * probe.scale
+    }
+
+    /// How far the product of a row with a query may be from that of their bytes.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such place.
+    pub fn slack(&self, place: usize, probe: &Probe) -> f32 {
+        self.errors[place] * (1.0 + probe.error) + probe.error + ROUNDING
+    }
+
+    fn tile(&self, tile: usize) -> scan::Tile<'_> {
+        let rows = tile * TILE..(tile + 1) * TILE;
+        let whole = "a tile has so many rows";
+        scan::Tile {
+            bytes: &self.bytes[rows.start * self.dims..rows.end * self.dims],
+            biases: self.biases[rows.clone()].try_into().expect(whole),
+            scales: self.scales[rows.clone()].try_into().expect(whole),
+            errors: self.errors[rows].try_into().expect(whole),
+        }
+    }
+}
+
+impl Probe {
+    /// The bytes of a query of length 1.
+    pub fn new(row: &[f32]) -> Self {
+        let mut bytes = Vec::new();
+        let (scale, error) = quantise(row, &mut bytes);
+        bytes.resize(row.len().next_multiple_of(GROUP), 0);
+        Self {
+            bytes: bytes.iter().map(|&byte| byte.cast_unsigned() ^ 0x80).collect(),
+            scale,
+            error,
+        }
+    }
+
+    /// The query as it is compared: everything divided by its scale.
+    #[inline]
+    fn at_least(&self, least: f32) -> scan::Probe<'_> {
+        let scale = self.scale.max(f32::MIN_POSITIVE);
+        scan::Probe {
+            bytes: &self.bytes,
+            gain: (1.0 + self.error) / scale,
+            least: (least - self.error - ROUNDING) / scale,
+        }
+    }
+
+    /// The same where bytes are all that is compared; a little less is asked for, because of rounding.
+    #[inline]
+    fn near(&self, least: f32) -> scan::Probe<'_> {
+        let scale = self.scale.max(f32::MIN_POSITIVE);
+        scan::Probe { bytes: &self.bytes, gain: 0.0, least: (least - ROUNDING) / scale }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::random::SplitMix64;
+    use crate::scan::{Probe, QUERIES, ROWS, Shelf};
+
+    fn unit(dims: usize, random: &mut SplitMix64) -> Vec<f32> {
+        let row: Vec<f32> = (0..dims).map(|_| (random.unit() - 0.5) as f32).collect();
+        let length = row.iter().map(|number| number * number).sum::<f32>().sqrt();
+        row.iter().map(|number| number / length).collect()
+    }
+
+    #[test]
+    fn what_is_near_has_its_product_and_nothing_else_is_near() {
+        let mut random = SplitMix64::seeded(3);
+        for dims in [1, 3, 50, 256, 300] {
+            let mut rows: Vec<Vec<f32>> = (0..2 * ROWS).map(|_| unit(dims, &mut random)).collect();
+            // All bytes as large as they can be.
+            let even = (dims as f32).sqrt().recip();
+            rows[5] = vec![even; dims];
+            rows[70] = vec![-even; dims];
+            let mut shelf = Shelf::new(dims, rows.len());
+            rows.iter().enumerate().for_each(|(place, row)| shelf.put(place, row));
+            let mut asked: [Vec<f32>; QUERIES] = std::array::from_fn(|_| unit(dims, &mut random));
+            asked[2] = vec![even; dims];
+            asked[3] = vec![-even; dims];
+            let probes = [0, 1, 2, 3].map(|at: usize| Probe::new(&asked[at]));
+            for least in [f32::NEG_INFINITY, -0.2, 0.0, 0.05, 0.3, 0.999] {
+                for tile in 0..2 {
+                    let near = shelf.near(tile, [0, 1, 2, 3].map(|at| (&probes[at], least)));
+                    for (query, near) in near.iter().enumerate() {
+                        for at in 0..ROWS {
+                            let place = tile * ROWS + at;
+                            let product = shelf.product(place, &probes[query]);
+                            let (row, asked) = (&rows[place], &asked[query]);
+                            let exact: f32 = row.iter().zip(asked).map(|(x, y)| x * y).sum();
+                            assert!((product - exact).abs() < 0.02, "{dims} {product} {exact}");
+                            let slack = shelf.slack(place, &probes[query]);
+                            assert!((product - exact).abs() <= slack && slack < 0.05, "{slack}");
+                            let found = near >> at & 1 == 1;
+                            assert!(found || product < least, "{dims} {product} {least}");
+                            assert!(!found || product > least - 0.001, "{dims} {product} {least}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The loops for processors with AVX-512: a register holds the sixteen lanes.
+//!
+//! Every function here needs AVX-512F, F16C and FMA; `simd` calls none before it has asked.
+
+mod load;
+
+use std::arch::x86_64::*;
+
+pub(in crate::simd) use load::Load;
+
+use crate::simd::avx512::load::first;
+use crate::simd::sums::{Rows as SumRows, Sum, sums};
+use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles};
+use crate::simd::{
+    LANES, Rows, exchange_loop, four, image_by_rows, raise_by_loop, ranks_by_counting,
+};
+
+/// The canonical tree over one register.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn fold(lanes: __m512) -> f32 {
+    let upper = _mm512_castpd_ps(_mm512_castpd256_pd512(_mm512_extractf64x4_pd::<1>(
+        _mm512_castps_pd(lanes),
+    )));
+    let eight = _mm256_add_ps(_mm512_castps512_ps256(lanes), _mm512_castps512_ps256(upper));
+    let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn dot<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let mut lanes = _mm512_setzero_ps();
+    // SAFETY: this function needs what `load` and `load_rest` need.
+    unsafe {
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            lanes = _mm512_fmadd_ps(A::load(a), B::load(b), lanes);
+        }
+        if !a_rest.is_empty() {
+            lanes = _mm512_fmadd_ps(A::load_rest(a_rest), B::load_rest(b_rest), lanes);
+        }
+    }
+    fold(lanes)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let mut lanes = _mm512_setzero_ps();
+    // SAFETY: this function needs what `load` and `load_rest` need.
+    unsafe {
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            let difference = _mm512_sub_ps(A::load(a), B::load(b));
+            lanes = _mm512_fmadd_ps(difference, difference, lanes);
+        }
+        if !a_rest.is_empty() {
+            let difference = _mm512_sub_ps(A::load_rest(a_rest), B::load_rest(b_rest));
+            lanes = _mm512_fmadd_ps(difference, difference, lanes);
+        }
+    }
+    fold(lanes)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    exchange_loop(slope, row, hidden, error);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn add_scaled<A: Load, const N: usize>(
+    sum: &mut [f32],
+    weights: [f32; N],
+    rows: [&[A]; N],
+) {
+    let (chunks, rest) = sum.as_chunks_mut::<LANES>();
+    let whole = chunks.len() * LANES;
+    // SAFETY: this function needs what `load` and `load_rest` need; sixteen numbers, or as many
+    // as the mask has bits, are written where there are as many.
+    unsafe {
+        for (at, sum) in chunks.iter_mut().enumerate() {
+            let mut lanes = f32::load(sum);
+            for place in 0..N {
+                let chunk = &rows[place].as_chunks::<LANES>().0[at];
+                lanes = _mm512_fmadd_ps(A::load(chunk), _mm512_set1_ps(weights[place]), lanes);
+            }
+            _mm512_storeu_ps(sum.as_mut_ptr(), lanes);
+        }
+        if !rest.is_empty() {
+            let mut lanes = f32::load_rest(rest);
+            for place in 0..N {
+                let chunk = A::load_rest(&rows[place][whole..]);
+                lanes = _mm512_fmadd_ps(chunk, _mm512_set1_ps(weights[place]), lanes);
+            }
+            _mm512_mask_storeu_ps(rest.as_mut_ptr(), first(rest.len()), lanes);
+        }
+    }
+}
+
+/// The products of four rows with four.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
+    folded(&sums_of::<false>(a, b, dims))
+}
+
+/// The products of four rows with themselves, of which six are others once more.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
+    let mut sums = sums_of::<true>(a, a, dims);
+    sums[1][0] = sums[0][1];
+    [sums[2][0], sums[2][1]] = [sums[0][2], sums[1][2]];
+    [sums[3][0], sums[3][1], sums[3][2]] = [sums[0][3], sums[1][3], sums[2][3]];
+    folded(&sums)
+}
+
+/// The lanes of the products of four rows with four, of `OWN` ones those on the diagonal and above
+/// alone. They and the rows that they are made of fit into the registers.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn sums_of<const OWN: bool>(
+    a: [&[f32]; SIDE],
+    b: [&[f32]; SIDE],
+    dims: usize,
+) -> [[__m512; SIDE]; SIDE] {
+    let mut sums = [[_mm512_setzero_ps(); SIDE]; SIDE];
+    let (rows, columns, rest) = (starts(a, dims), starts(b, dims), dims % LANES);
+    for at in (0..dims - rest).step_by(LANES) {
+        // SAFETY: `starts` has seen to it that rows have `dims` numbers, and `at` is sixteen or more
+        // before their end.
+        let (rows, columns) = unsafe { (parts(rows, at), parts(columns, at)) };
+        add_products::<OWN>(&mut sums, rows, columns);
+    }
+    if rest > 0 {
+        let at = dims - rest;
+        // SAFETY: as above; `rest` numbers follow `at`.
+        let (rows, columns) =
+            unsafe { (last_parts(rows, at, rest), last_parts(columns, at, rest)) };
+        add_products::<OWN>(&mut sums, rows, columns);
+    }
+    sums
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn add_products<const OWN: bool>(
+    sums: &mut [[__m512; SIDE]; SIDE],
+    rows: [__m512; SIDE],
+    columns: [__m512; SIDE],
+) {
+    for i in 0..SIDE {
+        for j in if OWN { i } else { 0 }..SIDE {
+            sums[i][j] = _mm512_fmadd_ps(rows[i], columns[j], sums[i][j]);
+        }
+    }
+}
+
+/// Where rows of at least `dims` numbers begin.
+#[inline(always)]
+fn starts(rows: [&[f32]; SIDE], dims: usize) -> [*const f32; SIDE] {
+    let [a, b, c, d] = rows;
+    let shortest = a.len().min(b.len()).min(c.len()).min(d.len());
+    assert!(shortest >= dims, "rows of as many numbers");
+    [a.as_ptr(), b.as_ptr(), c.as_ptr(), d.as_ptr()]
+}
+
+/// The sixteen numbers of each row from `at` on.
+///
+/// # Safety
+///
+/// Every row has as many.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+unsafe fn parts([a, b, c, d]: [*const f32; SIDE], at: usize) -> [__m512; SIDE] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        [
+            _mm512_loadu_ps(a.add(at)),
+            _mm512_loadu_ps(b.add(at)),
+            _mm512_loadu_ps(c.add(at)),
+            _mm512_loadu_ps(d.add(at)),
+        ]
+    }
+}
+
+/// The `rest` numbers of each row from `at` on, fewer than sixteen; the others are zero.
+///
+/// # Safety
+///
+/// Every row has as many.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+unsafe fn last_parts([a, b, c, d]: [*const f32; SIDE], at: usize, rest: usize) -> [__m512; SIDE] {
+    let mask = first(rest);
+    // SAFETY: the caller's promise; what the mask leaves out is not read.
+    unsafe {
+        [
+            _mm512_maskz_loadu_ps(mask, a.add(at)),
+            _mm512_maskz_loadu_ps(mask, b.add(at)),
+            _mm512_maskz_loadu_ps(mask, c.add(at)),
+            _mm512_maskz_loadu_ps(mask, d.add(at)),
+        ]
+    }
+}
+
+/// The tile with rows and columns exchanged.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn turned(tile: Tile) -> Tile {
+    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    // SAFETY: this function needs what `load` needs.
+    let tile = unsafe { f32::load(&tile) };
+    stored(_mm512_permutexvar_ps(order, tile))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn stored(lanes: __m512) -> [f32; LANES] {
+    let mut out = [0.0; LANES];
+    // SAFETY: there is room for sixteen numbers.
+    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), lanes) };
+    out
+}
+
+/// The canonical tree over sixteen registers at once: at each step two registers give their halves
+/// to one, so that sixteen sums cost thirty shuffles.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn folded(sums: &[[__m512; SIDE]; SIDE]) -> Tile {
+    let mut rows = [_mm512_setzero_ps(); SIDE];
+    for j in 0..SIDE {
+        // Lanes 0..8 with 8..16: quarters (row 0: 0 1, row 1: 0 1) and (row 2, row 3).
+        let upper = quarter_sums::<0b01_00_01_00, 0b11_10_11_10>(sums[0][j], sums[1][j]);
+        let lower = quarter_sums::<0b01_00_01_00, 0b11_10_11_10>(sums[2][j], sums[3][j]);
+        // Four lanes with four: a quarter a row.
+        rows[j] = quarter_sums::<0b10_00_10_00, 0b11_01_11_01>(upper, lower);
+    }
+    // Two lanes with two, then one with one, within every quarter: a column after the other.
+    let left = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[0], rows[1]);
+    let right = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[2], rows[3]);
+    let all = lane_sums::<0b10_00_10_00, 0b11_01_11_01>(left, right);
+    stored(all)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn quarter_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
+    _mm512_add_ps(_mm512_shuffle_f32x4::<LOW>(a, b), _mm512_shuffle_f32x4::<HIGH>(a, b))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
+    _mm512_add_ps(_mm512_shuffle_ps::<LOW>(a, b), _mm512_shuffle_ps::<HIGH>(a, b))
+}
+
+tiles!("avx512f,avx2,fma");
+
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    ranks_by_counting(keys, count)
+}
+
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    image_by_rows(matrix, weights, out);
+}
+
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    raise_by_loop(best, weights, rows);
+}
+
+/// Sixteen numbers.
+type Lanes = __m512;
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn none() -> Lanes {
+    _mm512_setzero_ps()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn all(number: f32) -> Lanes {
+    _mm512_set1_ps(number)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
+    // SAFETY: this function needs what `load` needs.
+    unsafe { A::load(chunk) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn rest_of_row<A: Load>(rest: &[A]) -> Lanes {
+    // SAFETY: this function needs what `load_rest` needs.
+    unsafe { A::load_rest(rest) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn fused(a: Lanes, b: Lanes, sum: Lanes) -> Lanes {
+    _mm512_fmadd_ps(a, b, sum)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn scaled(lanes: Lanes, by: f32) -> Lanes {
+    _mm512_mul_ps(lanes, _mm512_set1_ps(by))
+}
+
+sums!("avx512f,avx2,fma", 8, [1 2 3 4 5 6 7]);

@@ -1,0 +1,288 @@
+//! Products of rows of bytes, in whole numbers. Such sums are exact, so every width gives the same
+//! bits in whatever order it adds, and a register holds four times as many bytes as floats.
+//!
+//! The product of two rows is the sum of the products of their bytes, rounded once to a float, times
+//! the product of the factors of both rows. A sum over at most [`MOST_DIMS`] dimensions fits 32 bits
+//! whatever the bytes are; up to 1,040 of them, where no byte is -128, it is below 2²⁴ and no
+//! rounding takes place at all.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+mod blockwise;
+#[cfg_attr(
+    target_arch = "wasm32",
+    allow(dead_code, reason = "most have a loop of their own there")
+)]
+mod plain;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod vnni;
+#[cfg(target_arch = "wasm32")]
+mod wasm;
+
+#[cfg(not(target_arch = "wasm32"))]
+use plain as least;
+#[cfg(target_arch = "wasm32")]
+use wasm as least;
+
+#[cfg(target_arch = "x86_64")]
+use crate::simd::Width;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::width;
+use crate::simd::{LANES, Tile, prefetch};
+
+/// Most dimensions of a row: as many products of two bytes, 2¹⁴ each at most, stay below 2³¹.
+pub const MOST_DIMS: usize = 1 << 16;
+
+/// Rows of a block.
+const SIDE: usize = 4;
+
+/// Whether this processor multiplies bytes by AVX-512 VNNI.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_vnni() -> bool {
+    is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512bw")
+}
+
+/// Calls the loop of the width in use. Processors with AVX-512 but without VNNI take that of AVX2.
+macro_rules! dispatch {
+    ($name:ident($($arg:expr),+)) => {
+        match () {
+            // SAFETY: `width` and `has_vnni` name only what this processor was found to have.
+            #[cfg(target_arch = "x86_64")]
+            () if width() == Width::Avx512 && has_vnni() => unsafe { vnni::$name($($arg),+) },
+            // SAFETY: as above; whoever has AVX-512 has AVX2.
+            #[cfg(target_arch = "x86_64")]
+            () if width() != Width::Scalar => unsafe { avx2::$name($($arg),+) },
+            () => least::$name($($arg),+),
+        }
+    };
+}
+
+/// `Σ a_i b_i` over the elements both have.
+///
+/// # Panics
+///
+/// Where both have more than [`MOST_DIMS`].
+#[inline]
+pub fn dot(a: &[i8], b: &[i8]) -> i32 {
+    let length = a.len().min(b.len());
+    assert!(length <= MOST_DIMS, "the sum fits 32 bits");
+    let (a, b) = (&a[..length], &b[..length]);
+    dispatch!(dot(a, b))
+}
+
+/// Writes a row as bytes over `out`, as many as both have, and gives back the scale that brings them
+/// back: it maps the row's largest number to 127, so that no byte is -128. A row of zeros has the
+/// scale 1.
+pub fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
+    let length = row.len().min(out.len());
+    let (row, out) = (&row[..length], &mut out[..length]);
+    dispatch!(quantise(row, out))
+}
+
+/// One and a half times 2²³: a number of this size has no digits behind the point, and room for some below
+/// it on either side.
+const WHOLE: f32 = 12_582_912.0;
+
+/// Every number stands for itself, and a maximum is the same in any order, so the compiler may use
+/// whatever registers the caller has.
+#[inline(always)]
+fn quantise_loop(row: &[f32], out: &mut [i8]) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, number) in lanes.iter_mut().zip(chunk) {
+            *lane = lane.max(number.abs());
+        }
+    }
+    let rest = rest.iter().map(|number| number.abs());
+    let largest = lanes.into_iter().chain(rest).fold(0.0, f32::max);
+    // Subnormal scales would lose the row's direction to rounding, or be 0.
+    let scale = (largest / 127.0).max(f32::MIN_POSITIVE);
+    let scale = if largest > 0.0 { scale } else { 1.0 };
+    for (out, number) in out.iter_mut().zip(row) {
+        // The lowest bits of the sum are the whole number. A conversion by `as` looks at every number for
+        // one that does not fit, one after the other.
+        *out = ((number / scale).round() + WHOLE).to_bits() as i8;
+    }
+    scale
+}
+
+/// Rows of bytes of the same length, wherever they lie, each with a factor.
+///
+/// They stand in blocks of four, and the last row stands again until its block is full.
+#[derive(Debug, Default)]
+pub struct ByteRows<'r> {
+    dims: usize,
+    count: usize,
+    rows: Vec<&'r [i8]>,
+    factors: Vec<f32>,
+    sums: Vec<i32>,
+}
+
+/// Four rows, the sums of their bytes, and their factors.
+#[derive(Clone, Copy)]
+struct Block<'b> {
+    rows: &'b [&'b [i8]; SIDE],
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "read by x86 loops alone"))]
+    sums: &'b [i32; SIDE],
+    factors: &'b [f32; SIDE],
+}
+
+/// All blocks of rows.
+#[derive(Clone, Copy)]
+struct Blocks<'b> {
+    dims: usize,
+    rows: &'b [[&'b [i8]; SIDE]],
+    sums: &'b [[i32; SIDE]],
+    factors: &'b [[f32; SIDE]],
+}
+
+impl<'b> Blocks<'b> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline(always)]
+    fn block(self, at: usize) -> Block<'b> {
+        Block { rows: &self.rows[at], sums: &self.sums[at], factors: &self.factors[at] }
+    }
+}
+
+impl<'r> ByteRows<'r> {
+    /// Rows, each with its factor.
+    ///
+    /// # Panics
+    ///
+    /// Where a row is not of `dims`, or `dims` is above [`MOST_DIMS`].
+    pub fn fill(&mut self, dims: usize, rows: impl Iterator<Item = (&'r [i8], f32)>) {
+        assert!(dims <= MOST_DIMS, "a sum of products fits 32 bits");
+        (self.dims, self.count) = (dims, 0);
+        self.rows.clear();
+        self.factors.clear();
+        for (row, factor) in rows {
+            assert_eq!(row.len(), dims, "rows of the same length");
+            prefetch(row);
+            self.rows.push(row);
+            self.factors.push(factor);
+        }
+        self.count = self.rows.len();
+        while let Some(&last) = self.rows.last().filter(|_| !self.rows.len().is_multiple_of(SIDE)) {
+            self.rows.push(last);
+        }
+        let last = self.factors.last().copied().unwrap_or_default();
+        self.factors.resize(self.rows.len(), last);
+        // Every number is written below.
+        self.sums.resize(self.rows.len(), 0);
+        let (rows, sums) = (self.rows.as_chunks().0, self.sums.as_chunks_mut().0);
+        dispatch!(sums(rows, dims, sums));
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// How many numbers a row of a matrix has that has a column for each of these rows: as many as
+    /// fill all blocks.
+    pub fn stride(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Brings every row to length 1 by its factor, 0 for a row without length, and writes the length
+    /// that it had.
+    pub fn to_unit_length(&mut self, lengths: &mut Vec<f32>) {
+        lengths.clear();
+        let (rows, sums) = (self.rows.as_chunks().0, self.sums.as_chunks().0);
+        let mut squares = [0; SIDE];
+        for ((rows, sums), factors) in
+            rows.iter().zip(sums).zip(self.factors.as_chunks_mut::<SIDE>().0)
+        {
+            let dims = self.dims;
+            dispatch!(squares(rows, sums, dims, &mut squares));
+            for (square, factor) in squares.iter().zip(factors) {
+                let length = (*square as f32 * (*factor * *factor)).sqrt();
+                let inverse = 1.0 / length;
+                *factor *= if inverse.is_finite() { inverse } else { 0.0 };
+                lengths.push(length);
+            }
+        }
+        lengths.truncate(self.count);
+    }
+
+    /// The memory of the lists, without what they held, for rows that lie elsewhere.
+    pub fn emptied(mut self) -> ByteRows<'static> {
+        self.rows.clear();
+        // Collecting nothing in place is what hands the memory on to a list of another lifetime.
+        let rows = self.rows.into_iter().map(|_| -> &'static [i8] { &[] }).collect();
+        ByteRows { dims: 0, count: 0, rows, factors: self.factors, sums: self.sums }
+    }
+
+    fn blocks(&self) -> Blocks<'_> {
+        Blocks {
+            dims: self.dims,
+            rows: self.rows.as_chunks().0,
+            sums: self.sums.as_chunks().0,
+            factors: self.factors.as_chunks().0,
+        }
+    }
+}
+
+/// What [`within`] and [`across`] work in.
+#[derive(Debug, Default)]
+pub struct Columns(Vec<Tile>);
+
+/// For every row its largest product with all of them, itself included; 0 where all are below.
+pub fn within(rows: &ByteRows<'_>, columns: &mut Columns, out: &mut Vec<f32>) {
+    out.resize(rows.stride(), 0.0);
+    if rows.count > 0 {
+        dispatch!(within(rows.blocks(), &mut columns.0, out.as_chunks_mut().0));
+    }
+    out.truncate(rows.count);
+}
+
+/// For every row of `a` its largest product with those of `b`, and the other way round; 0 where all
+/// are below.
+///
+/// # Panics
+///
+/// Where the rows of one are longer than those of the other.
+pub fn across(
+    a: &ByteRows<'_>,
+    b: &ByteRows<'_>,
+    columns: &mut Columns,
+    [of_a, of_b]: [&mut Vec<f32>; 2],
+) {
+    assert!(a.dims == b.dims, "rows of the same length");
+    of_a.resize(a.stride(), 0.0);
+    of_b.resize(b.stride(), 0.0);
+    let (rows, others) = (of_a.as_chunks_mut().0, of_b.as_chunks_mut().0);
+    dispatch!(across(a.blocks(), b.blocks(), &mut columns.0, [rows, others]));
+    of_a.truncate(a.count);
+    of_b.truncate(b.count);
+}
+
+/// Writes `a_i · a_j` for all rows: a row of [`ByteRows::stride`] numbers for each, of which as many
+/// stand for a product as there are rows.
+pub fn gram(a: &ByteRows<'_>, out: &mut Vec<f32>) {
+    out.resize(a.stride() * a.stride(), 0.0);
+    dispatch!(gram(a.blocks(), out.as_chunks_mut().0));
+    out.truncate(a.count * a.stride());
+}
+
+/// Writes `a_i · b_j` for all rows: for each of `a` a row of [`ByteRows::stride`] numbers, of which as
+/// many stand for a product as `b` has rows.
+///
+/// # Panics
+///
+/// Where the rows of one are longer than those of the other.
+pub fn products(a: &ByteRows<'_>, b: &ByteRows<'_>, out: &mut Vec<f32>) {
+    assert!(a.dims == b.dims, "rows of the same length");
+    out.resize(a.stride() * b.stride(), 0.0);
+    dispatch!(products(a.blocks(), b.blocks(), out.as_chunks_mut().0));
+    out.truncate(a.count * b.stride());
+}

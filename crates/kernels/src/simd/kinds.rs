@@ -1,0 +1,209 @@
+//! Which bytes of a block are of which kind, as bit masks. What kinds mean to a text is not known here.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use wide::u8x16;
+
+#[cfg(target_arch = "x86_64")]
+use super::Width;
+use super::width;
+
+/// Bytes of a block.
+pub const BLOCK: usize = 64;
+/// Bytes that plain code looks at together.
+const CHUNK: usize = 16;
+
+/// The kinds of the bytes of a block: bit `i` stands for byte `i`. Bytes that a block lacks count as
+/// spaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kinds {
+    /// `A` to `Z` and `a` to `z`.
+    pub letters: u64,
+    /// `0` to `9`.
+    pub digits: u64,
+    /// `'`.
+    pub apostrophes: u64,
+    /// Blanks.
+    pub spaces: u64,
+    /// Full stops and colons.
+    pub stops: u64,
+    /// `/`.
+    pub slashes: u64,
+    /// `#` and `@`.
+    pub signs: u64,
+    /// `&`.
+    pub ampersands: u64,
+    /// `!` to `~`: all of the above but blanks, and every other mark.
+    pub printed: u64,
+    /// Below the blank.
+    pub controls: u64,
+    /// No ASCII.
+    pub wide: u64,
+}
+
+/// The kinds of the first [`BLOCK`] bytes.
+#[inline]
+pub fn kinds(bytes: &[u8]) -> Kinds {
+    let bytes = bytes.get(..BLOCK).unwrap_or(bytes);
+    match width() {
+        // SAFETY: the processor was found to have it.
+        #[cfg(target_arch = "x86_64")]
+        Width::Avx512 if is_x86_feature_detected!("avx512bw") => unsafe { by_avx512(bytes) },
+        // SAFETY: `width` names only what this processor was found to have, narrower ones too.
+        #[cfg(target_arch = "x86_64")]
+        Width::Avx512 | Width::Avx2 => unsafe { by_avx2(bytes) },
+        _ => by_plain_code(bytes),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn by_avx512(bytes: &[u8]) -> Kinds {
+    let count = bytes.len().min(BLOCK);
+    let present = 1_u64.checked_shl(count as u32).map_or(!0, |bit| bit - 1);
+    let splat = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
+    // SAFETY: of the slice's bytes and no others.
+    let block = unsafe { _mm512_mask_loadu_epi8(splat(b' '), present, bytes.as_ptr().cast()) };
+    let is = |byte: u8| _mm512_cmpeq_epi8_mask(block, splat(byte));
+    let within = |block: __m512i, from: u8, to: u8| {
+        _mm512_cmple_epu8_mask(_mm512_sub_epi8(block, splat(from)), splat(to - from))
+    };
+    Kinds {
+        letters: within(_mm512_or_si512(block, splat(0x20)), b'a', b'z'),
+        digits: within(block, b'0', b'9'),
+        apostrophes: is(b'\''),
+        spaces: is(b' '),
+        stops: is(b'.') | is(b':'),
+        slashes: is(b'/'),
+        signs: is(b'#') | is(b'@'),
+        ampersands: is(b'&'),
+        printed: within(block, b'!', b'~'),
+        controls: _mm512_cmplt_epu8_mask(block, splat(b' ')),
+        wide: _mm512_movepi8_mask(block),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn by_avx2(bytes: &[u8]) -> Kinds {
+    let Some(last) = bytes.last_chunk::<32>() else { return by_plain_code(bytes) };
+    let mut kinds = Kinds::default();
+    // Bytes that are seen twice set the same bits twice.
+    let halves = [(bytes.first_chunk().unwrap_or(last), 0), (last, bytes.len() - last.len())];
+    for (half, at) in halves {
+        // SAFETY: it has the 32 bytes.
+        let half = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
+        let splat = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
+        let put = |mask: &mut u64, found: __m256i| {
+            *mask |= u64::from(_mm256_movemask_epi8(found).cast_unsigned()) << at;
+        };
+        let is = |byte: u8| _mm256_cmpeq_epi8(half, splat(byte));
+        let within = |half: __m256i, from: u8, to: u8| {
+            let offset = _mm256_sub_epi8(half, splat(from));
+            _mm256_cmpeq_epi8(_mm256_min_epu8(offset, splat(to - from)), offset)
+        };
+        put(&mut kinds.letters, within(_mm256_or_si256(half, splat(0x20)), b'a', b'z'));
+        put(&mut kinds.digits, within(half, b'0', b'9'));
+        put(&mut kinds.apostrophes, is(b'\''));
+        put(&mut kinds.spaces, is(b' '));
+        put(&mut kinds.stops, _mm256_or_si256(is(b'.'), is(b':')));
+        put(&mut kinds.slashes, is(b'/'));
+        put(&mut kinds.signs, _mm256_or_si256(is(b'#'), is(b'@')));
+        put(&mut kinds.ampersands, is(b'&'));
+        put(&mut kinds.printed, within(half, b'!', b'~'));
+        put(&mut kinds.controls, within(half, 0, b' ' - 1));
+        put(&mut kinds.wide, half);
+    }
+    kinds.spaces |= absent(bytes.len());
+    kinds
+}
+
+/// For every processor; 16 bytes at a time where it has registers for them.
+fn by_plain_code(bytes: &[u8]) -> Kinds {
+    let mut kinds = Kinds::default();
+    let mut see = |bytes: &[u8; CHUNK], at: usize| {
+        let chunk = u8x16::new(*bytes);
+        let put = |mask: &mut u64, found: u8x16| *mask |= u64::from(found.to_bitmask()) << at;
+        let is = |byte: u8| chunk.simd_eq(u8x16::splat(byte));
+        let within = |chunk: u8x16, from: u8, to: u8| {
+            let offset = chunk - u8x16::splat(from);
+            offset.min(u8x16::splat(to - from)).simd_eq(offset)
+        };
+        put(&mut kinds.letters, within(chunk | u8x16::splat(0x20), b'a', b'z'));
+        put(&mut kinds.digits, within(chunk, b'0', b'9'));
+        put(&mut kinds.apostrophes, is(b'\''));
+        put(&mut kinds.spaces, is(b' '));
+        put(&mut kinds.stops, is(b'.') | is(b':'));
+        put(&mut kinds.slashes, is(b'/'));
+        put(&mut kinds.signs, is(b'#') | is(b'@'));
+        put(&mut kinds.ampersands, is(b'&'));
+        put(&mut kinds.printed, within(chunk, b'!', b'~'));
+        put(&mut kinds.controls, within(chunk, 0, b' ' - 1));
+        put(&mut kinds.wide, chunk);
+    };
+    let (chunks, rest) = bytes.as_chunks();
+    for (place, chunk) in chunks.iter().enumerate() {
+        see(chunk, CHUNK * place);
+    }
+    if let Some(last) = bytes.last_chunk() {
+        // Bytes that are seen twice set the same bits twice.
+        see(last, bytes.len() - CHUNK);
+    } else {
+        let mut last = [b' '; CHUNK];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        see(&last, 0);
+    }
+    kinds.spaces |= absent(bytes.len());
+    kinds
+}
+
+/// The bytes that a block of so many lacks.
+fn absent(count: usize) -> u64 {
+    (!0_u64).checked_shl(count as u32).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn one_by_one(bytes: &[u8]) -> Kinds {
+        let mut kinds = Kinds::default();
+        for (at, &byte) in bytes.iter().chain(std::iter::repeat(&b' ')).enumerate().take(BLOCK) {
+            let put = |mask: &mut u64, found: bool| *mask |= u64::from(found) << at;
+            put(&mut kinds.letters, byte.is_ascii_alphabetic());
+            put(&mut kinds.digits, byte.is_ascii_digit());
+            put(&mut kinds.apostrophes, byte == b'\'');
+            put(&mut kinds.spaces, byte == b' ');
+            put(&mut kinds.stops, b".:".contains(&byte));
+            put(&mut kinds.slashes, byte == b'/');
+            put(&mut kinds.signs, b"#@".contains(&byte));
+            put(&mut kinds.ampersands, byte == b'&');
+            put(&mut kinds.printed, byte.is_ascii_graphic());
+            put(&mut kinds.controls, byte < b' ');
+            put(&mut kinds.wide, !byte.is_ascii());
+        }
+        kinds
+    }
+
+    proptest! {
+        #[test]
+        fn masks_are_what_the_bytes_say(
+            bytes in prop::collection::vec(any::<u8>(), 0..70), text in "[a-zA-Z0-9 '@.:/&#\\[`{é]{0,70}",
+        ) {
+            for bytes in [bytes.as_slice(), text.as_bytes()] {
+                let block = bytes.get(..BLOCK).unwrap_or(bytes);
+                let expected = one_by_one(bytes);
+                prop_assert_eq!(kinds(bytes), expected);
+                prop_assert_eq!(by_plain_code(block), expected);
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has it.
+                    prop_assert_eq!(unsafe { by_avx2(block) }, expected);
+                }
+            }
+        }
+    }
+}

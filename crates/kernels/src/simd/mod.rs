@@ -1,0 +1,391 @@
+//! The loops every score is made of, written once a register width and chosen once a process.
+//!
+//! There is ONE canonical order of additions: sixteen lanes of f32, element `i` to lane `i mod 16`
+//! by fused multiply-add, then a fixed tree over the lanes. A register of AVX-512 holds the sixteen
+//! lanes, two of AVX2 do, and plain code has an array of them, so all give the same bits. Tiles
+//! only change which products are made at the same time, never how one is added up.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+pub mod bytes;
+mod kinds;
+#[cfg_attr(
+    target_arch = "wasm32",
+    allow(dead_code, reason = "most have a loop of their own there")
+)]
+mod plain;
+pub mod scan;
+pub mod sums;
+#[cfg(test)]
+mod tests;
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+mod tiles;
+#[cfg(target_arch = "wasm32")]
+mod wasm;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use half::f16;
+pub use kinds::{BLOCK, Kinds, kinds};
+/// The loops of every processor that a program for this target can meet.
+#[cfg(not(target_arch = "wasm32"))]
+use plain as least;
+#[cfg(target_arch = "wasm32")]
+use wasm as least;
+
+/// Lanes of the canonical order.
+pub const LANES: usize = 16;
+
+/// A kind of processor that there is a loop for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Width {
+    /// For every processor: plain code, or 128-bit vectors in WebAssembly.
+    Scalar = 1,
+    /// AVX2 with FMA and F16C.
+    Avx2 = 2,
+    /// AVX-512F.
+    Avx512 = 3,
+}
+
+/// 0 until the processor was asked.
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+/// The width in use.
+#[inline]
+pub fn width() -> Width {
+    match CHOSEN.load(Ordering::Relaxed) {
+        1 => Width::Scalar,
+        2 => Width::Avx2,
+        3 => Width::Avx512,
+        _ => {
+            let widest = widest();
+            CHOSEN.store(widest as u8, Ordering::Relaxed);
+            widest
+        }
+    }
+}
+
+/// The widest this processor can do.
+pub fn widest() -> Width {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let wide = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c");
+        if wide && is_x86_feature_detected!("avx512f") {
+            return Width::Avx512;
+        }
+        if wide {
+            return Width::Avx2;
+        }
+    }
+    Width::Scalar
+}
+
+/// Uses `wanted`, or the widest below it that this processor can do, from now on.
+pub fn limit(wanted: Width) {
+    CHOSEN.store(wanted.min(widest()) as u8, Ordering::Relaxed);
+}
+
+/// A number that rows are made of.
+#[cfg(target_arch = "x86_64")]
+#[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
+pub trait Element: Widen + avx2::Load + avx512::Load {}
+
+/// A number that rows are made of.
+#[cfg(target_arch = "wasm32")]
+#[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
+pub trait Element: Widen + wasm::Load {}
+
+/// A number that rows are made of.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "wasm32")))]
+pub trait Element: Widen {}
+
+impl Element for f32 {}
+impl Element for f16 {}
+impl Element for i8 {}
+
+/// A number with a value in f32.
+pub trait Widen: Copy {
+    /// Its value.
+    fn widen(self) -> f32;
+}
+
+impl Widen for f32 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self
+    }
+}
+
+impl Widen for f16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f32_const()
+    }
+}
+
+impl Widen for i8 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from(self)
+    }
+}
+
+/// Calls the loop of the width in use.
+macro_rules! dispatch {
+    ($name:ident($($arg:expr),+)) => {
+        match width() {
+            // SAFETY: `width` names only what this processor was found to have.
+            #[cfg(target_arch = "x86_64")]
+            Width::Avx512 => unsafe { avx512::$name($($arg),+) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Width::Avx2 => unsafe { avx2::$name($($arg),+) },
+            _ => least::$name($($arg),+),
+        }
+    };
+}
+
+/// `Σ a_i b_i` over the elements both have, in the canonical order.
+#[inline]
+pub fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let length = a.len().min(b.len());
+    let (a, b) = (&a[..length], &b[..length]);
+    dispatch!(dot(a, b))
+}
+
+/// `Σ (a_i - b_i)²` over the elements both have, in the canonical order.
+#[inline]
+pub fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let length = a.len().min(b.len());
+    let (a, b) = (&a[..length], &b[..length]);
+    dispatch!(squared_distance(a, b))
+}
+
+/// `sum_i += weight · row_i` for each row in turn, over the elements that all have.
+#[inline]
+pub fn add_scaled<A: Element, const N: usize>(sum: &mut [f32], weights: [f32; N], rows: [&[A]; N]) {
+    let length = rows.iter().fold(sum.len(), |length, row| length.min(row.len()));
+    let (sum, rows) = (&mut sum[..length], rows.map(|row| &row[..length]));
+    dispatch!(add_scaled(sum, weights, rows));
+}
+
+/// `error_i += slope · row_i` and then `row_i += slope · hidden_i`, in one pass over rows that are all
+/// as long as the shortest: a step of gradient descent on a product, for both its sides.
+#[inline]
+pub fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    let length = row.len().min(hidden.len()).min(error.len());
+    let (row, hidden, error) = (&mut row[..length], &hidden[..length], &mut error[..length]);
+    dispatch!(exchange(slope, row, hidden, error));
+}
+
+/// Every number stands for itself, so the compiler may use whatever registers the caller has.
+#[inline(always)]
+fn exchange_loop(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    for ((row, hidden), error) in row.iter_mut().zip(hidden).zip(error) {
+        *error = row.mul_add(slope, *error);
+        *row = hidden.mul_add(slope, *row);
+    }
+}
+
+/// Rows of the same number of numbers, wherever they lie.
+pub trait Rows: Copy {
+    /// How many there are.
+    fn count(self) -> usize;
+
+    /// One of them.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such row.
+    fn row(&self, at: usize) -> &[f32];
+}
+
+/// Rows that lie one after another.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'r> {
+    /// Their numbers.
+    pub values: &'r [f32],
+    /// How many each of them has.
+    pub dims: usize,
+}
+
+impl Rows for Packed<'_> {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.values.len() / self.dims
+    }
+
+    #[inline(always)]
+    fn row(&self, at: usize) -> &[f32] {
+        &self.values[at * self.dims..(at + 1) * self.dims]
+    }
+}
+
+/// Rows that lie anywhere.
+impl Rows for &[&[f32]] {
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn row(&self, at: usize) -> &[f32] {
+        self[at]
+    }
+}
+
+/// Four rows from number `at` on, the last one before `end` again where there are no more.
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+#[inline(always)]
+fn four<R: Rows>(rows: &R, at: usize, end: usize, dims: usize) -> [&[f32]; 4] {
+    let last = end - 1;
+    [
+        &rows.row(at)[..dims],
+        &rows.row((at + 1).min(last))[..dims],
+        &rows.row((at + 2).min(last))[..dims],
+        &rows.row((at + 3).min(last))[..dims],
+    ]
+}
+
+/// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`.
+///
+/// # Panics
+///
+/// Where a row is shorter than `dims`, or `out` is not as long as there are products.
+pub fn products<A: Rows, B: Rows>(a: A, b: B, dims: usize, out: &mut [f32]) {
+    assert_eq!(out.len(), a.count() * b.count(), "a number a product");
+    if !out.is_empty() {
+        dispatch!(products(a, b, dims, out));
+    }
+}
+
+/// Writes `a_i · a_j` for all rows, each product computed once.
+///
+/// # Panics
+///
+/// Where a row is shorter than `dims`, or `out` is not as long as there are products.
+pub fn gram<A: Rows>(a: A, dims: usize, out: &mut [f32]) {
+    assert_eq!(out.len(), a.count() * a.count(), "a number a product");
+    if !out.is_empty() {
+        dispatch!(gram(a, dims, out));
+    }
+}
+
+/// Products of four rows with four, or the largest of several such.
+type Tile = [f32; 16];
+
+/// What [`memberships`] works in.
+#[derive(Debug, Default)]
+pub struct Columns(Vec<[Tile; 2]>);
+
+/// For every row its largest product with the first `split` rows, and that with the others, itself
+/// included where it belongs; 0 where all are below.
+///
+/// # Panics
+///
+/// Where a row is shorter than `dims`, `split` is beyond the rows, or a list of `out` is not as long
+/// as there are rows.
+pub fn memberships<R: Rows>(
+    rows: R,
+    split: usize,
+    dims: usize,
+    columns: &mut Columns,
+    out: [&mut [f32]; 2],
+) {
+    let count = rows.count();
+    assert!(split <= count && out.iter().all(|out| out.len() == count), "a number a row");
+    dispatch!(memberships(rows, split, dims, &mut columns.0, out));
+}
+
+/// For each of the first `count` keys, how many of them are smaller. The others are `i32::MAX`.
+#[inline]
+pub fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    dispatch!(ranks(keys, count))
+}
+
+/// Many comparisons at once, and none whose outcome the processor has to guess.
+#[inline(always)]
+fn ranks_by_counting<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    let mut ranks = [0_i32; N];
+    for other in keys.iter().take(count) {
+        for (rank, key) in ranks.iter_mut().zip(keys) {
+            *rank = rank.wrapping_add(i32::from(other < key));
+        }
+    }
+    ranks
+}
+
+/// The sum of a matrix's rows, each times its weight, in f64: the image of the weights under a
+/// symmetric matrix. Every sum is made row after row, whatever the width.
+///
+/// # Panics
+///
+/// Where there is not a row a weight, each as long as `out`.
+pub fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    assert_eq!(matrix.len(), weights.len() * out.len(), "a row a weight");
+    out.fill(0.0);
+    if !out.is_empty() {
+        dispatch!(image(matrix, weights, out));
+    }
+}
+
+/// No product is fused with its addition, so that all widths give the same bits.
+#[inline(always)]
+fn image_by_rows(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    for (row, weight) in matrix.chunks_exact(out.len()).zip(weights) {
+        for (sum, &number) in out.iter_mut().zip(row) {
+            *sum += weight * f64::from(number);
+        }
+    }
+}
+
+/// Raises each number of `best` to `Σ weight · row_i`, where that is larger: a sum by fused
+/// multiply-adds, one row after the other.
+///
+/// # Panics
+///
+/// Where a row is shorter than `best`.
+#[inline]
+pub fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    let rows = rows.map(|row| &row[..best.len()]);
+    dispatch!(raise_by(best, weights, rows));
+}
+
+/// Every number stands for itself, so the compiler may use whatever registers the caller has.
+#[inline(always)]
+fn raise_by_loop<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    let rows = rows.map(|row| &row[..best.len()]);
+    for at in 0..best.len() {
+        let mut sum = 0.0_f32;
+        for place in 0..N {
+            sum = rows[place][at].mul_add(weights[place], sum);
+        }
+        best[at] = if sum > best[at] { sum } else { best[at] };
+    }
+}
+
+/// Bytes that memory is fetched in.
+const LINE: usize = 64;
+
+/// Asks for the memory that values lie in, so that it is there when they are read.
+#[inline]
+pub fn prefetch<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = values.as_ptr().cast::<i8>();
+        for at in (0..size_of_val(values)).step_by(LINE) {
+            // SAFETY: a prefetch reads nothing and cannot fault.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, LINE);
+}

@@ -1,0 +1,138 @@
+//! The loops in plain code, for every processor: what the others are held against, bit for bit.
+//! Where fused multiply-add is part of every processor of a family, as on 64-bit ARM, the compiler
+//! makes vector code of them.
+
+use std::ops::Range;
+
+use crate::simd::sums::{Rows as SumRows, Sum};
+use crate::simd::{
+    Element, LANES, Rows, Tile, exchange_loop, image_by_rows, raise_by_loop, ranks_by_counting,
+};
+
+fn fold(mut lanes: [f32; LANES]) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+pub(super) fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            lanes[lane] = a[lane].widen().mul_add(b[lane].widen(), lanes[lane]);
+        }
+    }
+    for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *lane = a.widen().mul_add(b.widen(), *lane);
+    }
+    fold(lanes)
+}
+
+pub(super) fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
+    let mut lanes = [0.0_f32; LANES];
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        for lane in 0..LANES {
+            let difference = a[lane].widen() - b[lane].widen();
+            lanes[lane] = difference.mul_add(difference, lanes[lane]);
+        }
+    }
+    for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        let difference = a.widen() - b.widen();
+        *lane = difference.mul_add(difference, *lane);
+    }
+    fold(lanes)
+}
+
+pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+    exchange_loop(slope, row, hidden, error);
+}
+
+pub(super) fn add_scaled<A: Element, const N: usize>(
+    sum: &mut [f32],
+    weights: [f32; N],
+    rows: [&[A]; N],
+) {
+    for (at, sum) in sum.iter_mut().enumerate() {
+        for (weight, row) in weights.iter().zip(rows) {
+            *sum = row[at].widen().mul_add(*weight, *sum);
+        }
+    }
+}
+
+pub(super) fn products<A: Rows, B: Rows>(a: A, b: B, _dims: usize, out: &mut [f32]) {
+    for i in 0..a.count() {
+        for j in 0..b.count() {
+            out[i * b.count() + j] = dot(a.row(i), b.row(j));
+        }
+    }
+}
+
+pub(super) fn gram<A: Rows>(a: A, _dims: usize, out: &mut [f32]) {
+    let side = a.count();
+    for i in 0..side {
+        for j in i..side {
+            let product = dot(a.row(i), a.row(j));
+            out[i * side + j] = product;
+            out[j * side + i] = product;
+        }
+    }
+}
+
+pub(super) fn memberships<R: Rows>(
+    rows: R,
+    split: usize,
+    _dims: usize,
+    _columns: &mut Vec<[Tile; 2]>,
+    [first, second]: [&mut [f32]; 2],
+) {
+    for (at, (first, second)) in first.iter_mut().zip(second).enumerate() {
+        let best = |others: Range<usize>| {
+            let products = others.map(|other| dot(rows.row(at), rows.row(other)));
+            products.fold(0.0, |best, product| if best > product { best } else { product })
+        };
+        (*first, *second) = (best(0..split), best(split..rows.count()));
+    }
+}
+
+pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
+    ranks_by_counting(keys, count)
+}
+
+pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
+    image_by_rows(matrix, weights, out);
+}
+
+pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    raise_by_loop(best, weights, rows);
+}
+
+pub(super) fn products_of_sums(a: Sum<'_>, b: Sum<'_>, dims: usize) -> [f32; 3] {
+    let (a, b) = (written_down(a, dims), written_down(b, dims));
+    [dot(&a, &b), dot(&a, &a), dot(&b, &b)]
+}
+
+fn written_down(sum: Sum<'_>, dims: usize) -> Vec<f32> {
+    let mut numbers = vec![0.0; dims];
+    match sum.rows {
+        SumRows::F32(rows) => add_rows(&mut numbers, sum.weights, rows),
+        SumRows::F16(rows) => add_rows(&mut numbers, sum.weights, rows),
+        SumRows::I8(rows) => add_rows(&mut numbers, sum.weights, rows),
+    }
+    numbers.iter_mut().for_each(|number| *number *= sum.share);
+    numbers
+}
+
+fn add_rows<A: Element>(sum: &mut [f32], weights: &[f32], rows: &[&[A]]) {
+    for (row, weight) in rows.iter().zip(weights) {
+        add_scaled(sum, [*weight], [*row]);
+    }
+}

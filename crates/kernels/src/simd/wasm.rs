@@ -1,0 +1,266 @@
+//! The loops for WebAssembly with 128-bit vectors: four registers of four hold the sixteen lanes.
+//!
+//! WebAssembly has no fused multiply-add that gives the same bits everywhere, so one is made here. The
+//! product of two numbers of single precision is exact in double precision. Its sum with a third is
+//! rounded to odd: where it is not exact, it is cut towards zero and its last bit is set. Rounded once
+//! more, to single precision, that is the exact sum rounded once (Boldo and Melquiond 2008, "Emulation
+//! of FMA and correctly rounded sums").
+
+mod load;
+
+use std::arch::wasm32::*;
+use std::marker::PhantomData;
+
+pub(super) use load::Load;
+use load::{Wide, padded, singles, wide};
+
+pub(super) use crate::simd::plain::{exchange, image, ranks};
+use crate::simd::sums::{Rows as SumRows, Sum, sums};
+use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles, turned};
+use crate::simd::{LANES, Rows, four};
+
+#[cfg(not(target_feature = "simd128"))]
+compile_error!("for WebAssembly, build with RUSTFLAGS=\"-C target-feature=+simd128\"");
+
+/// Sixteen singles.
+type Lanes = [v128; LANES / 4];
+
+/// What is multiplied, as doubles.
+trait Factor: Copy {
+    /// Whether it has so few digits that a sum with its product by a single is rarely inexact.
+    const IS_SHORT: bool;
+
+    fn wide(self) -> Wide;
+}
+
+impl Factor for Lanes {
+    const IS_SHORT: bool = false;
+
+    #[inline(always)]
+    fn wide(self) -> Wide {
+        wide(self)
+    }
+}
+
+/// Sixteen numbers of a row of `A`.
+#[derive(Clone, Copy)]
+struct OfRow<A>(Wide, PhantomData<A>);
+
+impl<A: Load> Factor for OfRow<A> {
+    const IS_SHORT: bool = A::IS_SHORT;
+
+    #[inline(always)]
+    fn wide(self) -> Wide {
+        self.0
+    }
+}
+
+/// The same number sixteen times.
+#[derive(Clone, Copy)]
+struct Weight(v128);
+
+impl Factor for Weight {
+    const IS_SHORT: bool = false;
+
+    #[inline(always)]
+    fn wide(self) -> Wide {
+        [self.0; LANES / 2]
+    }
+}
+
+/// A sum, and what was lost by rounding it, exactly (Knuth's two-sum).
+#[inline(always)]
+fn added(a: v128, b: v128) -> [v128; 2] {
+    let total = f64x2_add(a, b);
+    let back = f64x2_sub(total, a);
+    [total, f64x2_add(f64x2_sub(a, f64x2_sub(total, back)), f64x2_sub(b, back))]
+}
+
+/// A sum that may have lost something, rounded to odd instead.
+#[inline(always)]
+fn to_odd([total, lost]: [v128; 2]) -> v128 {
+    // Of infinite sums nothing is lost: what is no number is not above zero.
+    let inexact = f64x2_gt(f64x2_abs(lost), f64x2_splat(0.0));
+    // A loss of the other sign means that the total is too far from zero by less than its last bit.
+    let too_far = v128_and(inexact, i64x2_lt(v128_xor(lost, total), i64x2_splat(0)));
+    v128_or(i64x2_add(total, too_far), v128_and(inexact, i64x2_splat(1)))
+}
+
+/// `a b + sum` of singles, rounded once.
+#[inline(always)]
+fn fused<A: Factor, B: Factor>(a: A, b: B, sum: Lanes) -> Lanes {
+    let (a, b) = (a.wide(), b.wide());
+    let four = |at: usize| {
+        let [low, high] = [2 * at, 2 * at + 1];
+        let of_high = i64x2_shuffle::<1, 1>(sum[at], sum[at]);
+        let low = added(f64x2_mul(a[low], b[low]), f64x2_promote_low_f32x4(sum[at]));
+        let high = added(f64x2_mul(a[high], b[high]), f64x2_promote_low_f32x4(of_high));
+        let is_exact = A::IS_SHORT && !v128_any_true(v128_or(low[1], high[1]));
+        let [low, high] = if is_exact { [low[0], high[0]] } else { [to_odd(low), to_odd(high)] };
+        narrow(low, high)
+    };
+    [four(0), four(1), four(2), four(3)]
+}
+
+/// Two and two doubles as four singles. Of a shuffle in the place of the swizzle the compiler would
+/// make conversions of single numbers.
+#[inline(always)]
+fn narrow(low: v128, high: v128) -> v128 {
+    const NONE: u8 = 0x80;
+    let places = u8x16(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 0, 1, 2, 3, 4, 5, 6, 7);
+    let high = i8x16_swizzle(f32x4_demote_f64x2_zero(high), places);
+    v128_or(f32x4_demote_f64x2_zero(low), high)
+}
+
+#[inline(always)]
+fn none() -> Lanes {
+    [f32x4_splat(0.0); LANES / 4]
+}
+
+#[inline(always)]
+fn all(number: f32) -> Weight {
+    Weight(f64x2_splat(f64::from(number)))
+}
+
+#[inline(always)]
+fn chunk<A: Load>(chunk: &[A; LANES]) -> OfRow<A> {
+    OfRow(A::load(chunk), PhantomData)
+}
+
+#[inline(always)]
+fn rest_of_row<A: Load>(rest: &[A]) -> OfRow<A> {
+    chunk(&padded(rest))
+}
+
+#[inline(always)]
+fn scaled([a, b, c, d]: Lanes, by: f32) -> Lanes {
+    let by = f32x4_splat(by);
+    [f32x4_mul(a, by), f32x4_mul(b, by), f32x4_mul(c, by), f32x4_mul(d, by)]
+}
+
+/// A difference of two doubles that are singles, rounded twice, is that rounded once: doubles have more
+/// than twice the digits.
+#[inline(always)]
+fn difference<A: Load, B: Load>(a: OfRow<A>, b: OfRow<B>) -> Lanes {
+    let two = |at: usize| f64x2_sub(a.0[at], b.0[at]);
+    let four = |at: usize| narrow(two(2 * at), two(2 * at + 1));
+    [four(0), four(1), four(2), four(3)]
+}
+
+/// The canonical tree.
+#[inline(always)]
+fn fold([a, b, c, d]: Lanes) -> f32 {
+    let four = f32x4_add(f32x4_add(a, c), f32x4_add(b, d));
+    let two = f32x4_add(four, i64x2_shuffle::<1, 1>(four, four));
+    f32x4_extract_lane::<0>(two) + f32x4_extract_lane::<1>(two)
+}
+
+#[inline(always)]
+fn store(chunk: &mut [f32; LANES], lanes: Lanes) {
+    for (out, four) in chunk.as_chunks_mut::<4>().0.iter_mut().zip(lanes) {
+        // SAFETY: there is room for four numbers.
+        unsafe { v128_store(out.as_mut_ptr().cast(), four) };
+    }
+}
+
+pub(super) fn dot<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let mut lanes = none();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        lanes = fused(chunk(a), chunk(b), lanes);
+    }
+    if !a_rest.is_empty() {
+        lanes = fused(rest_of_row(a_rest), rest_of_row(b_rest), lanes);
+    }
+    fold(lanes)
+}
+
+pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
+    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let mut lanes = none();
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
+        let difference = difference(chunk(a), chunk(b));
+        lanes = fused(difference, difference, lanes);
+    }
+    if !a_rest.is_empty() {
+        let difference = difference(rest_of_row(a_rest), rest_of_row(b_rest));
+        lanes = fused(difference, difference, lanes);
+    }
+    fold(lanes)
+}
+
+/// `start + Σ weight · row`, for sixteen places from `from` on.
+#[inline(always)]
+fn combined<A: Load, const N: usize>(
+    start: Lanes,
+    weights: [f32; N],
+    rows: [&[A]; N],
+    from: usize,
+) -> Lanes {
+    let mut lanes = start;
+    for (weight, row) in weights.into_iter().zip(rows) {
+        let row = match row[from..].first_chunk() {
+            Some(whole) => chunk(whole),
+            None => rest_of_row(&row[from..]),
+        };
+        lanes = fused(row, all(weight), lanes);
+    }
+    lanes
+}
+
+pub(super) fn add_scaled<A: Load, const N: usize>(
+    sum: &mut [f32],
+    weights: [f32; N],
+    rows: [&[A]; N],
+) {
+    let (chunks, rest) = sum.as_chunks_mut::<LANES>();
+    let whole = chunks.len() * LANES;
+    for (at, sum) in chunks.iter_mut().enumerate() {
+        let lanes = combined(singles(sum), weights, rows, at * LANES);
+        store(sum, lanes);
+    }
+    if !rest.is_empty() {
+        let mut sum = padded(rest);
+        let lanes = combined(singles(&sum), weights, rows, whole);
+        store(&mut sum, lanes);
+        rest.copy_from_slice(&sum[..rest.len()]);
+    }
+}
+
+pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+    for (at, best) in best.chunks_mut(LANES).enumerate() {
+        let mut sums = [0.0; LANES];
+        store(&mut sums, combined(none(), weights, rows, at * LANES));
+        for (best, sum) in best.iter_mut().zip(sums) {
+            *best = if sum > *best { sum } else { *best };
+        }
+    }
+}
+
+/// The products of four rows with four.
+fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
+    let mut out = [0.0; SIDE * SIDE];
+    for (i, a) in a.into_iter().enumerate() {
+        for (j, b) in b.into_iter().enumerate() {
+            out[SIDE * i + j] = dot(&a[..dims], &b[..dims]);
+        }
+    }
+    out
+}
+
+/// The products of four rows with themselves.
+fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
+    let mut out = [0.0; SIDE * SIDE];
+    for i in 0..SIDE {
+        for j in i..SIDE {
+            let product = dot(&a[i][..dims], &a[j][..dims]);
+            (out[SIDE * i + j], out[SIDE * j + i]) = (product, product);
+        }
+    }
+    out
+}
+
+tiles!("simd128");
+sums!("simd128", 1, []);

@@ -1,0 +1,352 @@
+//! `cognate pack`: foreign word vectors and counts become one model file.
+//!
+//! The source is read once: its rows stream to a nameless file, changes are fitted on them there,
+//! and they stream on into the model, changed and quantised on the way; only the vocabulary is held
+//! in memory. How formats are read is
+//! `readers`' part, how models are written is the model's.
+
+pub mod counts;
+mod describe;
+mod error;
+pub mod export;
+pub mod fit;
+mod hints;
+pub mod inspect;
+pub mod intake;
+mod matrix;
+mod pieces;
+pub mod readers;
+mod spool;
+pub mod transform;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use cognate::model::format::{Dtype, Limits, PREFIX};
+use cognate::model::pieces::put_pieces;
+use cognate::model::target::{Target, clash, directory_of};
+use cognate::model::unknown::Fallback;
+use cognate::model::vocabulary::VocabularyTables;
+use cognate::model::writer::{Draft, Written};
+use cognate::model::{Counts, Frequency, LONGEST, ModelError, Unknown};
+use cognate::text::Normalisation;
+use cognate_files::progress::Progress;
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+pub use error::PackError;
+pub use hints::hints;
+
+use crate::counts::Documents;
+use crate::describe::{describe, push_subword};
+use crate::intake::{Intake, LeftOut, Policy};
+use crate::matrix::Matrix;
+use crate::readers::format::Source;
+use crate::readers::input::Input;
+use crate::readers::{Subword, VectorReader, format};
+use crate::spool::Spool;
+use crate::transform::{Changes, Transform};
+
+/// What to pack and how.
+#[derive(Debug)]
+pub struct PackOptions {
+    /// The files that vectors are read from.
+    pub source: Source,
+    /// The model file to write.
+    pub output: PathBuf,
+    /// Element type of the vectors.
+    pub dtype: Dtype,
+    /// Which rows are taken.
+    pub policy: Policy,
+    /// How rows are changed.
+    pub changes: Changes,
+    /// Rules that turn texts into this vocabulary's words.
+    pub normalisation: Normalisation,
+    /// What becomes of words that are not listed.
+    pub unknown: UnknownChoice,
+    /// Vectors of pieces of words, for words that neither stem nor parts find. They need
+    /// [`UnknownChoice::Fallback`].
+    pub pieces: Option<Source>,
+    /// Whether vectors carry their word's weight.
+    pub frequency: Frequency,
+    /// A table of counts.
+    pub counts: Option<PathBuf>,
+    /// Running text to count in.
+    pub corpus: Option<PathBuf>,
+    /// What separates the corpus's documents.
+    pub documents: Documents,
+    /// Under which terms the vectors may be used.
+    pub licence: Option<String>,
+    /// The method that `auto` stands for.
+    pub auto_method: Option<String>,
+}
+
+/// What the user wants to become of words that are not listed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum UnknownChoice {
+    /// The format's own rule if it brings one, else left out.
+    Format,
+    /// Left out.
+    Skip,
+    /// The format's own rule; an error if it brings none.
+    Subword,
+    /// Stem, parts, pieces where there are some, hash; vectors made are of this length (by default the median length of the rarer half).
+    Fallback {
+        /// Length of vectors made of pieces and of hashes.
+        norm: Option<f32>,
+    },
+}
+
+/// What was packed.
+#[derive(Debug, serde::Serialize)]
+pub struct Packed {
+    /// Words.
+    pub words: u64,
+    /// Dimensions.
+    pub dims: usize,
+    /// Rows left out.
+    pub left_out: LeftOut,
+    /// Lines of the count table that held no count.
+    pub skipped_count_lines: u64,
+    /// Words with a count above zero.
+    pub counted_words: u64,
+    /// The file.
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+impl std::fmt::Display for Packed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.written.path.display())?;
+        writeln!(
+            f,
+            "  {} words × {} dimensions, {} bytes",
+            self.words, self.dims, self.written.bytes
+        )?;
+        if self.counted_words > 0 {
+            writeln!(f, "  {} words with a count", self.counted_words)?;
+        }
+        let left_out = [
+            (self.left_out.duplicates, "rows left out: the word stood before"),
+            (self.left_out.non_finite, "rows left out: NaN, infinity, or too long"),
+            (self.left_out.zero_rows, "rows left out: all zeros"),
+            (self.left_out.bad_utf8, "rows left out: the word is not UTF-8"),
+            (self.left_out.empty_words, "rows left out: the word is empty"),
+            (self.skipped_count_lines, "lines of the count table held no count"),
+        ];
+        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            writeln!(f, "  {count} {what}")?;
+        }
+        write!(f, "{}", self.written)
+    }
+}
+
+/// Packs a model file.
+pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
+    let mut sources = options.source.files();
+    sources.extend(options.pieces.iter().flat_map(Source::files));
+    let read = sources.iter().chain(&options.counts).chain(&options.corpus);
+    if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
+        return Err(PackError::Options(problem));
+    }
+    if is_model(&options.source.path) {
+        let problem = format!(
+            "{}: a cognate model already; `cognate fit` adds components and a universe to it, and \
+             other models are packed from the vectors that it was packed from",
+            options.source.path.display()
+        );
+        return Err(PackError::Options(problem));
+    }
+    let target = Target::of(&options.output).map_err(|source| ModelError::Io {
+        path: options.output.clone(),
+        action: "write to",
+        source,
+    })?;
+    let directory = directory_of(&target.path);
+    let spooled = PackError::spool(directory);
+    let mut reader = format::open(&options.source)?;
+    check(options, reader.as_ref())?;
+    let mut policy = options.policy;
+    policy.words = policy.words.min(Limits::DEFAULT.words);
+    let intake = Intake::read(reader.as_mut(), &policy, directory, &Progress::bytes("reading"))?;
+    let Intake { words, mut rows, counts, scores, left_out } = intake;
+    let listed = words.len() as u64;
+    if words.is_empty() {
+        return Err(PackError::NoRows { path: options.source.path.clone() });
+    }
+    let tables = VocabularyTables::build(words.iter());
+    let counts = gather_counts(options, counts, &tables)?;
+    let transform =
+        rows.rows().and_then(|rows| Transform::fit(&options.changes, &rows)).map_err(&spooled)?;
+    let by_format = matches!(options.unknown, UnknownChoice::Format | UnknownChoice::Subword);
+    let rule = reader.subword().filter(|_| by_format);
+    let kept = reader.kept_buckets().map(<[u32]>::to_vec);
+    if rule.is_some() {
+        read_buckets(reader.as_mut(), &mut rows, directory)?;
+    }
+    let digest = reader.digest()?;
+    let mut pieces = match &options.pieces {
+        Some(source) => Some(pieces::read(source, reader.dims(), directory)?),
+        None => None,
+    };
+    let mut piece_rows = None;
+    if let Some(pieces) = &mut pieces {
+        let rows = pieces.rows.rows().map_err(&spooled)?;
+        piece_rows =
+            Some((&pieces.strings, Matrix::new(rows, &transform, options.dtype), &pieces.digest));
+    }
+    let (vectors, buckets) = rows.rows().map_err(&spooled)?.split_at(listed);
+    let vectors = Matrix::new(vectors, &transform, options.dtype);
+    let buckets = Matrix::new(buckets, &transform, options.dtype);
+    let unknown = match options.unknown {
+        UnknownChoice::Fallback { norm } => {
+            let median = || vectors.median_norm_of_rarer_half().map_err(&spooled);
+            let norm = norm.map_or_else(median, Ok)?;
+            let piece_norm = piece_rows.as_ref().map(|_| norm);
+            Unknown::Fallback(Fallback { piece_norm, ..Fallback::english(norm) })
+        }
+        _ if rule.is_some() => Unknown::Subword,
+        _ => Unknown::Skip,
+    };
+    let mut draft = Draft::default();
+    describe(&mut draft, options, &unknown, transform.dims(), digest)?;
+    draft.tables.extend(vectors.tables("vectors", "scales"));
+    draft.push_vocabulary(&tables);
+    draft.push_counts(&counts);
+    if let Some(rule) = rule {
+        push_subword(&mut draft, rule, &buckets, &scores, kept.as_deref()).map_err(&spooled)?;
+    }
+    if let Some((strings, rows, digest)) = &piece_rows {
+        let rows = rows.tables("rows", "scales");
+        put_pieces(&mut draft, strings, rows, Some((*digest).clone()))
+            .map_err(|error| PackError::Options(format!("pieces: {error}")))?;
+    }
+    let written = draft.write(&options.output)?;
+    let occurrences = counts.occurrences.as_deref().unwrap_or_default();
+    Ok(Packed {
+        words: listed,
+        dims: transform.dims(),
+        left_out,
+        skipped_count_lines: counts.skipped_lines,
+        counted_words: occurrences.iter().filter(|&&count| count > 0).count() as u64,
+        written,
+    })
+}
+
+/// Whether a file says of itself that it is a cognate model, of whatever version and however
+/// damaged.
+fn is_model(path: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Header {
+        #[serde(rename = "__metadata__")]
+        metadata: Metadata,
+    }
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        format: String,
+    }
+    if !path.is_file() {
+        return false;
+    }
+    let header = || {
+        let mut file = File::open(path).ok()?;
+        let mut prefix = [0; PREFIX as usize];
+        file.read_exact(&mut prefix).ok()?;
+        let length = u64::from_le_bytes(prefix);
+        let mut json = Vec::new();
+        file.take(length.min(Limits::DEFAULT.header_bytes)).read_to_end(&mut json).ok()?;
+        serde_json::from_slice::<Header>(&json).ok()
+    };
+    header().is_some_and(|header| header.metadata.format.starts_with("cognate/"))
+}
+
+/// Adds the rows of the n-gram table, of which there are none where words come in pieces.
+fn read_buckets(
+    reader: &mut dyn VectorReader,
+    rows: &mut Spool,
+    directory: &Path,
+) -> Result<(), PackError> {
+    let mut row = vec![0.0; reader.dims()];
+    for number in 0_u64.. {
+        if !reader.next_bucket(&mut row)? {
+            break;
+        }
+        let refuse = |problem: String| Err(PackError::Row { place: reader.place(), problem });
+        if let Some(value) = row.iter().find(|value| !value.is_finite()) {
+            return refuse(format!("n-gram row {number} holds {value}"));
+        }
+        if vector::norm(Row::F32(&row)) > LONGEST {
+            return refuse(format!("n-gram row {number} is longer than {LONGEST:e}"));
+        }
+        rows.push(&row).map_err(PackError::spool(directory))?;
+    }
+    Ok(())
+}
+
+/// Counts from the first of: a corpus, a table, the format.
+fn gather_counts(
+    options: &PackOptions,
+    from_format: Option<Vec<u64>>,
+    tables: &VocabularyTables,
+) -> Result<Counts, PackError> {
+    let vocabulary = tables.view();
+    if let Some(corpus) = &options.corpus {
+        let rules = &options.normalisation;
+        let bar = Progress::bytes("counting");
+        let input = Input::open(corpus)?;
+        return counts::of_corpus(input, options.documents, &vocabulary, rules, &bar);
+    }
+    if let Some(table) = &options.counts {
+        return counts::of_table(Input::open(table)?, &vocabulary, &Progress::bytes("counts"));
+    }
+    Ok(from_format.and_then(counts::of_format).unwrap_or_default())
+}
+
+/// Options that cannot be carried out are refused before anything is read.
+fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackError> {
+    let refuse = |problem: String| Err(PackError::Options(problem));
+    let dims = reader.dims();
+    if let Some((wanted, _)) = options.changes.dims
+        && !(1..=dims).contains(&wanted)
+    {
+        return refuse(format!(
+            "--dims: expected 1 to {dims}, the input's dimensions, got {wanted}"
+        ));
+    }
+    if let Some(components) = options.changes.abtt
+        && components >= dims
+    {
+        return refuse(format!("--abtt: expected fewer than {dims} components, got {components}"));
+    }
+    if options.changes.unit_norm && options.frequency == Frequency::InNorm {
+        return refuse(
+            "--unit-norm takes away the weight that --frequency in-norm says is in the length"
+                .to_owned(),
+        );
+    }
+    if options.pieces.is_some() && !matches!(options.unknown, UnknownChoice::Fallback { .. }) {
+        return refuse("--pieces needs --unknown fallback, which makes use of them".to_owned());
+    }
+    if options.pieces.is_some() && (options.changes.unit_norm || options.changes.abtt.is_some()) {
+        return refuse(
+            "--unit-norm and --abtt do not hold for words made from --pieces, whose sum they would \
+             change"
+                .to_owned(),
+        );
+    }
+    let subword = reader.subword();
+    if options.unknown == UnknownChoice::Subword && subword.is_none() {
+        return refuse(
+            "--unknown subword: this format brings no rule for unlisted words".to_owned(),
+        );
+    }
+    let by_ngrams = matches!(subword, Some(Subword::NGrams { .. }));
+    let used = matches!(options.unknown, UnknownChoice::Format | UnknownChoice::Subword);
+    if options.changes.unit_norm && by_ngrams && used {
+        return refuse(
+            "--unit-norm does not hold for words made from n-grams; add --unknown skip or fallback"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}

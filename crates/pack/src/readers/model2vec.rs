@@ -1,0 +1,52 @@
+//! Folders of model2vec and of sentence-transformers' static models: vectors of a tokenizer's entries,
+//! distilled from a transformer.
+//!
+//! `model.safetensors` holds `embeddings` or `embedding.weight` (rows x dims) and, in smaller models, `weights` (entries)
+//! and `mapping` (entries): the vector of entry `t` is `weights[t] * embeddings[mapping[t]]`.
+//! `tokenizer.json` holds the entries. Special tokens and the one for unknown text are no words.
+//!
+//! * WordPiece: every entry is a word, continuations keep their `##`, and [`Subword::WordPiece`](super::Subword::WordPiece)
+//!   segments words that are not listed.
+//! * Unigram: every entry is a word or a piece of one, named as [`unigram`](cognate::model::unigram) says,
+//!   and [`Subword::Unigram`](super::Subword::Unigram) cuts words that are not listed by the entries' scores.
+//!   It needs Metaspace, which marks where words begin; byte_fallback is refused.
+//! * WordLevel: every entry is a word. BPE is refused: its entries are bytes in disguise.
+//!
+//! int8 models carry no scale, so their numbers come as the whole numbers they are; every row has
+//! the same factor, which no cosine sees. Knows nothing of texts: normalising and splitting them
+//! is `text`'s business, whatever the tokenizer did in training.
+
+#[cfg(feature = "model2vec")]
+mod entries;
+#[cfg(feature = "model2vec")]
+mod folder;
+#[cfg(feature = "model2vec")]
+mod layout;
+#[cfg(feature = "model2vec")]
+mod tensors;
+
+#[cfg(feature = "model2vec")]
+pub use folder::Model2VecReader;
+#[cfg(feature = "model2vec")]
+pub use layout::Settings;
+
+use super::source::Source;
+use super::{Info, Mark, Opened};
+
+/// How it is called and recognised.
+pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
+
+/// Opens a folder.
+#[cfg(feature = "model2vec")]
+pub(super) fn open(source: &Source) -> Opened {
+    Ok(Box::new(Model2VecReader::open(&source.path, source.budget)?))
+}
+
+/// Says which build opens a folder.
+#[cfg(not(feature = "model2vec"))]
+pub(super) fn open(source: &Source) -> Opened {
+    Err(super::ReadError::Unsupported {
+        path: source.path.clone(),
+        problem: "model2vec folders are read by a build with `--features model2vec`".to_owned(),
+    })
+}

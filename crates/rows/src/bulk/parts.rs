@@ -1,0 +1,121 @@
+//! A folder of parts, one for each file that is read: each is written whole or not at all, and one
+//! that is finished is not made again.
+//!
+//! Beside a finished part lies its mark (`.NAME.done`): what was asked, and the digest of the file it
+//! was asked of. A run that finds the mark, the part, and the same file passes it over; so a run that
+//! was stopped goes on where it stopped, and one with another question begins again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cognate::model::disk;
+use cognate_files::input::Input;
+use serde::{Deserialize, Serialize};
+
+use crate::bulk::question::Question;
+use crate::bulk::report::Tally;
+use crate::bulk::sources::STANDARD_INPUT;
+use crate::bulk::{BulkError, Options, into_one, unwritten};
+
+/// What a finished part was made of.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// What was asked, and by which model.
+    question: serde_json::Value,
+    /// BLAKE3 of the file that was read.
+    input: String,
+    /// Bytes of the part.
+    bytes: u64,
+}
+
+/// Whether an output is meant to hold a file for each input.
+pub(super) fn is_folder(output: &Path) -> bool {
+    output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// Answers the rows of each file into a file of its name in `folder`.
+pub(super) fn run(
+    question: &Question<'_>,
+    options: &Options,
+    inputs: &[PathBuf],
+    folder: &Path,
+    tally: &mut Tally,
+) -> Result<(), BulkError> {
+    fs::create_dir_all(folder).map_err(unwritten(folder))?;
+    let parts = parts_of(inputs, folder)?;
+    let asked = asked(question, options);
+    for (input, part) in inputs.iter().zip(&parts) {
+        let mark = mark_of(part);
+        let digest = Input::open(input)?.digest()?;
+        if is_done(&mark, part, &asked, &digest) {
+            tally.skipped += 1;
+            continue;
+        }
+        // A mark must not outlive the part that it speaks of.
+        match fs::remove_file(&mark) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(unwritten(&mark)(error));
+            }
+            _ => {}
+        }
+        let bytes = into_one(question, options, std::slice::from_ref(input), Some(part), tally)?;
+        let done = Mark { question: asked.clone(), input: digest, bytes };
+        let done = serde_json::json!(done).to_string();
+        disk::replace_by(&mark, done.as_bytes()).map_err(unwritten(&mark))?;
+    }
+    Ok(())
+}
+
+/// The part of each file.
+fn parts_of(inputs: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, BulkError> {
+    let mut parts: Vec<PathBuf> = Vec::new();
+    for input in inputs {
+        let name = input.file_name().filter(|_| input.as_os_str() != STANDARD_INPUT);
+        let Some(name) = name else {
+            let problem = format!("-o {}: standard input has no name for a part", folder.display());
+            return Err(BulkError::Options(problem));
+        };
+        let mut part = folder.join(name);
+        if part.extension().is_some_and(|ending| ending == "zst") {
+            part.set_extension("");
+        }
+        let same = |one: &Path| fs::canonicalize(one).ok();
+        if parts.contains(&part) || (part.exists() && same(&part) == same(input)) {
+            let problem = format!("{}: two files would be one", part.display());
+            return Err(BulkError::Options(problem));
+        }
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+fn mark_of(part: &Path) -> PathBuf {
+    let name = part.file_name().unwrap_or_default().to_string_lossy();
+    part.with_file_name(format!(".{name}.done"))
+}
+
+/// What is asked, as far as an answer depends on it.
+fn asked(question: &Question<'_>, options: &Options) -> serde_json::Value {
+    let limits = question.engine.limits();
+    serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "model": question.engine.model().fingerprint(),
+        "task": question.task,
+        "method": question.query.method.name(),
+        "measure": question.query.measure.map(|measure| measure.name()),
+        "truncate": question.query.truncate,
+        "limits": [limits.bytes, limits.chars, limits.tokens],
+        "format": options.records.format.map(|format| format!("{format:?}")),
+        "headless": options.records.headless,
+        "on_error": options.on_error,
+        "prefix": options.prefix,
+    })
+}
+
+/// Whether a part is there that was made of the same question and a file of that digest.
+fn is_done(mark: &Path, part: &Path, asked: &serde_json::Value, digest: &str) -> bool {
+    let known = fs::read(mark).ok().and_then(|known| serde_json::from_slice::<Mark>(&known).ok());
+    let Some(known) = known else { return false };
+    let whole = fs::metadata(part).is_ok_and(|found| found.len() == known.bytes);
+    whole && known.question == *asked && known.input == digest
+}

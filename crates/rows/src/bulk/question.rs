@@ -1,0 +1,178 @@
+//! What is asked of rows, and how the engine answers it for some of them at a time.
+
+use cognate::engine::{Engine, Query, QueryError, Reason};
+use serde::Serialize;
+
+/// Rows answered at a time, unless they must be answered together.
+const PART: usize = 256;
+
+/// What is asked of a row, by the columns of its texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// How alike two texts are.
+    Similarity {
+        /// Column of the first.
+        a: String,
+        /// Column of the second.
+        b: String,
+    },
+    /// The vector of a text.
+    Embed {
+        /// Its column.
+        text: String,
+    },
+    /// The place of a text among those of the same query, whose rows stand together.
+    Rank {
+        /// Column of the query.
+        query: String,
+        /// Column of the text.
+        text: String,
+    },
+}
+
+/// A question, and who answers it.
+pub struct Question<'e> {
+    /// The engine.
+    pub engine: &'e Engine,
+    /// Method, measure, what to do with overlong texts.
+    pub query: Query,
+    /// What is asked.
+    pub task: Task,
+}
+
+/// The texts of a row in the order of the question's columns, or why they are not there.
+pub(super) type Texts = Result<Vec<String>, String>;
+
+/// What is added to a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    Score(f32),
+    Count(u64),
+    Vector(Vec<f32>),
+}
+
+/// The cells of a row, or why it has none.
+pub(super) type Answer = Result<Vec<Cell>, String>;
+
+/// A field that is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Score,
+    Count,
+    Vector,
+}
+
+impl Question<'_> {
+    /// The columns that hold texts.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        match &self.task {
+            Task::Similarity { a, b } => vec![a, b],
+            Task::Embed { text } => vec![text],
+            Task::Rank { query, text } => vec![query, text],
+        }
+    }
+
+    /// The fields that are added.
+    pub(super) fn added(&self) -> &'static [(&'static str, Kind)] {
+        match self.task {
+            Task::Similarity { .. } => &[("score", Kind::Score)],
+            Task::Embed { .. } => &[("vector", Kind::Vector)],
+            Task::Rank { .. } => &[("score", Kind::Score), ("rank", Kind::Count)],
+        }
+    }
+
+    /// Asks of the method what every row will ask, so that a wrong one is told before a file is read.
+    pub(super) fn check(&self) -> Result<(), QueryError> {
+        match self.task {
+            Task::Similarity { .. } => self.engine.similarity(&[("a", "a")], &self.query).map(drop),
+            Task::Embed { .. } => self.engine.embed(&["a"], &self.query).map(drop),
+            Task::Rank { .. } => self.engine.rank("a", &["a"], &self.query).map(drop),
+        }
+    }
+
+    /// Whether some rows must be answered together.
+    #[cfg(feature = "columns")]
+    pub(super) fn has_groups(&self) -> bool {
+        matches!(self.task, Task::Rank { .. })
+    }
+
+    /// Whether two rows that stand one after the other must be answered together.
+    pub(super) fn together(&self, one: &Texts, next: &Texts) -> bool {
+        match (&self.task, one, next) {
+            (Task::Rank { .. }, Ok(one), Ok(next)) => one.first() == next.first(),
+            _ => false,
+        }
+    }
+
+    /// Where rows can be parted to be answered on several threads.
+    pub(super) fn parts<'t>(&self, rows: &'t [Texts]) -> Vec<&'t [Texts]> {
+        match self.task {
+            Task::Rank { .. } => rows.chunk_by(|one, next| self.together(one, next)).collect(),
+            _ => rows.chunks(PART).collect(),
+        }
+    }
+
+    /// The answers to the rows of one part.
+    pub(super) fn answer(&self, rows: &[Texts]) -> Result<Vec<Answer>, QueryError> {
+        let there: Vec<&Vec<String>> = rows.iter().filter_map(|row| row.as_ref().ok()).collect();
+        let text = |row: &Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
+        let mut answers = match self.task {
+            Task::Similarity { .. } => {
+                let pairs: Vec<_> =
+                    there.iter().filter_map(|row| Some((row.first()?, row.get(1)?))).collect();
+                let scored = self.engine.similarity(&pairs, &self.query)?;
+                let cells = scored.scores.iter().map(|&score| Ok(vec![Cell::Score(score)]));
+                without(cells.collect(), &scored.unscored, &scored.reasons)
+            }
+            Task::Embed { .. } => {
+                let texts: Vec<_> = there.iter().filter_map(|row| row.first()).collect();
+                let embedded = self.engine.embed(&texts, &self.query)?;
+                let cells = embedded.vectors.into_iter();
+                let cells = cells.map(|vector| Ok(vec![Cell::Vector(vector.unwrap_or_default())]));
+                without(cells.collect(), &embedded.unscored, &embedded.reasons)
+            }
+            Task::Rank { .. } => {
+                let query = there.first().map_or(String::new(), |row| text(row, 0));
+                let texts: Vec<String> = there.iter().map(|row| text(row, 1)).collect();
+                self.ranked(&query, &texts)?
+            }
+        }
+        .into_iter();
+        let of_row = |row: &Texts| match row {
+            Ok(_) => answers.next().unwrap_or_else(|| Err("the row was not answered".to_owned())),
+            Err(problem) => Err(problem.clone()),
+        };
+        Ok(rows.iter().map(of_row).collect())
+    }
+
+    fn ranked(&self, query: &str, texts: &[String]) -> Result<Vec<Answer>, QueryError> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ranking = match self.engine.rank(query, texts, &self.query) {
+            Ok(ranking) => ranking,
+            Err(error) if error.place().is_some() => {
+                return Ok(vec![Err(error.to_string()); texts.len()]);
+            }
+            Err(error) => return Err(error),
+        };
+        let mut answers = vec![Err("the row was not ranked".to_owned()); texts.len()];
+        for (rank, result) in (1..).zip(&ranking.results) {
+            if let Some(answer) = answers.get_mut(result.index) {
+                *answer = Ok(vec![Cell::Score(result.score), Cell::Count(rank)]);
+            }
+        }
+        Ok(without(answers, &ranking.unscored, &ranking.reasons))
+    }
+}
+
+/// The answers, but for those that have a reason for being none.
+fn without(mut answers: Vec<Answer>, unscored: &[usize], reasons: &[Reason]) -> Vec<Answer> {
+    for (&at, reason) in unscored.iter().zip(reasons) {
+        if let Some(answer) = answers.get_mut(at) {
+            *answer = Err(reason.to_string());
+        }
+    }
+    answers
+}

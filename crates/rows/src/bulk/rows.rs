@@ -1,0 +1,204 @@
+//! Rows of text files: JSON objects, or cells between tabs or commas. They are written back byte for
+//! byte with the answer's fields at their end.
+
+use std::path::{Path, PathBuf};
+
+use cognate::model::growing::Destination;
+use cognate_files::progress::Progress;
+use cognate_files::records::{Added, Appender, Column, Format, Records};
+
+use crate::bulk::pipeline::{BYTES, Batch, MOST_TOGETHER, ROWS, Sink, Source};
+use crate::bulk::question::{Answer, Cell, Question, Texts};
+use crate::bulk::report::Tally;
+use crate::bulk::sources::STANDARD_INPUT;
+use crate::bulk::{BulkError, Options, pipeline, unwritten};
+
+/// Answers the rows of files one after the other into one, and gives back its size.
+pub(super) fn into_one(
+    question: &Question<'_>,
+    options: &Options,
+    inputs: &[PathBuf],
+    output: Option<&Path>,
+    tally: &mut Tally,
+) -> Result<u64, BulkError> {
+    let name = output.unwrap_or(Path::new("standard output"));
+    let mut destination = Destination::create(output).map_err(unwritten(name))?;
+    let mut writer = Writer::new(name, &mut destination);
+    for input in inputs {
+        let mut reader = Reader::open(input, question, options)?;
+        writer.begin(&reader, question, options)?;
+        pipeline::run(&mut reader, &mut writer, question, options.on_error, tally)?;
+    }
+    destination.finish().map_err(unwritten(name))
+}
+
+/// Rows as they came, each with its line.
+pub(super) type Raw = Vec<(String, u64)>;
+
+/// A row: its texts, and how it came.
+type Row = (Texts, (String, u64));
+
+/// Rows of one file.
+pub(super) struct Reader {
+    name: String,
+    records: Records,
+    columns: Vec<Column>,
+    /// Names of the fields that will be added, which no row may have.
+    added: Vec<String>,
+    /// The first row that was not handed over.
+    ahead: Option<Row>,
+    progress: Progress,
+}
+
+impl Reader {
+    pub(super) fn open(
+        path: &Path,
+        question: &Question<'_>,
+        options: &Options,
+    ) -> Result<Self, BulkError> {
+        let records = Records::open(path, options.records)?;
+        let columns: Result<Vec<_>, _> =
+            question.columns().into_iter().map(|name| records.column(name)).collect();
+        let name = match path.as_os_str() == STANDARD_INPUT {
+            true => "standard input".to_owned(),
+            false => path.display().to_string(),
+        };
+        let added = names(question, options);
+        let taken = added.iter().find(|name| records.names().contains(name));
+        if let Some(taken) = taken {
+            return Err(BulkError::Options(format!("{name}: {}", is_taken(taken))));
+        }
+        let progress = Progress::bytes("rows");
+        Ok(Self { name, records, columns: columns?, added, ahead: None, progress })
+    }
+
+    fn read(&mut self) -> Result<Option<Row>, BulkError> {
+        if let Some(row) = self.ahead.take() {
+            return Ok(Some(row));
+        }
+        self.records.follow(&self.progress);
+        let Some(record) = self.records.read()? else { return Ok(None) };
+        if let Some(taken) = self.added.iter().find(|name| record.has(name)) {
+            let problem = is_taken(taken);
+            return Err(self.records.wrong(problem).into());
+        }
+        let text = |column| record.needed(column).map(|text| text.into_owned());
+        let texts = self.columns.iter().map(text).collect();
+        let raw = record.raw().to_owned();
+        Ok(Some((texts, (raw, self.records.line()))))
+    }
+}
+
+/// Why a field cannot be added.
+pub(super) fn is_taken(name: &str) -> String {
+    format!(
+        "there is a field `{name}` already; --prefix puts something before the names of added ones"
+    )
+}
+
+/// The names of the fields that are added.
+pub(super) fn names(question: &Question<'_>, options: &Options) -> Vec<String> {
+    question.added().iter().map(|(name, _)| format!("{}{name}", options.prefix)).collect()
+}
+
+impl Source for Reader {
+    type Kept = Raw;
+
+    fn next(&mut self, question: &Question<'_>) -> Result<Option<Batch<Raw>>, BulkError> {
+        let mut batch = Batch { texts: Vec::new(), kept: Vec::new() };
+        let mut bytes = 0;
+        while let Some((texts, raw)) = self.read()? {
+            let full = batch.texts.len() >= ROWS || bytes >= BYTES;
+            let together = batch.texts.last().is_some_and(|last| question.together(last, &texts));
+            if full && !together {
+                self.ahead = Some((texts, raw));
+                break;
+            }
+            if batch.texts.len() > MOST_TOGETHER {
+                let problem = format!("more than {MOST_TOGETHER} rows have the same query");
+                return Err(self.records.wrong(problem).into());
+            }
+            bytes += raw.0.len();
+            batch.texts.push(texts);
+            batch.kept.push(raw);
+        }
+        Ok((!batch.texts.is_empty()).then_some(batch))
+    }
+
+    fn place(&self, kept: &Raw, at: usize) -> String {
+        let line = kept.get(at).map_or(0, |(_, line)| *line);
+        format!("{}, line {line}", self.name)
+    }
+}
+
+/// Writes rows with their answers.
+pub(super) struct Writer<'d> {
+    name: &'d Path,
+    destination: &'d mut Destination,
+    /// How to write, and the header, once a file has begun.
+    begun: Option<(Appender, Format, Option<String>)>,
+    text: String,
+}
+
+impl<'d> Writer<'d> {
+    pub(super) fn new(name: &'d Path, destination: &'d mut Destination) -> Self {
+        Self { name, destination, begun: None, text: String::new() }
+    }
+
+    /// Begins with the rows of a file; all files that go into one must be written down alike.
+    pub(super) fn begin(
+        &mut self,
+        reader: &Reader,
+        question: &Question<'_>,
+        options: &Options,
+    ) -> Result<(), BulkError> {
+        let (format, header) = (reader.records.format(), reader.records.header());
+        if let Some((_, known, before)) = &self.begun {
+            if *known == format && before.as_deref() == header {
+                return Ok(());
+            }
+            let problem = "its format or its header differs from that of the file before it; a \
+                           folder as -o takes a file for each";
+            return Err(BulkError::Options(format!("{}: {problem}", reader.name)));
+        }
+        let appender = Appender::new(format, names(question, options));
+        appender.header(header, &mut self.text);
+        self.begun = Some((appender, format, header.map(str::to_owned)));
+        self.put().map(drop)
+    }
+
+    fn put(&mut self) -> Result<bool, BulkError> {
+        let written = self.destination.put(self.text.as_bytes()).map_err(unwritten(self.name));
+        self.text.clear();
+        written
+    }
+}
+
+impl Sink<Raw> for Writer<'_> {
+    fn write(&mut self, kept: Raw, answers: &[Answer]) -> Result<bool, BulkError> {
+        let Some((appender, ..)) = &self.begun else { return Ok(true) };
+        for ((raw, _), answer) in kept.iter().zip(answers) {
+            match answer {
+                Ok(cells) => {
+                    let added: Vec<Added<'_>> = cells.iter().map(Cell::added).collect();
+                    appender.record(raw, &added, &mut self.text);
+                }
+                Err(_) => {
+                    let added = vec![Added::Nothing; appender.names().len()];
+                    appender.record(raw, &added, &mut self.text);
+                }
+            }
+        }
+        self.put()
+    }
+}
+
+impl Cell {
+    fn added(&self) -> Added<'_> {
+        match self {
+            Self::Score(score) => Added::Score(*score),
+            Self::Count(count) => Added::Count(*count),
+            Self::Vector(vector) => Added::Row(vector),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Buckets of vectors that lie near each other: the texts of a sample are centres, found by way of
+//! coarser cells, and a vector belongs to the buckets of its nearest centres.
+//!
+//! Two near vectors share a bucket with high probability, not for certain; how often is measured
+//! (`check`). It knows vectors alone, no texts.
+
+use cognate_kernels::linalg::KMeans;
+use cognate_kernels::pairwise;
+
+/// Texts that a bucket holds on average, if the sample has centres enough.
+const PER_BUCKET: u64 = 256;
+/// Most texts that centres are taken from.
+pub(super) const SAMPLE: u64 = 1 << 17;
+/// Most cells, and most texts of the sample that their means are taken of.
+const CELLS: usize = 256;
+const CELL_SAMPLE: usize = 1 << 14;
+/// Cells whose centres are looked at for a vector.
+const NEAR_CELLS: usize = 4;
+/// Buckets that a vector belongs to.
+const NEAR: usize = 4;
+const ITERATIONS: usize = 8;
+const SEED: u64 = 1;
+
+/// Centres by their cells.
+pub struct Buckets {
+    dims: usize,
+    cells: Vec<f32>,
+    /// The centres of each cell, and the number of its first.
+    centres: Vec<(u64, Vec<f32>)>,
+}
+
+/// [`Buckets`] as plain numbers, to be sent elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Centres {
+    /// The centres of cells.
+    pub cells: Vec<f32>,
+    /// How many centres each cell has.
+    pub counts: Vec<u32>,
+    /// The centres of the first cell, those of the second, and so on.
+    pub centres: Vec<f32>,
+}
+
+/// Room for the products with centres.
+#[derive(Default)]
+pub(super) struct Room {
+    products: Vec<f32>,
+}
+
+impl Buckets {
+    /// The same as plain numbers.
+    pub fn to_centres(&self) -> Centres {
+        let count = |own: &[f32]| (own.len() / self.dims.max(1)) as u32;
+        Centres {
+            cells: self.cells.clone(),
+            counts: self.centres.iter().map(|(_, own)| count(own)).collect(),
+            centres: self.centres.iter().flat_map(|(_, own)| own).copied().collect(),
+        }
+    }
+
+    /// Buckets of vectors of `dims`, from plain numbers.
+    pub fn from_centres(from: &Centres, dims: usize) -> Self {
+        let (mut begin, mut rest) = (0, from.centres.as_slice());
+        let centres = from.counts.iter().map(|&count| {
+            let (own, others) = rest.split_at_checked(count as usize * dims).unwrap_or((rest, &[]));
+            let first = begin;
+            begin += u64::from(count);
+            rest = others;
+            (first, own.to_vec())
+        });
+        let centres = centres.collect();
+        Self { dims, cells: from.cells.clone(), centres }
+    }
+
+    /// Buckets for so many texts, by the vectors of a sample of them, which have length 1.
+    pub fn of(sample: &[f32], dims: usize, texts: u64) -> Self {
+        let rows: Vec<&[f32]> = sample.chunks_exact(dims.max(1)).collect();
+        let wanted = usize::try_from(texts / PER_BUCKET).unwrap_or(usize::MAX);
+        let wanted = wanted.clamp(1, (rows.len() / 2).max(1));
+        let search = KMeans {
+            clusters: ((wanted as f64).sqrt() as usize).clamp(1, CELLS),
+            seed: SEED,
+            max_iterations: ITERATIONS,
+            threads: rayon::current_num_threads(),
+        };
+        let of_cells = sample.get(..CELL_SAMPLE * dims).unwrap_or(sample);
+        let mut cells = search.fit(of_cells, dims).centroids;
+        cells.chunks_exact_mut(dims.max(1)).for_each(to_length_one);
+        let count = cells.len() / dims.max(1);
+        let mut members: Vec<Vec<&[f32]>> = vec![Vec::new(); count];
+        let mut room = Room::default();
+        for row in &rows {
+            let [nearest, ..] = room.nearest::<1>(row, &cells, dims);
+            if let Some(members) = nearest.and_then(|(cell, _)| members.get_mut(cell)) {
+                members.push(row);
+            }
+        }
+        let mut first = 0;
+        let centres = members.iter().map(|members| {
+            let share = (members.len() * wanted).div_ceil(rows.len().max(1));
+            let step = members.len().div_ceil(share.max(1)).max(1);
+            let own: Vec<f32> = members.iter().step_by(step).copied().flatten().copied().collect();
+            let begin = first;
+            first += (own.len() / dims.max(1)) as u64;
+            (begin, own)
+        });
+        let centres = centres.collect();
+        Self { dims, cells, centres }
+    }
+
+    /// How many buckets there are.
+    pub(super) fn count(&self) -> u64 {
+        self.centres.last().map_or(0, |(first, own)| first + (own.len() / self.dims.max(1)) as u64)
+    }
+
+    /// The buckets of a vector of length 1.
+    pub(super) fn nearest(&self, vector: &[f32], room: &mut Room) -> impl Iterator<Item = u64> {
+        let mut best = [None; NEAR];
+        for (cell, _) in
+            room.nearest::<NEAR_CELLS>(vector, &self.cells, self.dims).into_iter().flatten()
+        {
+            let Some((first, centres)) = self.centres.get(cell) else { continue };
+            for found in room.nearest::<NEAR>(vector, centres, self.dims).into_iter().flatten() {
+                let number = *first as usize + found.0;
+                keep(&mut best, (number, found.1));
+            }
+        }
+        best.into_iter().flatten().map(|(bucket, _)| bucket as u64)
+    }
+}
+
+impl Room {
+    /// The rows of largest product with a vector, best first, equal ones by place.
+    pub(super) fn nearest<const N: usize>(
+        &mut self,
+        vector: &[f32],
+        rows: &[f32],
+        dims: usize,
+    ) -> [Option<(usize, f32)>; N] {
+        let mut best = [None; N];
+        if !rows.is_empty() {
+            pairwise::products(vector, rows, dims, &mut self.products);
+            for (at, &product) in self.products.iter().enumerate() {
+                keep(&mut best, (at, product));
+            }
+        }
+        best
+    }
+}
+
+/// Puts what was found in its place among the best, if it is one of them.
+fn keep<const N: usize>(best: &mut [Option<(usize, f32)>; N], found: (usize, f32)) {
+    let better = |known: &Option<(usize, f32)>| known.is_none_or(|known| found.1 > known.1);
+    if !best.last().is_some_and(better) {
+        return;
+    }
+    let place = best.iter().position(better).unwrap_or(N - 1);
+    if let Some(from) = best.get_mut(place..) {
+        from.rotate_right(1);
+        from[0] = Some(found);
+    }
+}
+
+/// Gives a vector length 1; one without length stays as it is.
+pub(super) fn to_length_one(vector: &mut [f32]) {
+    use cognate_kernels::vector::{Row, norm};
+    let length = norm(Row::F32(vector));
+    if length > 0.0 {
+        vector.iter_mut().for_each(|x| *x /= length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_kernels::random::SplitMix64;
+
+    use super::*;
+
+    const DIMS: usize = 16;
+
+    fn vectors(count: usize, seed: u64) -> Vec<f32> {
+        let mut random = SplitMix64::seeded(seed);
+        let mut rows: Vec<f32> = (0..count * DIMS).map(|_| random.unit() as f32 - 0.5).collect();
+        rows.chunks_exact_mut(DIMS).for_each(to_length_one);
+        rows
+    }
+
+    #[test]
+    fn the_same_vector_has_the_same_buckets_and_near_ones_mostly_share_one() {
+        let sample = vectors(2000, 5);
+        let buckets = Buckets::of(&sample, DIMS, 40_000);
+        assert!((100..=200).contains(&buckets.count()), "{}", buckets.count());
+        let (mut room, mut shared, mut apart) = (Room::default(), 0, 0);
+        let others = vectors(500, 6);
+        for (row, other) in others.chunks_exact(DIMS).zip(sample.chunks_exact(DIMS)) {
+            let mut near: Vec<f32> = row.iter().zip(other).map(|(a, b)| a + 0.2 * b).collect();
+            to_length_one(&mut near);
+            let own: Vec<u64> = buckets.nearest(row, &mut room).collect();
+            assert_eq!(own.len(), NEAR);
+            assert!(own.iter().all(|&bucket| bucket < buckets.count()));
+            assert_eq!(buckets.nearest(row, &mut room).collect::<Vec<_>>(), own);
+            shared += u32::from(buckets.nearest(&near, &mut room).any(|b| own.contains(&b)));
+            apart += u32::from(buckets.nearest(other, &mut room).any(|b| own.contains(&b)));
+        }
+        assert!(shared > 480 && apart < 150, "{shared} near and {apart} far pairs share a bucket");
+    }
+
+    #[test]
+    fn few_texts_share_one_bucket_and_none_is_no_fault() {
+        let mut room = Room::default();
+        let one = Buckets::of(&vectors(90, 1), DIMS, 90);
+        assert_eq!(one.count(), 1);
+        assert_eq!(one.nearest(&vectors(1, 2), &mut room).collect::<Vec<_>>(), [0]);
+        let none = Buckets::of(&[], DIMS, 0);
+        assert_eq!(none.nearest(&vectors(1, 2), &mut room).count(), 0);
+    }
+}

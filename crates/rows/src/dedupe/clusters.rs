@@ -1,0 +1,276 @@
+//! Which text stands for which: a text belongs to the best match among the texts before it that
+//! stand for themselves, and to none that it does not match itself.
+//!
+//! So no chain of small steps joins what is far apart, each duplicate has a score with the text that
+//! stands for it, and the outcome depends on the matches alone, not on the order they were found in.
+
+use std::fs::File;
+use std::io;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use cognate::model::disk;
+
+use crate::dedupe::block::Match;
+use crate::dedupe::sorter::{Sorted, Sorter};
+
+/// Matches on their way into order, by the later text and the earlier.
+pub(super) struct Matches {
+    sorter: Sorter,
+}
+
+impl Matches {
+    pub(super) fn new(sorter: Sorter) -> Self {
+        Self { sorter }
+    }
+
+    pub(super) fn push(&mut self, found: &Match) -> io::Result<()> {
+        let mut bytes = found.score.to_le_bytes().to_vec();
+        bytes.extend_from_slice(found.shared.as_bytes());
+        self.sorter.push((found.later.into(), found.earlier.into()), &bytes)
+    }
+
+    pub(super) fn finish(self) -> io::Result<InOrder> {
+        Ok(InOrder { sorted: self.sorter.finish()?, bytes: Vec::new() })
+    }
+}
+
+/// Matches in order.
+pub(super) struct InOrder {
+    sorted: Sorted,
+    bytes: Vec<u8>,
+}
+
+impl InOrder {
+    /// The next match.
+    fn next(&mut self) -> io::Result<Option<Match>> {
+        let Some((later, earlier)) = self.sorted.next(&mut self.bytes)? else { return Ok(None) };
+        let (score, shared) = self.bytes.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
+        Ok(Some(Match {
+            // They were numbers of 32 bits when they were pushed.
+            earlier: earlier as u32,
+            later: later as u32,
+            score: f32::from_le_bytes(*score),
+            shared: String::from_utf8_lossy(shared).into_owned(),
+        }))
+    }
+
+    /// Runs written because the memory did not hold all.
+    pub(super) fn runs(&self) -> usize {
+        self.sorted.runs
+    }
+}
+
+/// What stands for each text.
+pub(super) struct Clusters {
+    representative: Vec<u32>,
+    score: Vec<f32>,
+    shared: Option<SharedWords>,
+}
+
+/// The words that duplicates share with what stands for them, on disk.
+struct SharedWords {
+    file: BufWriter<File>,
+    /// Where those of a text begin and how many bytes they are, in the order of texts.
+    places: Vec<(u32, u64, u32)>,
+    end: u64,
+}
+
+/// What is known of a duplicate.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Duplicate {
+    /// What stands for it.
+    pub(super) of: u32,
+    /// Its score with that.
+    pub(super) score: f32,
+    /// The words that it shares with that, where they were asked for and are not all of its own.
+    pub(super) shared: Option<String>,
+}
+
+impl Clusters {
+    /// Of texts of which each names the first with the same tokens, and the matches among those
+    /// firsts; `look` sees every match. Texts below `known` are of another file, and only they stand
+    /// for others then.
+    pub(super) fn of(
+        firsts: &[u32],
+        matches: &mut InOrder,
+        known: Option<u32>,
+        explained_in: Option<&Path>,
+        mut look: impl FnMut(&Match) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let shared = match explained_in {
+            Some(folder) => {
+                let file = BufWriter::new(disk::nameless(folder)?);
+                Some(SharedWords { file, places: Vec::new(), end: 0 })
+            }
+            None => None,
+        };
+        let count = firsts.len() as u32;
+        let (representative, score) = ((0..count).collect(), vec![1.0; firsts.len()]);
+        let mut clusters = Self { representative, score, shared };
+        let mut best: Option<Match> = None;
+        while let Some(found) = matches.next()? {
+            look(&found)?;
+            if let Some(done) = best.take_if(|best| best.later != found.later) {
+                clusters.join(&done)?;
+            }
+            let stands = clusters.representative_of(found.earlier) == found.earlier;
+            let better = best.as_ref().is_none_or(|best| found.score > best.score);
+            if stands && better {
+                best = Some(found);
+            }
+        }
+        if let Some(done) = best {
+            clusters.join(&done)?;
+        }
+        if let Some(shared) = &mut clusters.shared {
+            shared.file.flush()?;
+        }
+        clusters.take_in_copies(firsts, known);
+        Ok(clusters)
+    }
+
+    /// What stands for a text, itself where nothing does, and its score with that.
+    pub(super) fn of_text(&self, id: u32) -> (u32, f32) {
+        let score = self.score.get(id as usize).copied().unwrap_or_default();
+        (self.representative_of(id), score)
+    }
+
+    fn representative_of(&self, id: u32) -> u32 {
+        self.representative.get(id as usize).copied().unwrap_or(id)
+    }
+
+    fn join(&mut self, found: &Match) -> io::Result<()> {
+        let at = found.later as usize;
+        if let (Some(of), Some(score)) = (self.representative.get_mut(at), self.score.get_mut(at)) {
+            (*of, *score) = (found.earlier, found.score);
+        }
+        if let Some(shared) = &mut self.shared {
+            let bytes = found.shared.as_bytes();
+            shared.file.write_all(bytes)?;
+            shared.places.push((found.later, shared.end, bytes.len() as u32));
+            shared.end += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Texts of the same tokens as one before them belong where that belongs.
+    fn take_in_copies(&mut self, firsts: &[u32], known: Option<u32>) {
+        for (at, &first) in firsts.iter().enumerate() {
+            if first as usize == at {
+                continue;
+            }
+            let of = self.representative_of(first);
+            // Two new texts that are alike say nothing of the known ones.
+            if known.is_some_and(|known| of >= known) {
+                continue;
+            }
+            let score = if of == first { 1.0 } else { self.score[first as usize] };
+            (self.representative[at], self.score[at]) = (of, score);
+        }
+    }
+
+    /// What a text duplicates; nothing for one that stands for itself.
+    pub(super) fn duplicate(&self, id: u32, first: u32) -> io::Result<Option<Duplicate>> {
+        let of = self.representative_of(id);
+        if of == id {
+            return Ok(None);
+        }
+        let score = self.score.get(id as usize).copied().unwrap_or_default();
+        let shared = match &self.shared {
+            Some(shared) => shared.of(first)?,
+            None => None,
+        };
+        Ok(Some(Duplicate { of, score, shared }))
+    }
+
+    /// Texts that stand for others, and those they stand for.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let mut stands = vec![0_u64; self.representative.len().div_ceil(64)];
+        let mut duplicates = 0;
+        for (at, &of) in self.representative.iter().enumerate() {
+            if of as usize != at {
+                duplicates += 1;
+                stands[of as usize / 64] |= 1 << (of % 64);
+            }
+        }
+        (stands.iter().map(|bits| u64::from(bits.count_ones())).sum(), duplicates)
+    }
+}
+
+/// What stands for each of so many different texts, itself where nothing does, and its score with that;
+/// matches may come in any order.
+pub fn stand_for(texts: u32, found: &[Match]) -> io::Result<Vec<(u32, f32)>> {
+    // Nothing is put on disk of what is in memory already.
+    let mut matches = Matches::new(Sorter::new(PathBuf::new(), usize::MAX));
+    found.iter().try_for_each(|found| matches.push(found))?;
+    let firsts: Vec<u32> = (0..texts).collect();
+    let clusters = Clusters::of(&firsts, &mut matches.finish()?, None, None, |_| Ok(()))?;
+    Ok((0..texts).map(|id| clusters.of_text(id)).collect())
+}
+
+impl SharedWords {
+    fn of(&self, id: u32) -> io::Result<Option<String>> {
+        let Ok(at) = self.places.binary_search_by_key(&id, |place| place.0) else {
+            return Ok(None);
+        };
+        let (_, from, count) = self.places[at];
+        let mut bytes = vec![0; count as usize];
+        self.file.get_ref().read_exact_at(&mut bytes, from)?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clusters(firsts: &[u32], found: &[(u32, u32, f32)], known: Option<u32>) -> Clusters {
+        let folder = std::env::temp_dir();
+        let mut matches = Matches::new(Sorter::new(folder.clone(), 1 << 20));
+        for &(earlier, later, score) in found {
+            let shared = format!("{earlier} {later}");
+            matches.push(&Match { earlier, later, score, shared }).unwrap();
+        }
+        let mut seen = 0;
+        let mut matches = matches.finish().unwrap();
+        let look = |_: &Match| {
+            seen += 1;
+            Ok(())
+        };
+
+        let clusters = Clusters::of(firsts, &mut matches, known, Some(&folder), look).unwrap();
+        assert_eq!(seen, found.len());
+        clusters
+    }
+
+    #[test]
+    fn a_text_belongs_to_its_best_match_that_stands_for_itself() {
+        // 2 matches 1, which belongs to 0; 4 matches 3 better than 0.
+        let found = [(0, 1, 0.9), (1, 2, 0.95), (0, 4, 0.9), (3, 4, 0.92)];
+        let clusters = clusters(&[0, 1, 2, 3, 4], &found, None);
+        assert_eq!(clusters.representative, [0, 0, 2, 3, 3]);
+        assert_eq!(clusters.counts(), (2, 2));
+        let expected = Duplicate { of: 3, score: 0.92, shared: Some("3 4".to_owned()) };
+        assert_eq!(clusters.duplicate(4, 4).unwrap(), Some(expected));
+        assert_eq!(clusters.duplicate(2, 2).unwrap(), None);
+    }
+
+    #[test]
+    fn copies_follow_the_first_of_them() {
+        let found = [(0, 1, 0.9)];
+        let clusters = clusters(&[0, 1, 0, 1, 4], &found, None);
+        assert_eq!(clusters.representative, [0, 0, 0, 0, 4]);
+        assert_eq!(clusters.score[2..4], [1.0, 0.9]);
+        let shared = |id, first| clusters.duplicate(id, first).unwrap().unwrap().shared;
+        assert_eq!(shared(3, 1).as_deref(), Some("0 1"));
+        assert_eq!(shared(2, 0), None, "all of them");
+    }
+
+    #[test]
+    fn with_another_file_only_its_texts_stand_for_others() {
+        let clusters = clusters(&[0, 1, 2, 2, 1, 5], &[(0, 5, 0.8)], Some(2));
+        assert_eq!(clusters.representative, [0, 1, 2, 3, 1, 0]);
+    }
+}

@@ -1,0 +1,171 @@
+//! What is written: the file's records with what was found of them, or those that nothing stands
+//! for, and all matches. Records are counted from 1, a header not among them.
+
+use std::io;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use cognate::model::growing::{Destination, Growing};
+use cognate::model::target::clash;
+use cognate_files::progress::Progress;
+use cognate_files::records::{Added, Appender};
+
+use crate::dedupe::block::Match;
+use crate::dedupe::search::Found;
+use crate::dedupe::texts::Source;
+use crate::dedupe::{DedupeError, Options};
+
+/// Bytes of records written at once.
+const BUFFER: usize = 1 << 16;
+
+/// Refuses files that would take the place of others.
+pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
+    let named = [("-o", &options.output), ("--pairs", &options.pairs)];
+    let written: Vec<(&str, &Path)> =
+        named.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?))).collect();
+    let read = options.against.iter().chain([&options.file]).map(PathBuf::as_path);
+    match clash(&written, read) {
+        Some(problem) => Err(DedupeError::Options(problem)),
+        None => Ok(()),
+    }
+}
+
+/// The file of all matches: the numbers of both records and their score, and the words they share.
+pub(super) struct Pairs {
+    out: Option<(PathBuf, Growing)>,
+    explain: bool,
+    /// Why a match could not be written.
+    failure: Option<DedupeError>,
+}
+
+impl Pairs {
+    pub(super) fn create(options: &Options) -> Result<Self, DedupeError> {
+        let (explain, across) = (options.search.explain, options.against.is_some());
+        let mut pairs = Self { out: None, explain, failure: None };
+        if let Some(path) = &options.pairs {
+            let mut out = Growing::create(path).map_err(failed(path))?;
+            let names = if across { "known\trecord\tscore" } else { "first\tsecond\tscore" };
+            let shared = if explain { "\tshared" } else { "" };
+            writeln!(out, "{names}{shared}").map_err(failed(path))?;
+            pairs.out = Some((path.clone(), out));
+        }
+        Ok(pairs)
+    }
+
+    /// Writes a match; `known` is the number of the first text of the file itself. What fails is kept for
+    /// [`check`](Self::check).
+    pub(super) fn push(&mut self, found: &Match, known: u32) -> io::Result<()> {
+        self.write(found, known).map_err(|source| {
+            let kind = source.kind();
+            self.failure = self.out.as_ref().map(|(path, _)| failed(path)(source));
+            kind.into()
+        })
+    }
+
+    /// Whether all matches could be written.
+    pub(super) fn check(&mut self) -> Result<(), DedupeError> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn write(&mut self, found: &Match, known: u32) -> io::Result<()> {
+        let Some((_, out)) = &mut self.out else { return Ok(()) };
+        let (one, other) = (u64::from(found.earlier) + 1, u64::from(found.later - known) + 1);
+        write!(out, "{one}\t{other}\t{}", found.score)?;
+        if self.explain {
+            write!(out, "\t{}", found.shared)?;
+        }
+        out.write_all(b"\n")
+    }
+
+    pub(super) fn finish(self) -> Result<(), DedupeError> {
+        match self.out {
+            Some((path, out)) => out.finish().map(drop).map_err(failed(&path)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> DedupeError {
+    let path = path.to_owned();
+    move |source| DedupeError::Write { path: path.clone(), source }
+}
+
+/// Writes the records of the file whose duplicates were looked for.
+pub(super) fn write(
+    options: &Options,
+    source: &Source<'_>,
+    found: &Found<'_>,
+) -> Result<(), DedupeError> {
+    let Found { judge, firsts, clusters, .. } = found;
+    let explain = options.search.explain;
+    let Some((mut records, column)) = source.records()? else { return Ok(()) };
+    let name = options.output.clone().unwrap_or_else(|| PathBuf::from("standard output"));
+    let failed = failed(&name);
+    let mut out = Destination::create(options.output.as_deref()).map_err(&failed)?;
+    let across = judge.known.is_some();
+    let mut names = vec![if across { "duplicate_of" } else { "cluster" }, "score"];
+    names.extend(explain.then_some("shared"));
+    let names: Vec<String> = names.iter().map(|name| options.prefix.clone() + name).collect();
+    let appender = Appender::new(records.format(), names.clone());
+    let mut text = String::new();
+    match records.header() {
+        Some(header) if options.drop => text = format!("{header}\n"),
+        header => appender.header(header, &mut text),
+    }
+    if let Some(name) = names.iter().find(|name| !options.drop && records.names().contains(name)) {
+        return Err(taken(name));
+    }
+    let progress = Progress::bytes("writing");
+    let mut id = judge.known.unwrap_or_default();
+    loop {
+        records.follow(&progress);
+        let Some(record) = records.read()? else { break };
+        let first = firsts.get(id as usize).copied().unwrap_or(id);
+        let duplicate = clusters.duplicate(id, first);
+        let duplicate = duplicate.map_err(|error| options.search.room(error))?;
+        if options.drop {
+            if duplicate.is_none() {
+                text.push_str(record.raw());
+                text.push('\n');
+            }
+        } else {
+            if let Some(name) = names.iter().find(|name| record.has(name)) {
+                return Err(taken(name));
+            }
+            let shared = match &duplicate {
+                Some(duplicate) if explain => match &duplicate.shared {
+                    Some(shared) => shared.clone(),
+                    // A text with the same tokens shares all of them.
+                    None => {
+                        let own = record.field(&column).ok().flatten().unwrap_or_default();
+                        judge.shared(&own, &own)
+                    }
+                },
+                _ => String::new(),
+            };
+            let number = |of: u32| Added::Count(u64::from(of) + 1);
+            let added = match &duplicate {
+                Some(found) => [number(found.of), Added::Score(found.score), Added::Text(&shared)],
+                None if across => [Added::Nothing; 3],
+                None => [number(id), Added::Nothing, Added::Nothing],
+            };
+            appender.record(record.raw(), added.get(..names.len()).unwrap_or(&added), &mut text);
+        }
+        id += 1;
+        if text.len() >= BUFFER {
+            if !out.put(text.as_bytes()).map_err(&failed)? {
+                return Ok(());
+            }
+            text.clear();
+        }
+    }
+    out.put(text.as_bytes()).map_err(&failed)?;
+    out.finish().map(drop).map_err(&failed)
+}
+
+fn taken(name: &str) -> DedupeError {
+    let problem = format!(
+        "the records have a field `{name}` already; --prefix puts something before the names of added ones"
+    );
+    DedupeError::Options(problem)
+}

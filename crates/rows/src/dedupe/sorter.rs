@@ -1,0 +1,188 @@
+//! More records than the memory holds, put in order: sorted runs in files without a name, merged when
+//! they are read. What the records mean is not known here.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io;
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::path::PathBuf;
+
+use cognate::model::disk;
+use rayon::slice::ParallelSliceMut;
+
+/// Bytes of a run read or written at once.
+const BUFFER: usize = 256 << 10;
+
+/// Records by a pair of numbers, each with some bytes. No two have the same numbers.
+pub(super) struct Sorter {
+    folder: PathBuf,
+    /// Most bytes in memory.
+    most: usize,
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    runs: Vec<BufReader<File>>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    key: (u64, u64),
+    from: usize,
+    count: u32,
+}
+
+impl Sorter {
+    /// Sorts in at most so many bytes of memory; runs go to files on the disk of `folder`.
+    pub(super) fn new(folder: PathBuf, memory: usize) -> Self {
+        // Lists grow by doubling, so half of them can be empty.
+        Self { folder, most: memory / 2, bytes: Vec::new(), entries: Vec::new(), runs: Vec::new() }
+    }
+
+    /// Adds a record.
+    pub(super) fn push(&mut self, key: (u64, u64), bytes: &[u8]) -> io::Result<()> {
+        let used = self.bytes.len() + self.entries.len() * size_of::<Entry>();
+        if used + bytes.len() + size_of::<Entry>() > self.most && !self.entries.is_empty() {
+            self.spill()?;
+        }
+        let count = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+        self.entries.push(Entry { key, from: self.bytes.len(), count });
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.entries.par_sort_unstable_by_key(|entry| entry.key);
+    }
+
+    /// Writes what is in memory as a run of its own.
+    fn spill(&mut self) -> io::Result<()> {
+        self.sort();
+        let mut run = BufWriter::with_capacity(BUFFER, disk::nameless(&self.folder)?);
+        for entry in &self.entries {
+            run.write_all(&entry.key.0.to_le_bytes())?;
+            run.write_all(&entry.key.1.to_le_bytes())?;
+            run.write_all(&entry.count.to_le_bytes())?;
+            run.write_all(entry.of(&self.bytes))?;
+        }
+        let mut run = run.into_inner().map_err(io::IntoInnerError::into_error)?;
+        run.rewind()?;
+        self.runs.push(BufReader::with_capacity(BUFFER, run));
+        self.entries.clear();
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Hands the records over in the order of their numbers, and says how many runs were written.
+    pub(super) fn finish(mut self) -> io::Result<Sorted> {
+        if self.runs.is_empty() {
+            self.sort();
+            let rest = self.entries.into_iter();
+            return Ok(Sorted { source: Source::Memory { bytes: self.bytes, rest }, runs: 0 });
+        }
+        self.spill()?;
+        let runs = self.runs.len();
+        let mut merge = Merge { runs: self.runs, heads: BinaryHeap::new() };
+        (0..runs).try_for_each(|run| merge.advance(run))?;
+        Ok(Sorted { source: Source::Runs(merge), runs })
+    }
+}
+
+impl Entry {
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(self.from..self.from + self.count as usize).unwrap_or_default()
+    }
+}
+
+/// Records in order.
+pub(super) struct Sorted {
+    source: Source,
+    /// Runs that were written; none where the memory held all.
+    pub(super) runs: usize,
+}
+
+enum Source {
+    Memory { bytes: Vec<u8>, rest: std::vec::IntoIter<Entry> },
+    Runs(Merge),
+}
+
+/// The numbers of a run's next record, the run, and how many bytes the record has.
+type Head = ((u64, u64), usize, u32);
+
+/// The heads of all runs, the least on top.
+struct Merge {
+    runs: Vec<BufReader<File>>,
+    heads: BinaryHeap<Reverse<Head>>,
+}
+
+impl Merge {
+    /// Reads the next head of a run, if it has one; its bytes stay in the run until it is taken.
+    fn advance(&mut self, run: usize) -> io::Result<()> {
+        let Some(reader) = self.runs.get_mut(run) else { return Ok(()) };
+        let mut head = [0; 20];
+        match reader.read_exact(&mut head) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            other => other?,
+        }
+        let (key, count) = head.split_at(16);
+        let (major, minor) = key.split_at(8);
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
+        let count = number(count) as u32;
+        self.heads.push(Reverse(((number(major), number(minor)), run, count)));
+        Ok(())
+    }
+}
+
+impl Sorted {
+    /// The numbers of the next record; its bytes take the place of those in `bytes`.
+    pub(super) fn next(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<(u64, u64)>> {
+        bytes.clear();
+        match &mut self.source {
+            Source::Memory { bytes: all, rest } => Ok(rest.next().map(|entry| {
+                bytes.extend_from_slice(entry.of(all));
+                entry.key
+            })),
+            Source::Runs(merge) => {
+                let Some(Reverse((key, run, count))) = merge.heads.pop() else { return Ok(None) };
+                if let Some(reader) = merge.runs.get_mut(run) {
+                    bytes.resize(count as usize, 0);
+                    reader.read_exact(bytes)?;
+                }
+                merge.advance(run)?;
+                Ok(Some(key))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_kernels::random::Random;
+
+    use super::*;
+
+    #[test]
+    fn records_come_in_order_whatever_the_memory() {
+        let mut random = Random::seeded(3);
+        let records: Vec<((u64, u64), Vec<u8>)> = (0..5000)
+            .map(|minor| {
+                let key = (random.below(300) as u64, minor);
+                (key, vec![minor as u8; random.below(40)])
+            })
+            .collect();
+        let mut expected = records.clone();
+        expected.sort();
+        for (memory, least_runs) in [(1 << 30, 0), (100_000, 3), (4000, 100)] {
+            let mut sorter = Sorter::new(std::env::temp_dir(), memory);
+            for (key, bytes) in &records {
+                sorter.push(*key, bytes).unwrap();
+            }
+            let mut sorted = sorter.finish().unwrap();
+            assert!(sorted.runs >= least_runs, "{} runs", sorted.runs);
+            let (mut found, mut bytes) = (Vec::new(), Vec::new());
+            while let Some(key) = sorted.next(&mut bytes).unwrap() {
+                found.push((key, bytes.clone()));
+            }
+            assert_eq!(found, expected);
+        }
+    }
+}

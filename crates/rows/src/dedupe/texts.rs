@@ -1,0 +1,231 @@
+//! The texts of one file or column, or of two, read from front to back as often as needed, numbered
+//! from 0 through both. What is done with a text is not known here.
+
+use std::fs::File;
+use std::io;
+use std::io::Seek;
+use std::path::{Path, PathBuf};
+
+use cognate::model::disk;
+use cognate_files::ReadError;
+use cognate_files::input::Input;
+use cognate_files::progress::Progress;
+use cognate_files::records::{Column, Options, Records};
+use rayon::prelude::*;
+
+use crate::dedupe::DedupeError;
+
+/// Texts read while others are worked on.
+const CHUNK: usize = 8192;
+/// Texts that a thread works on at a time.
+const PART: usize = 256;
+/// The path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+/// The column taken where none is named.
+const TEXT: &str = "text";
+
+/// A text with its number.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    pub(super) id: u32,
+    pub(super) text: String,
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Texts that can be read again and again.
+pub(super) enum Source<'t> {
+    File {
+        path: PathBuf,
+        options: Options,
+        column: Option<String>,
+        /// What standard input held.
+        kept: Option<File>,
+    },
+    /// Texts in memory; one that is missing has no words.
+    Column(&'t [Option<&'t str>]),
+}
+
+/// Texts as they are read.
+enum Open<'t> {
+    Records(Box<Records>, Column),
+    Column(std::slice::Iter<'t, Option<&'t str>>),
+}
+
+impl<'t> Source<'t> {
+    /// The records of a file. What standard input holds is kept in a file of `folder`.
+    pub(super) fn file(
+        path: &Path,
+        options: Options,
+        column: Option<&str>,
+        folder: &Path,
+    ) -> Result<Self, DedupeError> {
+        let kept = (path.as_os_str() == STANDARD_INPUT).then(|| {
+            let mut file = disk::nameless(folder)?;
+            io::copy(&mut io::stdin().lock(), &mut file)?;
+            Ok::<_, io::Error>(file)
+        });
+        let room = |source| DedupeError::Room { folder: folder.to_owned(), source };
+        let kept = kept.transpose().map_err(room)?;
+        Ok(Self::File { path: path.to_owned(), options, column: column.map(str::to_owned), kept })
+    }
+
+    /// The records of a file from the first on, and the column of texts; nothing for a column.
+    pub(super) fn records(&self) -> Result<Option<(Records, Column)>, DedupeError> {
+        let Self::File { path, options, column, kept } = self else { return Ok(None) };
+        let records = match kept {
+            None => Records::open(path, *options)?,
+            Some(file) => {
+                let failed = |source| ReadError::Io { path: path.clone(), source };
+                let mut file = file.try_clone().map_err(failed)?;
+                file.rewind().map_err(failed)?;
+                let input = Input::from_stream("standard input", Box::new(file))?;
+                Records::of(input, *options)?
+            }
+        };
+        let column = match column {
+            Some(name) => records.column(name)?,
+            // The only column needs no name.
+            None if records.names().len() == 1 => records.column("1")?,
+            None => records.column(TEXT)?,
+        };
+        Ok(Some((records, column)))
+    }
+
+    fn open(&self) -> Result<Open<'t>, DedupeError> {
+        match self {
+            Self::Column(texts) => Ok(Open::Column(texts.iter())),
+            Self::File { .. } => {
+                let opened = self.records()?;
+                Ok(opened.map_or(Open::Column([].iter()), |(records, column)| {
+                    Open::Records(Box::new(records), column)
+                }))
+            }
+        }
+    }
+}
+
+impl Open<'_> {
+    /// The next text; where it is not `wanted`, an empty one stands for it.
+    fn next(&mut self, wanted: bool) -> Result<Option<String>, DedupeError> {
+        match self {
+            Self::Column(texts) => {
+                Ok(texts.next().map(|text| text.filter(|_| wanted).unwrap_or_default().to_owned()))
+            }
+            Self::Records(records, column) => {
+                let Some(record) = records.read()? else { return Ok(None) };
+                if !wanted {
+                    return Ok(Some(String::new()));
+                }
+                match record.field(column) {
+                    Ok(text) => Ok(Some(text.unwrap_or_default().into_owned())),
+                    Err(problem) => Err(records.wrong(problem).into()),
+                }
+            }
+        }
+    }
+}
+
+/// The texts of all sources, those of the other file first.
+pub(super) struct Texts<'t> {
+    pub(super) sources: Vec<Source<'t>>,
+}
+
+/// A reading on its way.
+struct Reading<'r, 't> {
+    rest: std::slice::Iter<'r, Source<'t>>,
+    open: Option<Open<'t>>,
+    next: u64,
+    progress: Progress,
+}
+
+impl Reading<'_, '_> {
+    /// The next texts that are wanted; none at the end.
+    fn chunk(&mut self, wanted: &(impl Fn(u32) -> bool + Sync)) -> Result<Vec<Text>, DedupeError> {
+        let mut texts = Vec::new();
+        while texts.len() < CHUNK {
+            let open = match &mut self.open {
+                Some(open) => open,
+                None => match self.rest.next() {
+                    Some(source) => self.open.insert(source.open()?),
+                    None => break,
+                },
+            };
+            if let Open::Records(records, _) = open {
+                records.follow(&self.progress);
+            }
+            let id = u32::try_from(self.next).map_err(|_| DedupeError::TooMany)?;
+            let wanted = wanted(id);
+            let Some(text) = open.next(wanted)? else {
+                self.open = None;
+                continue;
+            };
+            self.next += 1;
+            if wanted {
+                texts.push(Text { id, text });
+            }
+        }
+        Ok(texts)
+    }
+}
+
+impl Texts<'_> {
+    /// How many texts the other file has, where there is one.
+    pub(super) fn known(&self) -> Result<Option<u32>, DedupeError> {
+        let [other, _] = self.sources.as_slice() else { return Ok(None) };
+        let count = match other.records()? {
+            Some((mut records, _)) => {
+                let mut count = 0_usize;
+                while records.read()?.is_some() {
+                    count += 1;
+                }
+                count
+            }
+            None => match other {
+                Source::Column(texts) => texts.len(),
+                Source::File { .. } => 0,
+            },
+        };
+        u32::try_from(count).map(Some).map_err(|_| DedupeError::TooMany)
+    }
+
+    /// Whether there is anything to wait for: texts in memory are somebody else's, who may be no
+    /// terminal's user.
+    fn progress(&self, step: &'static str) -> Progress {
+        let files = self.sources.iter().any(|source| matches!(source, Source::File { .. }));
+        if files { Progress::bytes(step) } else { Progress::hidden() }
+    }
+
+    /// Hands all texts that are wanted to `work`, some at a time on every core, and what comes of
+    /// them in their order to `take`. Gives back how many records there are.
+    pub(super) fn each<T: Send>(
+        &self,
+        step: &'static str,
+        wanted: impl Fn(u32) -> bool + Sync,
+        work: impl Fn(&[Text]) -> Result<T, DedupeError> + Sync,
+        mut take: impl FnMut(T) -> Result<(), DedupeError>,
+    ) -> Result<u32, DedupeError> {
+        let mut reading = Reading {
+            rest: self.sources.iter(),
+            open: None,
+            next: 0,
+            progress: self.progress(step),
+        };
+        let mut chunk = reading.chunk(&wanted)?;
+        while !chunk.is_empty() {
+            let (done, next) = rayon::join(
+                || chunk.par_chunks(PART).map(&work).collect::<Vec<_>>(),
+                || reading.chunk(&wanted),
+            );
+            for done in done {
+                take(done?)?;
+            }
+            chunk = next?;
+        }
+        u32::try_from(reading.next).map_err(|_| DedupeError::TooMany)
+    }
+}

@@ -1,0 +1,152 @@
+//! Records as texts with times and ids.
+
+use cognate_files::input::shown;
+use cognate_files::progress::Progress;
+use cognate_files::records::{Column, Format, Record, Records};
+use cognate_files::{ReadError, instant};
+
+use crate::events::{EventsError, EventsOptions};
+
+/// Names of the field that holds the time, where none is said; the first that is there.
+const TIMES: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
+/// Names of the field that holds the id, where none is said.
+const IDS: [&str; 3] = ["id_str", "id", "tweet_id"];
+
+/// Which fields hold what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// The text.
+    pub text: String,
+    /// The time.
+    pub time: Option<String>,
+    /// The id, which the time can be read from, too, where it is one of Twitter's.
+    pub id: Option<String>,
+}
+
+/// A text of a stream.
+pub(super) struct Tweet {
+    /// The record that it came in.
+    pub(super) raw: Box<str>,
+    pub(super) text: Box<str>,
+    pub(super) id: Option<Box<str>>,
+    /// Milliseconds since 1970 began.
+    pub(super) time: i64,
+}
+
+/// Where times come from.
+enum Times {
+    Field(Column),
+    /// The upper bits of an id.
+    Snowflake(Column),
+    /// Nowhere: all are 0, and only numbers bound the window.
+    None,
+}
+
+/// A stream of texts.
+pub(super) struct Source {
+    records: Records,
+    text: Column,
+    id: Option<Column>,
+    times: Times,
+}
+
+impl Source {
+    pub(super) fn open(options: &EventsOptions) -> Result<Self, EventsError> {
+        let mut records = Records::open(&options.input, options.records)?;
+        let columns = &options.columns;
+        let names = records.peek_names()?;
+        let there = |name: &&str| names.iter().any(|known| known == name);
+        let named = |given: &Option<String>, usual: &[&'static str]| match given {
+            Some(name) => records.column(name).map(Some),
+            None => usual.iter().copied().find(there).map(|name| records.column(name)).transpose(),
+        };
+        let (time, id) = (named(&columns.time, &TIMES)?, named(&columns.id, &IDS)?);
+        let needs_time = options.settings.limits.within.is_some() || options.slack > 0;
+        let times = match (time, &id) {
+            (Some(time), _) => Times::Field(time),
+            (None, Some(id)) if columns.id.is_some() => Times::Snowflake(id.clone()),
+            (None, Some(id)) if id.name() == "tweet_id" => Times::Snowflake(id.clone()),
+            _ if needs_time => {
+                return Err(EventsError::Options(format!(
+                    "no field with the time is there, which --within and --slack need: name it \
+                     (--time), one of {}, or the id of tweets (--id)",
+                    TIMES.join(", ")
+                )));
+            }
+            _ => Times::None,
+        };
+        Ok(Self { text: records.column(&columns.text)?, id, times, records })
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.records.format()
+    }
+
+    pub(super) fn header(&self) -> Option<&str> {
+        self.records.header()
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.records.is_ready()
+    }
+
+    pub(super) fn follow(&self, progress: &Progress) {
+        self.records.follow(progress);
+    }
+
+    /// Refuses to add fields that are there already.
+    pub(super) fn refuse_fields(&mut self, added: &[String]) -> Result<(), EventsError> {
+        let names = self.records.peek_names()?;
+        match added.iter().find(|name| names.contains(name)) {
+            Some(name) => Err(EventsError::Options(format!(
+                "the records have a field `{name}` already: --prefix gives the added ones other \
+                 names"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The next text.
+    pub(super) fn read(&mut self) -> Result<Option<Tweet>, ReadError> {
+        let Self { records, text, id, times } = self;
+        let outcome = match records.read()? {
+            None => return Ok(None),
+            Some(record) => tweet(&record, text, id.as_ref(), times),
+        };
+        outcome.map(Some).map_err(|problem| records.wrong(problem))
+    }
+}
+
+fn tweet(
+    record: &Record<'_>,
+    text: &Column,
+    id: Option<&Column>,
+    times: &Times,
+) -> Result<Tweet, String> {
+    let time = match times {
+        Times::None => 0,
+        Times::Field(column) => {
+            let time = record.needed(column)?;
+            instant::milliseconds(&time).ok_or_else(|| {
+                let found = shown(time.as_bytes());
+                format!("`{}`: expected {}, found {found}", column.name(), instant::FORMS)
+            })?
+        }
+        Times::Snowflake(column) => {
+            let id = record.needed(column)?;
+            instant::of_snowflake(&id).ok_or_else(|| {
+                let found = shown(id.as_bytes());
+                format!(
+                    "`{}`: expected the id of a tweet, to read the time from, found {found}",
+                    column.name()
+                )
+            })?
+        }
+    };
+    let id = match id {
+        Some(column) => record.field(column)?.map(|id| id.as_ref().into()),
+        None => None,
+    };
+    let text = record.field(text)?.unwrap_or_default().as_ref().into();
+    Ok(Tweet { raw: record.raw().into(), text, id, time })
+}

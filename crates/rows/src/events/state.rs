@@ -1,0 +1,185 @@
+//! What a stream got to, kept in a file so that another run goes on from it: JSON objects, one a
+//! line, and a digest of all before it in the last.
+//!
+//! The file is replaced as a whole, so that a crash leaves the one before. It names the model and the
+//! settings, and nothing else can go on from it: another model would find other neighbours.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use cognate::model::disk;
+use cognate::window::stream::{Item, Settings};
+use cognate_files::input::Input;
+use serde::{Deserialize, Serialize};
+
+use crate::events::{EventsError, Run};
+
+/// Name and version of the shape.
+const FORMAT: &str = "cognate-events-1";
+/// Longest line.
+const LINE_BYTES: usize = 16 << 20;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    format: String,
+    fingerprint: String,
+    /// Everything that decides what belongs together, in words.
+    settings: String,
+    /// The number of the next text.
+    next: u64,
+    texts: usize,
+    events: usize,
+}
+
+/// A text of the window.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    time: i64,
+    text: String,
+    id: Option<String>,
+    event: u64,
+}
+
+/// An event of which the window holds a text.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Event {
+    event: u64,
+    id: Option<String>,
+    size: u64,
+    /// The bits of the sum of its vectors, so that nothing is lost.
+    sum: Vec<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    blake3: String,
+}
+
+fn described(settings: &Settings) -> String {
+    let Settings { method, second, nearest, floor, rule, limits } = settings;
+    let second = second.map_or("none", |method| method.name());
+    format!(
+        "method {}, second {second}, nearest {nearest}, floor {floor}, threshold {}, votes {}, \
+         centre {}, last {}, within {:?} ms",
+        method.name(),
+        rule.threshold,
+        rule.votes,
+        rule.centre,
+        limits.last,
+        limits.within
+    )
+}
+
+/// Keeps what a stream got to.
+pub(super) fn save(path: &Path, run: &Run<'_>) -> Result<(), EventsError> {
+    let (window, events) = (run.stream.window(), run.stream.events());
+    let all = events.all();
+    let kept = window.kept().filter(|&number| window.text(number).is_some());
+    let kept: Vec<u64> = kept.filter(|&number| events.of(number).is_some()).collect();
+    let mut out = String::new();
+    let head = Head {
+        format: FORMAT.to_owned(),
+        fingerprint: run.engine.model().fingerprint().to_owned(),
+        settings: described(run.stream.settings()),
+        next: run.stream.next(),
+        texts: kept.len(),
+        events: all.len(),
+    };
+    add(&mut out, &head);
+    for number in kept {
+        let text = Text {
+            time: window.text(number).map_or(0, |text| text.time),
+            text: run.stream.text(number).unwrap_or_default().to_owned(),
+            id: run.names.id(number).map(str::to_owned),
+            event: events.of(number).unwrap_or(number),
+        };
+        add(&mut out, &text);
+    }
+    for (event, size, sum) in all {
+        let id = run.names.events.get(&event).map(|id| id.to_string());
+        add(&mut out, &Event { event, id, size, sum: sum.iter().map(|n| n.to_bits()).collect() });
+    }
+    let digest = blake3::hash(out.as_bytes()).to_hex().to_string();
+    add(&mut out, &End { blake3: digest });
+    let failed = |source| EventsError::Write { path: path.to_owned(), source };
+    disk::replace_by(path, out.as_bytes()).map_err(failed)
+}
+
+fn add(out: &mut String, line: &impl Serialize) {
+    // Every key is a string and no number a fraction, so nothing here can fail.
+    let _ = writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default());
+}
+
+/// Goes on from a state, where there is one.
+pub(super) fn resume(path: &Path, run: &mut Run<'_>) -> Result<(), EventsError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let wrong = |problem: String| EventsError::State { path: path.to_owned(), problem };
+    check(path)?;
+    let mut input = Input::open(path)?;
+    let head: Head = line(&mut input, path)?;
+    if head.format != FORMAT {
+        return Err(wrong(format!("expected a state of the shape {FORMAT}, found another")));
+    }
+    if head.fingerprint != run.engine.model().fingerprint() {
+        return Err(wrong("the state was made with another model".to_owned()));
+    }
+    let settings = described(run.stream.settings());
+    if head.settings != settings {
+        let before = head.settings;
+        return Err(wrong(format!("the state was made with {before}; this run has {settings}")));
+    }
+    let damaged = || wrong("the state is damaged".to_owned());
+    let first = head.next.checked_sub(head.texts as u64).ok_or_else(damaged)?;
+    run.stream.begin_at(first);
+    run.names.first = first;
+    for _ in 0..head.texts {
+        let text: Text = line(&mut input, path)?;
+        let item = Item { time: text.time, text: &text.text };
+        run.stream.remember(item, text.event)?;
+        run.names.ids.push_back(text.id.map(String::into_boxed_str));
+    }
+    for _ in 0..head.events {
+        let event: Event = line(&mut input, path)?;
+        let sum = event.sum.into_iter().map(f32::from_bits).collect();
+        run.stream.events_mut().restore(event.event, event.size, sum);
+        if let Some(id) = event.id {
+            run.names.events.insert(event.event, id.into());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a file whose last line is not the digest of what stands before it.
+fn check(path: &Path) -> Result<(), EventsError> {
+    let mut input = Input::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut before: Option<Vec<u8>> = None;
+    while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
+        if let Some(before) = before.replace(line.to_vec()) {
+            hasher.update(&before);
+            hasher.update(b"\n");
+        }
+    }
+    let end: Option<End> = before.and_then(|line| serde_json::from_slice(&line).ok());
+    match end.is_some_and(|end| end.blake3 == hasher.finalize().to_hex().as_str()) {
+        true => Ok(()),
+        false => Err(EventsError::State {
+            path: path.to_owned(),
+            problem: "not a whole state: its digest is not that of its lines".to_owned(),
+        }),
+    }
+}
+
+fn line<T: for<'de> Deserialize<'de>>(input: &mut Input, path: &Path) -> Result<T, EventsError> {
+    let line = input.read_line_bounded(LINE_BYTES)?.unwrap_or_default();
+    serde_json::from_slice(line).map_err(|error| EventsError::State {
+        path: path.to_owned(),
+        problem: format!("line {}: {error}", input.lines()),
+    })
+}

@@ -1,0 +1,63 @@
+//! The values that numpy, SciPy, scikit-learn and trec_eval give for seeded inputs
+//! (`tests/data/stats/make.py`), for the tests of this folder.
+
+use serde_json::Value;
+
+/// How far a deterministic statistic may be from the reference, relative to the larger of 1 and the
+/// value.
+pub(super) const TOLERANCE: f64 = 1e-10;
+
+/// The part of the golden file for one topic.
+pub(super) fn topic(name: &str) -> Value {
+    let text =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/stats/golden.json"));
+    let mut all: Value = serde_json::from_str(text).unwrap();
+    all[name].take()
+}
+
+/// The cases of a topic that is a list.
+pub(super) fn cases(name: &str) -> Vec<Value> {
+    let Value::Array(cases) = topic(name) else { panic!("{name} is not a list of cases") };
+    assert!(!cases.is_empty());
+    cases
+}
+
+/// A list of numbers.
+pub(super) fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(number).collect()
+}
+
+/// One number. Real ones are written as text: the JSON reader may miss the last bit, the standard
+/// library never does.
+pub(super) fn number(value: &Value) -> f64 {
+    value.as_str().map_or_else(|| value.as_f64().unwrap(), |text| text.parse().unwrap())
+}
+
+/// A list of labels.
+pub(super) fn labels(value: &Value) -> Vec<bool> {
+    value.as_array().unwrap().iter().map(|label| label.as_bool().unwrap()).collect()
+}
+
+/// Fails unless the number found is the reference to within [`TOLERANCE`].
+#[track_caller]
+pub(super) fn check(found: f64, expected: &Value) {
+    check_within(found, number(expected), TOLERANCE);
+}
+
+/// Fails unless the two numbers are as near as `tolerance`, relative to the larger of 1 and the
+/// expected one.
+#[track_caller]
+pub(super) fn check_within(found: f64, expected: f64, tolerance: f64) {
+    let limit = tolerance * expected.abs().max(1.0);
+    assert!((found - expected).abs() <= limit, "found {found}, expected {expected}");
+}
+
+/// Fails unless the small probability found has the digits of the reference, however small it is.
+#[track_caller]
+pub(super) fn check_digits(found: f64, expected: &Value) {
+    let expected = number(expected);
+    assert!(
+        (found - expected).abs() <= 1e-10 * expected.abs(),
+        "found {found:e}, expected {expected:e}"
+    );
+}

@@ -1,0 +1,174 @@
+//! The best threshold of one set of labelled scores, to be tried on another.
+//!
+//! A threshold lies midway between two neighbouring distinct scores, so that no score of the set
+//! sits on it. It knows nothing of the set it will be used on; how that goes is counted by
+//! [`Confusion`](super::classification::Confusion).
+
+use super::classification::Weights;
+use super::sweep::{Step, Sweep};
+
+/// What a threshold is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Criterion {
+    /// The highest F1.
+    F1,
+    /// The highest accuracy, which is the lowest split error. It may be best to accept nothing:
+    /// then the threshold is the next number above the highest score.
+    Accuracy,
+    /// The highest recall among thresholds of at least this precision.
+    Precision(f64),
+    /// The highest threshold of at least this recall.
+    Recall(f64),
+}
+
+/// The threshold that serves the aim best; of several that serve it equally, the highest.
+///
+/// `None` when the lengths differ, a score is not finite, either label is missing, or the wanted
+/// precision is never reached. Accepting everything is a threshold at the lowest score.
+#[must_use]
+pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Criterion) -> Option<f64> {
+    best_weighted_threshold(labels, scores, aim, Weights::EVEN)
+}
+
+/// [`best_threshold`] where positives and negatives count as much as `weights` says.
+#[must_use]
+pub fn best_weighted_threshold(
+    labels: &[bool],
+    scores: &[f64],
+    aim: Criterion,
+    weights: Weights,
+) -> Option<f64> {
+    let sweep = Sweep::over(labels, scores)?;
+    let negatives = sweep.negatives as f64 * weights.negative;
+    let mut best = match aim {
+        Criterion::Accuracy => (negatives, sweep.steps.first()?.score.next_up()),
+        Criterion::F1 | Criterion::Precision(_) | Criterion::Recall(_) => {
+            (f64::NEG_INFINITY, f64::NAN)
+        }
+    };
+    for (place, step) in sweep.steps.iter().enumerate() {
+        let worth = worth(&sweep, step, aim, weights);
+        if worth > best.0 {
+            best = (worth, sweep.threshold(place)?);
+        }
+    }
+    (!best.1.is_nan()).then_some(best.1)
+}
+
+/// A number that is larger the better the step serves the aim; minus infinity if it does not serve
+/// at all.
+fn worth(sweep: &Sweep, step: &Step, aim: Criterion, weights: Weights) -> f64 {
+    let found = step.true_positives as f64 * weights.positive;
+    let wrong = step.false_positives as f64 * weights.negative;
+    let positives = sweep.positives as f64 * weights.positive;
+    match aim {
+        // Twice the positives found, over accepted and positive pairs together.
+        Criterion::F1 => 2.0 * found / (found + wrong + positives),
+        Criterion::Accuracy => found + sweep.negatives as f64 * weights.negative - wrong,
+        // The fewer are accepted, the higher the threshold.
+        Criterion::Recall(wanted)
+            if step.true_positives as f64 >= wanted * sweep.positives as f64 =>
+        {
+            -((step.true_positives + step.false_positives) as f64)
+        }
+        Criterion::Recall(_) => f64::NEG_INFINITY,
+        Criterion::Precision(wanted) if found > 0.0 && found / (found + wrong) >= wanted => found,
+        Criterion::Precision(_) => f64::NEG_INFINITY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Criterion, best_threshold, best_weighted_threshold};
+    use crate::classification::{Confusion, Weights};
+    use crate::golden;
+
+    #[test]
+    fn no_other_threshold_does_better() {
+        for case in golden::cases("classification") {
+            let (labels, scores) =
+                (golden::labels(&case["labels"]), golden::numbers(&case["scores"]));
+            let at = |aim| {
+                let threshold = best_threshold(&labels, &scores, aim)?;
+                Confusion::at(threshold, &labels, &scores)
+            };
+            golden::check(at(Criterion::F1).unwrap().f1(), &case["best_f1"]);
+            golden::check(at(Criterion::Accuracy).unwrap().accuracy(), &case["best_accuracy"]);
+            // The script writes -1 where no threshold reaches the precision.
+            let recall = at(Criterion::Precision(0.75)).map_or(-1.0, |found| found.recall());
+            golden::check(recall, &case["best_recall_at_precision_075"]);
+        }
+    }
+
+    #[test]
+    fn the_threshold_lies_midway() {
+        let (labels, scores) = ([true, true, false, false], [0.9, 0.6, 0.4, 0.1]);
+        for aim in [Criterion::F1, Criterion::Accuracy, Criterion::Precision(1.0)] {
+            assert_eq!(best_threshold(&labels, &scores, aim), Some(0.5));
+        }
+        // Half of everything is positive, so this precision is had by accepting all.
+        assert_eq!(
+            best_threshold(&labels, &scores, Criterion::Precision(0.5)),
+            Some(0.4_f64.midpoint(0.6))
+        );
+    }
+
+    #[test]
+    fn a_prior_moves_the_threshold_as_so_many_more_negatives_would() {
+        let (labels, scores) = ([true, false, true, true, false], [0.9, 0.8, 0.7, 0.4, 0.2]);
+        // Of 91 pairs 1 is positive, as if each negative stood there 135 times.
+        let weights = Weights::of_prior(&labels, 3.0 / 273.0).unwrap();
+        assert!((weights.negative / weights.positive - 135.0).abs() < 1e-9);
+        let repeated = |times: usize| {
+            let one = |place: usize| if labels[place] { 1 } else { times };
+            let places: Vec<usize> =
+                (0..5).flat_map(|place| std::iter::repeat_n(place, one(place))).collect();
+            let labels: Vec<bool> = places.iter().map(|&place| labels[place]).collect();
+            let scores: Vec<f64> = places.iter().map(|&place| scores[place]).collect();
+            (labels, scores)
+        };
+        let (more_labels, more_scores) = repeated(135);
+        for aim in [Criterion::F1, Criterion::Accuracy, Criterion::Precision(0.9)] {
+            let weighted = best_weighted_threshold(&labels, &scores, aim, weights);
+            assert_eq!(weighted, best_threshold(&more_labels, &more_scores, aim), "{aim:?}");
+        }
+        assert_eq!(Weights::of_prior(&labels, 1.0), None);
+        assert_eq!(Weights::of_prior(&[true], 0.5), None);
+    }
+
+    #[test]
+    fn a_wanted_recall_gives_the_highest_threshold_that_has_it() {
+        let (labels, scores) = ([true, false, true, true, false], [0.9, 0.8, 0.7, 0.4, 0.2]);
+        let at = |recall| best_threshold(&labels, &scores, Criterion::Recall(recall)).unwrap();
+        assert_eq!(at(0.3), 0.9_f64.midpoint(0.8));
+        assert_eq!(at(0.5), 0.7_f64.midpoint(0.4));
+        assert_eq!(at(1.0), 0.4_f64.midpoint(0.2));
+    }
+
+    #[test]
+    fn useless_scores_have_a_threshold_or_say_so() {
+        let (labels, scores) = ([false, false, true], [0.9, 0.6, 0.1]);
+        let none = best_threshold(&labels, &scores, Criterion::Accuracy).unwrap();
+        assert!(none > 0.9, "accepting nothing is wrong only once");
+        assert_eq!(best_threshold(&labels, &scores, Criterion::F1), Some(0.1));
+        assert_eq!(best_threshold(&labels, &scores, Criterion::Precision(0.5)), None);
+        assert_eq!(best_threshold(&labels, &scores, Criterion::Precision(f64::NAN)), None);
+        assert_eq!(best_threshold(&[true], &[0.1], Criterion::F1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_score_of_the_set_is_a_better_threshold(
+            pairs in prop::collection::vec((any::<bool>(), (-9..9).prop_map(f64::from)), 0..40),
+        ) {
+            let (labels, scores): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+            if let Some(best) = best_threshold(&labels, &scores, Criterion::Accuracy) {
+                let at = |threshold| Confusion::at(threshold, &labels, &scores).unwrap();
+                let error = |threshold| at(threshold).split_error();
+                prop_assert!(scores.iter().all(|&score| error(best) <= error(score)));
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The state of an unfinished run, kept beside its output so that the same command, given again
+//! after a crash or a SIGKILL, goes on to the same bits.
+//!
+//! A checkpoint is a safetensors file. Its metadata holds the run's *identity* (settings and digests
+//! of what is read, as JSON), its *position* (how far it is, as JSON) and a digest of everything;
+//! its tensors are bytes. What they mean is known to the run that writes them. The file is replaced
+//! whole, so there is always the state before or the state after, never half of one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use cognate::model::disk;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::TrainError;
+
+/// Where the state of one run is kept.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    path: PathBuf,
+    identity: String,
+}
+
+/// A state found.
+#[derive(Debug)]
+pub struct State<P> {
+    /// How far the run was.
+    pub position: P,
+    /// Its tables by name.
+    pub tables: BTreeMap<String, Vec<u8>>,
+}
+
+impl Checkpoint {
+    /// The checkpoint at `path` of the run that `identity` says everything of: two runs of the same
+    /// identity come to the same bits.
+    fn new(path: PathBuf, identity: &impl Serialize) -> Result<Self, TrainError> {
+        let identity = json(&path, identity)?;
+        Ok(Self { path, identity })
+    }
+
+    /// The checkpoint of a run that begins; with `restart`, a state that is there is forgotten.
+    pub fn begin(
+        path: &Path,
+        identity: &impl Serialize,
+        restart: bool,
+    ) -> Result<Self, TrainError> {
+        let checkpoint = Self::new(path.to_owned(), identity)?;
+        if restart {
+            checkpoint.remove()?;
+        }
+        Ok(checkpoint)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps this state in place of the one before.
+    pub fn save<P: Serialize>(
+        &self,
+        position: &P,
+        tables: &[(&str, &[u8])],
+    ) -> Result<(), TrainError> {
+        let position = json(&self.path, position)?;
+        let mut digest = Digest::new(&self.identity, &position);
+        for (name, table) in tables {
+            digest.table(name, table);
+        }
+        let metadata = HashMap::from([
+            ("identity".to_owned(), self.identity.clone()),
+            ("position".to_owned(), position),
+            ("digest".to_owned(), digest.finish()),
+        ]);
+        let mut views = Vec::with_capacity(tables.len());
+        for (name, table) in tables {
+            let view = TensorView::new(Dtype::U8, vec![table.len()], table);
+            views.push((*name, view.map_err(|error| self.problem(error.to_string()))?));
+        }
+        let bytes = safetensors::serialize(views, Some(metadata))
+            .map_err(|error| self.problem(error.to_string()))?;
+        disk::replace_by(&self.path, &bytes).map_err(|source| self.unwritten(source))
+    }
+
+    /// The state that an earlier run of the same identity left, if any.
+    pub fn load<P: DeserializeOwned>(&self) -> Result<Option<State<P>>, TrainError> {
+        let bytes = match std::fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.problem(error.to_string())),
+        };
+        let damaged = |what: String| self.problem(format!("damaged ({what}); remove it"));
+        let (_, header) =
+            SafeTensors::read_metadata(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let metadata = header.metadata().clone().unwrap_or_default();
+        let field = |key: &str| metadata.get(key).ok_or_else(|| damaged(format!("no {key}")));
+        let (identity, position) = (field("identity")?, field("position")?);
+        if *identity != self.identity {
+            return Err(self.problem(
+                "the state of a run with other settings, texts or vectors; add --restart to begin \
+                 anew, or name another file with --checkpoint"
+                    .to_owned(),
+            ));
+        }
+        let found = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let mut tables = BTreeMap::new();
+        for (name, view) in found.tensors() {
+            tables.insert(name, view.data().to_vec());
+        }
+        let mut digest = Digest::new(identity, position);
+        for (name, table) in &tables {
+            digest.table(name, table);
+        }
+        if digest.finish() != *field("digest")? {
+            return Err(damaged("its digest is another".to_owned()));
+        }
+        let position =
+            serde_json::from_str(position).map_err(|error| damaged(error.to_string()))?;
+        Ok(Some(State { position, tables }))
+    }
+
+    /// Forgets the state, if there is one.
+    pub fn remove(&self) -> Result<(), TrainError> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(self.unwritten(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An error about this file.
+    pub fn problem(&self, problem: String) -> TrainError {
+        TrainError::Checkpoint { path: self.path.clone(), problem }
+    }
+
+    fn unwritten(&self, source: std::io::Error) -> TrainError {
+        TrainError::Write { path: self.path.clone(), source }
+    }
+}
+
+/// Where the state of the run that writes `output` is kept unless told otherwise.
+pub fn beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".checkpoint");
+    name.into()
+}
+
+fn json(path: &Path, value: &impl Serialize) -> Result<String, TrainError> {
+    serde_json::to_string(value).map_err(|error| TrainError::Checkpoint {
+        path: path.to_owned(),
+        problem: error.to_string(),
+    })
+}
+
+/// The digest over everything in the file, tables in the order of their names.
+struct Digest {
+    head: blake3::Hasher,
+    tables: BTreeMap<String, blake3::Hash>,
+}
+
+impl Digest {
+    fn new(identity: &str, position: &str) -> Self {
+        let mut head = blake3::Hasher::new();
+        head.update(identity.as_bytes()).update(&[0]).update(position.as_bytes());
+        Self { head, tables: BTreeMap::new() }
+    }
+
+    fn table(&mut self, name: &str, table: &[u8]) {
+        self.tables.insert(name.to_owned(), blake3::hash(table));
+    }
+
+    fn finish(mut self) -> String {
+        for (name, hash) in &self.tables {
+            self.head.update(&[0]).update(name.as_bytes()).update(hash.as_bytes());
+        }
+        self.head.finalize().to_hex().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(folder: &Path) -> Checkpoint {
+        let checkpoint = Checkpoint::new(folder.join("run"), &("settings", 7)).unwrap();
+        checkpoint.save(&(3, 14), &[("rows", b"firstsecond"), ("none", b"")]).unwrap();
+        checkpoint
+    }
+
+    #[test]
+    fn what_was_saved_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoint = saved(folder.path());
+        let state = checkpoint.load::<(u32, u32)>().unwrap().unwrap();
+        assert_eq!(state.position, (3, 14));
+        assert_eq!(state.tables["rows"], b"firstsecond");
+        assert!(state.tables["none"].is_empty());
+        checkpoint.remove().unwrap();
+        assert!(checkpoint.load::<(u32, u32)>().unwrap().is_none());
+        checkpoint.remove().unwrap();
+    }
+
+    #[test]
+    fn the_state_of_another_run_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        saved(folder.path());
+        let other = Checkpoint::new(folder.path().join("run"), &("settings", 8)).unwrap();
+        let refusal = other.load::<(u32, u32)>().unwrap_err().to_string();
+        assert!(refusal.contains("--restart"), "{refusal}");
+    }
+
+    #[test]
+    fn no_damaged_byte_and_no_beginning_of_a_file_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoint = saved(folder.path());
+        let whole = std::fs::read(checkpoint.path()).unwrap();
+        for at in 0..whole.len() {
+            let mut turned = whole.clone();
+            turned[at] ^= 1;
+            std::fs::write(checkpoint.path(), &turned).unwrap();
+            let found = checkpoint.load::<(u32, u32)>();
+            // The only harmless change is to the spaces that fill the header up.
+            assert!(found.is_err() || whole[at] == b' ', "byte {at}");
+            std::fs::write(checkpoint.path(), &whole[..at]).unwrap();
+            assert!(checkpoint.load::<(u32, u32)>().is_err(), "cut at {at}");
+        }
+    }
+}

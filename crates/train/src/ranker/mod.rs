@@ -1,0 +1,303 @@
+//! `cognate train ranker`: a network that says how well a post answers a query, learned from judged
+//! posts (Shi, Rao and Lin 2019, "samCNN").
+//!
+//! A convolution reads query and post apart; with attention, the post is read once more for every
+//! word of the query, its words weighted by how alike they are to that word. [`network`] is the
+//! computation, [`pool`] the part of it that attention would make slow, [`data`] and [`batch`] what
+//! goes in, [`run`] the way from the first step to the best state. What comes out is a model file:
+//! the vectors, fine-tuned, with the network as its section `ranker`.
+//!
+//! Where the paper and its authors' program differ, the paper is followed: the joint layer is
+//! rectified, then normalised; the encoders' layers are rectified, too; dropout is before the last
+//! layer alone. Momentum and the falling rate are the program's.
+
+pub mod batch;
+pub mod data;
+pub mod network;
+pub mod output;
+pub mod pool;
+mod report;
+pub mod run;
+pub mod state;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use candle_core::Device;
+pub use cognate::methods::ranker::Encoder;
+use cognate::methods::ranker::Shape;
+use cognate::model::provenance::TrainingFile;
+use cognate::model::writer::Written;
+use cognate::model::{Model, OpenOptions};
+use cognate_kernels::random::Random;
+use serde::Serialize;
+
+use crate::checkpoint::Checkpoint;
+use crate::outputs::Outputs;
+use crate::ranker::batch::Grouping;
+use crate::ranker::data::Data;
+use crate::ranker::run::{Epoch, Run};
+use crate::ranker::state::{Pace, State};
+use crate::{TrainError, outputs, sampling};
+
+/// What random choices are for.
+const START: u64 = 3;
+/// Numbers of a new word's vector lie within this of 0.
+const NEW_WORD: f64 = 0.05;
+
+/// What decides which state is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Mean average precision
+    Map,
+    /// Precision among the first thirty
+    P30,
+}
+
+/// What `cognate train ranker` is asked to do.
+#[derive(Debug, Clone)]
+pub struct RankerOptions {
+    /// Topics to train on.
+    pub files: Vec<PathBuf>,
+    /// Topics to judge by; without any, a share of those trained on.
+    pub valid: Vec<PathBuf>,
+    /// That share.
+    pub valid_share: f64,
+    /// The model whose vectors are the start.
+    pub model: PathBuf,
+    /// The model to write.
+    pub output: PathBuf,
+    /// A page about the run.
+    pub report: Option<PathBuf>,
+    /// Which network.
+    pub encoder: Encoder,
+    /// Words that a kernel spans.
+    pub kernel: usize,
+    /// Kernels of a convolution.
+    pub filters: usize,
+    /// Numbers of an encoded text.
+    pub hidden: usize,
+    /// Numbers of the layer over both texts.
+    pub joint: usize,
+    /// Times the examples are gone through at most.
+    pub epochs: u32,
+    /// Epochs without a better figure after which the run ends.
+    pub patience: u32,
+    /// The figure.
+    pub goal: Goal,
+    /// Examples of a step at most.
+    pub batch: usize,
+    /// Which of them go together.
+    pub grouping: Grouping,
+    /// How far the first steps go.
+    pub pace: Pace,
+    /// What the rate is multiplied by, and after how many epochs each time.
+    pub slowing: (f64, u32),
+    /// How often a token must occur in the texts trained on to become a word.
+    pub least: u64,
+    /// What fixes random choices.
+    pub seed: u64,
+    /// Where the state of the unfinished run is kept.
+    pub checkpoint: PathBuf,
+    /// How often.
+    pub every: Duration,
+    /// Whether to begin anew even where there is a state.
+    pub restart: bool,
+    /// Terms under which the outcome may be used.
+    pub licence: Option<String>,
+}
+
+impl RankerOptions {
+    /// How far the steps of an epoch go.
+    fn pace(&self, epoch: usize) -> Pace {
+        let (factor, every) = self.slowing;
+        let times = epoch as u32 / every.max(1);
+        Pace { rate: self.pace.rate * factor.powi(times as i32), ..self.pace }
+    }
+}
+
+/// Settings and data that fix every bit of the outcome.
+#[derive(Serialize)]
+struct Identity<'i> {
+    version: &'static str,
+    model: &'i str,
+    files: &'i [Vec<TrainingFile>; 2],
+    valid_share: u64,
+    encoder: Encoder,
+    sizes: [usize; 5],
+    epochs: u32,
+    patience: u32,
+    goal: Goal,
+    grouping: Grouping,
+    freeze: bool,
+    pace: [u64; 4],
+    slowing: (u64, u32),
+    least: u64,
+    seed: u64,
+}
+
+/// What was trained.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trained {
+    /// Which network.
+    pub encoder: Encoder,
+    /// Queries trained on, and queries that judged.
+    pub queries: [usize; 2],
+    /// The names of the latter.
+    pub judges: Vec<String>,
+    /// Judged posts trained on.
+    pub examples: usize,
+    /// Words of the texts, and how many of them the given model did not list.
+    pub words: [usize; 2],
+    /// Every epoch.
+    pub epochs: Vec<Epoch>,
+    /// Which of them was the best, from 1.
+    pub best_epoch: usize,
+    /// The epoch and the batch at which this process went on.
+    pub resumed_at: Option<(usize, usize)>,
+    /// Seconds that this process trained, and judged.
+    pub seconds: [f64; 2],
+    /// The weight of query likelihood beside the network's score, and mean average precision and
+    /// precision among the first thirty with it; nothing where the model has no counts.
+    pub with_ql: Option<output::WithQl>,
+    /// The file.
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+impl std::fmt::Display for Trained {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [trained_on, judges] = self.queries;
+        let [words, new] = self.words;
+        writeln!(f, "{}", self.written.path.display())?;
+        writeln!(f, "  {}, {} bytes", self.encoder.name(), self.written.bytes)?;
+        let examples = self.examples;
+        writeln!(f, "  {examples} posts of {trained_on} queries, judged by {judges} queries")?;
+        writeln!(f, "  {words} words in the texts, {new} of them new")?;
+        if let Some((epochs, batches)) = self.resumed_at {
+            writeln!(f, "  went on after {epochs} epochs and {batches} batches")?;
+        }
+        for (at, epoch) in self.epochs.iter().enumerate() {
+            let Epoch { loss, map, p30 } = epoch;
+            let mark = if at + 1 == self.best_epoch { "  kept" } else { "" };
+            writeln!(f, "  epoch {:2}  loss {loss:.4}  MAP {map:.4}  P30 {p30:.4}{mark}", at + 1)?;
+        }
+        if let Some(output::WithQl { alpha, map, p30 }) = self.with_ql {
+            writeln!(f, "  with {alpha} × ql  MAP {map:.4}  P30 {p30:.4}")?;
+        }
+        let [training, judging] = self.seconds;
+        writeln!(f, "  {training:.1} s training, {judging:.1} s judging")?;
+        write!(f, "{}", self.written)
+    }
+}
+
+/// Trains a ranker and writes the model.
+pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
+    let model = Model::open(&options.model, &OpenOptions::default())?;
+    let shape = shape(options, &model)?;
+    let data = Data::read(&model, options)?;
+    let device = Device::cuda_if_available(0)?;
+    let checkpoint = checkpoint(options, &model, &data)?;
+    let mut random = sampling::generator(options.seed, START, [0, 0]);
+    let rows = rows(&model, &data, &mut random);
+    let mut state = State::new(shape, rows, device, &mut random)?;
+    let run = Run { options, data: &data, checkpoint: &checkpoint };
+    let course = run.go(&mut state)?;
+    let with_ql = output::with_ql(&run, &model, &mut state)?;
+    let output = output::Output { options, model: &model, data: &data, shape, course: &course };
+    let written = output.write(&state, with_ql.as_ref())?;
+    let trained = Trained {
+        encoder: options.encoder,
+        queries: [data.queries, data.judges.len()],
+        judges: data.judges.iter().map(|(topic, _)| topic.id.clone()).collect(),
+        examples: data.examples.len(),
+        words: [data.words.ids.len(), data.words.new.len()],
+        best_epoch: course.best + 1,
+        epochs: course.epochs,
+        resumed_at: course.resumed_at,
+        seconds: course.seconds,
+        with_ql,
+        written,
+    };
+    checkpoint.remove()?;
+    if let Some(path) = &options.report {
+        outputs::write(path, &report::html(&trained, options))?;
+    }
+    Ok(trained)
+}
+
+/// The sizes of the network, if the options make sense.
+fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
+    let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
+    let Pace { rate, momentum, decay, dropout, .. } = options.pace;
+    if !(rate.is_finite() && rate > 0.0) {
+        return refuse("--rate: expected a number above 0");
+    }
+    for (flag, share) in [("--momentum", momentum), ("--dropout", dropout)] {
+        if !(0.0..1.0).contains(&share) {
+            return refuse(&format!("{flag}: expected a share from 0, below 1"));
+        }
+    }
+    if !(options.slowing.0.is_finite() && options.slowing.0 > 0.0) {
+        return refuse("--slow-by: expected a number above 0");
+    }
+    if !(decay.is_finite() && decay >= 0.0) {
+        return refuse("--decay: expected a number from 0");
+    }
+    if !(options.valid_share > 0.0 && options.valid_share < 1.0) {
+        return refuse("--valid-share: expected a share above 0, below 1");
+    }
+    let written = Outputs {
+        output: &options.output,
+        checkpoint: Some(&options.checkpoint),
+        beside: &[("--report", &options.report)],
+    };
+    written.check(options.files.iter().chain(&options.valid), Some(&options.model))?;
+    let RankerOptions { encoder, kernel, filters, hidden, joint, .. } = *options;
+    let dims = model.vectors().dims();
+    let shape = Shape { encoder, dims, kernel, filters, hidden, joint };
+    shape.check().map_err(TrainError::Options)?;
+    Ok(shape)
+}
+
+/// The first vector of each word: the model's, or within [`NEW_WORD`] of 0. The first row stands
+/// for no word.
+fn rows(model: &Model, data: &Data, random: &mut Random) -> Vec<f32> {
+    let dims = model.vectors().dims();
+    let mut rows = vec![0.0; (data.words.ids.len() + 1) * dims];
+    for (&id, row) in data.words.ids.iter().zip(rows.chunks_exact_mut(dims).skip(1)) {
+        match model.vectors().row(id) {
+            Some(stored) => stored.copy_to(row),
+            None => row.fill_with(|| ((2.0 * sampling::share(random) - 1.0) * NEW_WORD) as f32),
+        }
+    }
+    rows
+}
+
+fn checkpoint(
+    options: &RankerOptions,
+    model: &Model,
+    data: &Data,
+) -> Result<Checkpoint, TrainError> {
+    let RankerOptions { kernel, filters, hidden, joint, batch, .. } = *options;
+    let Pace { rate, momentum, decay, dropout, freeze } = options.pace;
+    let identity = Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        model: model.fingerprint(),
+        files: &data.files,
+        valid_share: options.valid_share.to_bits(),
+        encoder: options.encoder,
+        sizes: [kernel, filters, hidden, joint, batch],
+        epochs: options.epochs,
+        patience: options.patience,
+        goal: options.goal,
+        grouping: options.grouping,
+        freeze,
+        pace: [rate, momentum, decay, dropout].map(f64::to_bits),
+        slowing: (options.slowing.0.to_bits(), options.slowing.1),
+        least: options.least,
+        seed: options.seed,
+    };
+    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
+}

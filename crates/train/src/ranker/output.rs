@@ -1,0 +1,243 @@
+//! The model that a run ends in: the given one with fine-tuned vectors, new words, and the network;
+//! and how much query likelihood is worth beside it.
+//!
+//! Counts and weights learned for ranks are carried over, for they hold for other vectors, too. What
+//! was fitted to the old vectors (components, universes, thresholds) is left out.
+
+use cognate::methods::Fitted;
+use cognate::methods::lexical::ql::QueryLikelihood;
+use cognate::methods::ranker::{MOST_WEIGHT, SECTION, Settings, Shape};
+use cognate::model::format::Dtype;
+use cognate::model::unknown::Fallback;
+use cognate::model::vocabulary::VocabularyTables;
+use cognate::model::writer::{Draft, Table, Written};
+use cognate::model::{Counts, Model, Phrase, Unknown};
+use cognate_files::topics::Topic;
+use cognate_stats::ranking::JudgedRanking;
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::TrainError;
+use crate::ranker::data::Data;
+use crate::ranker::run::{Course, Run};
+use crate::ranker::state::State;
+use crate::ranker::{Goal, RankerOptions};
+use crate::vectors::output::carry_weights;
+
+/// Weights of query likelihood that are tried: the authors' grid, 0 to 0.2.
+const ALPHAS: u32 = 2000;
+/// How many of them make 1.
+const FINE: f64 = 10_000.0;
+
+/// Query likelihood beside the network.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WithQl {
+    /// Its weight.
+    pub alpha: f64,
+    /// Mean average precision of the queries that judge.
+    pub map: f64,
+    /// Their mean precision among the first thirty.
+    pub p30: f64,
+}
+
+/// A query's candidates: how relevant, the network's score, and query likelihood's. The candidates
+/// are numbered as ties are broken.
+struct Scored(Vec<(u32, f64, f64)>);
+
+impl Scored {
+    fn of(topic: &Topic, network: &[f64], likelihoods: &[f64]) -> Self {
+        let mut rows: Vec<(&String, (u32, f64, f64))> = topic
+            .documents
+            .iter()
+            .zip(&topic.grades)
+            .zip(network.iter().zip(likelihoods))
+            .map(|((document, &grade), (&score, &likelihood))| {
+                (document, (grade, score, likelihood))
+            })
+            .collect();
+        rows.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        Self(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Average precision, and precision among the first thirty, with this weight.
+    fn judged(&self, alpha: f64) -> Option<[f64; 2]> {
+        let rows = || (0_u32..).zip(&self.0);
+        let run = rows().map(|(at, (_, score, likelihood))| (at, score + alpha * likelihood));
+        let grades = rows().map(|(at, (grade, ..))| (at, *grade)).collect();
+        let judged = JudgedRanking::of_run(run.collect(), &grades)?;
+        Some([judged.average_precision(), judged.precision_at(30)])
+    }
+}
+
+/// Finds the weight of query likelihood that is best for the queries that judge. Nothing where the
+/// model has no counts.
+pub fn with_ql(
+    run: &Run<'_>,
+    model: &Model,
+    state: &mut State,
+) -> Result<Option<WithQl>, TrainError> {
+    let Ok(likelihood) = QueryLikelihood::new(model) else { return Ok(None) };
+    let (mut query, mut post) = (Phrase::new(model), Phrase::new(model));
+    let mut scored = Vec::new();
+    for (topic, examples) in &run.data.judges {
+        query.read(&topic.query);
+        let mut prepared = likelihood.prepare(&query);
+        let likelihood_of = |text: &String| {
+            post.read(text);
+            prepared.log_likelihood(&post)
+        };
+        let likelihoods: Vec<f64> = topic.texts.iter().map(likelihood_of).collect();
+        scored.push(Scored::of(topic, &run.scores(state, examples)?, &likelihoods));
+    }
+    let try_alpha = |step: u32| {
+        let alpha = f64::from(step) / FINE;
+        let mut sums = [0.0; 2];
+        for topic in &scored {
+            for (sum, figure) in sums.iter_mut().zip(topic.judged(alpha)?) {
+                *sum += figure;
+            }
+        }
+        let [map, p30] = sums.map(|sum| sum / scored.len() as f64);
+        Some(WithQl { alpha, map, p30 })
+    };
+    let tried: Vec<WithQl> = (0..=ALPHAS).into_par_iter().filter_map(try_alpha).collect();
+    let figure = |with: &WithQl| match run.options.goal {
+        Goal::Map => with.map,
+        Goal::P30 => with.p30,
+    };
+    Ok(tried
+        .into_iter()
+        .reduce(|best, next| if figure(&next) > figure(&best) { next } else { best }))
+}
+
+/// What is written.
+pub struct Output<'o> {
+    /// What was asked for.
+    pub options: &'o RankerOptions,
+    /// The model that was the start.
+    pub model: &'o Model,
+    /// What was learned from.
+    pub data: &'o Data,
+    /// The network's sizes.
+    pub shape: Shape,
+    /// How the run went.
+    pub course: &'o Course,
+}
+
+impl Output<'_> {
+    /// Writes the model.
+    pub fn write(&self, state: &State, with_ql: Option<&WithQl>) -> Result<Written, TrainError> {
+        let (model, new) = (self.model, &self.data.words.new);
+        let dims = model.vectors().dims();
+        let vocabulary = model.vocabulary();
+        let words: Vec<&str> = vocabulary.words().chain(new.iter().map(String::as_str)).collect();
+        let tables = VocabularyTables::build(words.into_iter());
+        let rows = self.rows(state);
+        let network = state.network.stored()?;
+        let sound = |number: &f32| number.abs() <= MOST_WEIGHT;
+        let numbers = network.iter().flat_map(|(.., numbers)| numbers);
+        if !rows.iter().all(|number| number.is_finite()) || !numbers.into_iter().all(sound) {
+            let problem = "the numbers grew beyond what can be served; try a smaller --rate";
+            return Err(TrainError::Options(problem.to_owned()));
+        }
+        let settings = self.settings(with_ql)?;
+        let section = Fitted { section: SECTION, settings, tensors: network };
+        let counts = self.counts();
+        let mut draft = Draft { metadata: self.metadata()?, tables: Vec::new() };
+        let count = rows.len() / dims.max(1);
+        draft.tables.push(Table::of("vectors", Dtype::F32, &[count, dims], &rows));
+        draft.push_vocabulary(&tables);
+        draft.push_counts(&counts);
+        carry_weights(model, &mut draft);
+        section.put_into(&mut draft);
+        Ok(draft.write(&self.options.output)?)
+    }
+
+    /// The vectors of all words: fine-tuned where a text holds the word, else as they were.
+    fn rows(&self, state: &State) -> Vec<f32> {
+        let vectors = self.model.vectors();
+        let dims = vectors.dims();
+        let listed = self.model.vocabulary().len();
+        let mut rows = vec![0.0; (listed + self.data.words.new.len()) * dims];
+        for (id, row) in (0..).zip(rows.chunks_exact_mut(dims).take(listed)) {
+            if let Some(stored) = vectors.row(id) {
+                stored.copy_to(row);
+            }
+        }
+        for (&id, trained) in self.data.words.ids.iter().zip(state.rows.chunks_exact(dims).skip(1))
+        {
+            let from = id as usize * dims;
+            rows[from..from + dims].copy_from_slice(trained);
+        }
+        rows
+    }
+
+    /// What the model's corpus says of its words; new ones did not occur in it.
+    fn counts(&self) -> Counts {
+        let (vocabulary, new) = (self.model.vocabulary(), self.data.words.new.len());
+        let unseen = vocabulary.corpus.idf_unknown.unwrap_or(0.0);
+        Counts {
+            occurrences: vocabulary.counts.map(|counts| extended(counts, 0, new)),
+            documents: vocabulary.document_frequencies.map(|counts| extended(counts, 0, new)),
+            idf: vocabulary.idf.map(|idf| extended(idf, unseen, new)).unwrap_or_default(),
+            tokens: vocabulary.corpus.tokens,
+            document_total: vocabulary.corpus.documents,
+            idf_unknown: unseen,
+            skipped_lines: 0,
+        }
+    }
+
+    fn metadata(&self) -> Result<std::collections::BTreeMap<String, String>, TrainError> {
+        let mut metadata = Draft::of(self.model).metadata;
+        metadata.retain(|key, _| !key.starts_with("section."));
+        // Parts of words have vectors that were not trained along.
+        let unknown = match self.model.unknown() {
+            Unknown::Subword => Unknown::Skip,
+            Unknown::Fallback(rules) => {
+                Unknown::Fallback(Fallback { piece_norm: None, ..rules.clone() })
+            }
+            Unknown::Skip => Unknown::Skip,
+        };
+        metadata.insert("unknown".to_owned(), text(&unknown)?);
+        let made_by = concat!("cognate ", env!("CARGO_PKG_VERSION"));
+        metadata.insert("created_by".to_owned(), made_by.to_owned());
+        if let Some(licence) = &self.options.licence {
+            metadata.insert("licence".to_owned(), licence.clone());
+        }
+        Ok(metadata)
+    }
+
+    fn settings(&self, with_ql: Option<&WithQl>) -> Result<String, TrainError> {
+        let RankerOptions { pace, batch, seed, goal, .. } = self.options;
+        let trained = json!({
+            "queries": [self.data.queries, self.data.judges.len()],
+            "examples": self.data.examples.len(),
+            "epochs": self.course.epochs,
+            "best_epoch": self.course.best + 1,
+            "goal": goal,
+            "with_ql": with_ql,
+            "rate": pace.rate,
+            "momentum": pace.momentum,
+            "decay": pace.decay,
+            "dropout": pace.dropout,
+            "batch": batch,
+            "seed": seed,
+            "from": self.model.fingerprint(),
+            "files": self.data.files,
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        let Shape { encoder, kernel, filters, hidden, joint, .. } = self.shape;
+        let alpha = with_ql.map_or(0.0, |with| with.alpha);
+        let trained = trained.as_object().cloned();
+        text(&Settings { encoder, kernel, filters, hidden, joint, alpha, trained })
+    }
+}
+
+fn extended<T: Copy>(numbers: &[T], with: T, more: usize) -> Vec<T> {
+    numbers.iter().copied().chain(std::iter::repeat_n(with, more)).collect()
+}
+
+fn text(value: &impl Serialize) -> Result<String, TrainError> {
+    serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
+}

@@ -1,0 +1,370 @@
+//! `cognate train vectors`: word vectors learned from running text, and a model file made of them.
+//!
+//! [`siamese`] is the method, [`word2vec`] the baselines; [`corpus`] reads for all of them and
+//! [`run`] drives them. The start is random, or the vectors of a model that shall know more.
+
+pub mod batch;
+pub mod corpus;
+pub mod output;
+mod report;
+pub mod rows;
+pub mod run;
+pub mod siamese;
+mod start;
+pub mod tables;
+pub mod word2vec;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cognate::model::format::Limits;
+use cognate::model::writer::Written;
+use cognate::model::{Model, OpenOptions};
+use cognate::text::Normalisation;
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+use serde::Serialize;
+
+use crate::checkpoint::Checkpoint;
+use crate::outputs::Outputs;
+use crate::vectors::corpus::Corpus;
+use crate::vectors::output::Output;
+use crate::vectors::rows::Blocks;
+use crate::vectors::run::{Learner, Run, Schedule};
+use crate::vectors::siamese::{Others, Siamese};
+use crate::vectors::start::Start;
+use crate::vectors::word2vec::Word2Vec;
+use crate::{TrainError, outputs};
+
+/// What vectors are learned for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Objective {
+    /// Vectors made for being averaged: neighbouring sentences against others
+    SiameseCbow,
+    /// word2vec: a word from the mean of its neighbours
+    Cbow,
+    /// word2vec: a word from each of its neighbours
+    SkipGram,
+}
+
+impl Objective {
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SiameseCbow => "siamese-cbow",
+            Self::Cbow => "cbow",
+            Self::SkipGram => "skip-gram",
+        }
+    }
+
+    /// Random others, or random words of word2vec, unless told otherwise.
+    pub fn negatives(self) -> usize {
+        match self {
+            Self::SiameseCbow => 2,
+            Self::Cbow | Self::SkipGram => 5,
+        }
+    }
+
+    /// The first rate unless told otherwise.
+    pub fn rate(self) -> f32 {
+        match self {
+            Self::SiameseCbow => 0.01,
+            Self::Cbow => 0.05,
+            Self::SkipGram => 0.025,
+        }
+    }
+}
+
+/// What to train and how.
+#[derive(Debug, Clone)]
+pub struct VectorsOptions {
+    /// Running text: a sentence a line, an empty line after a paragraph, two after a document.
+    pub files: Vec<PathBuf>,
+    /// The model file to write.
+    pub output: PathBuf,
+    /// A file for the vectors in word2vec's text format.
+    pub text: Option<PathBuf>,
+    /// A file for a page with the course of the loss.
+    pub report: Option<PathBuf>,
+    /// What vectors are learned for.
+    pub objective: Objective,
+    /// A model whose vectors are the start.
+    pub from: Option<PathBuf>,
+    /// Rules that turn texts into words; with a model to start from, its own.
+    pub normalisation: Normalisation,
+    /// Numbers a row; with a model to start from, its own.
+    pub dims: usize,
+    /// Fewest occurrences of a word that is learned.
+    pub least: u64,
+    /// Examples of a batch of Siamese CBOW.
+    pub batch: usize,
+    /// Random others, or random words of word2vec.
+    pub negatives: usize,
+    /// Where random others are drawn from.
+    pub others: Others,
+    /// Most words on each side, for word2vec.
+    pub window: usize,
+    /// Words that are a larger share of the text are left out now and then, for word2vec.
+    pub sample: f64,
+    /// What fixes random choices.
+    pub seed: u64,
+    /// How the run goes.
+    pub schedule: Schedule,
+    /// Where the state of the unfinished run is kept.
+    pub checkpoint: PathBuf,
+    /// Whether a state that is there is forgotten.
+    pub restart: bool,
+    /// Terms under which the vectors may be used, kept in the file.
+    pub licence: Option<String>,
+}
+
+/// What was trained.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trained {
+    /// What the vectors were learned for.
+    pub objective: Objective,
+    /// Words of the model.
+    pub words: usize,
+    /// Numbers a row.
+    pub dims: usize,
+    /// Words of the text, and how many of them are in the vocabulary.
+    pub tokens: [u64; 2],
+    /// Sentences of the text.
+    pub sentences: usize,
+    /// Seconds that the run took, reading and writing left out.
+    pub seconds: f64,
+    /// Words gone through in a second.
+    pub words_per_second: f64,
+    /// The share of the run that an earlier process had done.
+    pub resumed_at: Option<f64>,
+    /// Mean loss at each hundredth of the run, with the share of the run gone.
+    pub losses: Vec<(f64, f64)>,
+    /// The ten words of smallest norm among the thousand most frequent, the smallest first.
+    pub smallest: Vec<(String, f32)>,
+    /// The ten of largest norm among them, the largest first.
+    pub largest: Vec<(String, f32)>,
+    /// The file.
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+impl std::fmt::Display for Trained {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.written.path.display())?;
+        writeln!(
+            f,
+            "  {} words × {} dimensions, {} bytes",
+            self.words, self.dims, self.written.bytes
+        )?;
+        let [read, known] = self.tokens;
+        let sentences = self.sentences;
+        writeln!(f, "  {read} words of text, {known} in the vocabulary, {sentences} sentences")?;
+        if let Some(share) = self.resumed_at {
+            writeln!(f, "  went on at {:.1} %", 100.0 * share)?;
+        }
+        let rate = self.words_per_second / 1e6;
+        writeln!(f, "  {:.1} s, {rate:.2} million words a second", self.seconds)?;
+        if let (Some((_, first)), Some((_, last))) = (self.losses.first(), self.losses.last()) {
+            writeln!(f, "  loss {first:.4} at the beginning, {last:.4} at the end")?;
+        }
+        let names = |words: &[(String, f32)]| -> String {
+            words.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        writeln!(f, "  smallest norms: {}", names(&self.smallest))?;
+        writeln!(f, "  largest norms: {}", names(&self.largest))?;
+        write!(f, "{}", self.written)
+    }
+}
+
+/// Settings and texts that fix every bit of the outcome.
+#[derive(Serialize)]
+struct Identity<'i> {
+    version: &'static str,
+    objective: Objective,
+    corpus: &'i str,
+    from: Option<&'i str>,
+    dims: usize,
+    least: u64,
+    batch: usize,
+    negatives: usize,
+    others: Others,
+    window: usize,
+    sample: u64,
+    seed: u64,
+    epochs: u32,
+    rate: u32,
+    adagrad: bool,
+    /// Threads where they change the outcome; 0 where they do not.
+    threads: usize,
+    hogwild: bool,
+}
+
+/// Trains word vectors and writes the model.
+pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
+    check(options)?;
+    let base = match &options.from {
+        Some(path) => Some(Model::open(path, &OpenOptions::default())?),
+        None => None,
+    };
+    let rules = base.as_ref().map_or(&options.normalisation, Model::normalisation);
+    let mut corpus = Corpus::read(&options.files, rules, options.least)?;
+    let start = Start::new(&mut corpus, base.as_ref(), options);
+    let bytes = size_of_val(start.tables.rows.as_slice()) as u64;
+    if bytes > Limits::DEFAULT.model_bytes {
+        let (words, dims) = (start.words.len(), start.dims);
+        let problem = format!(
+            "{words} words of {dims} dimensions are more than a model file may hold; try fewer \
+             --dims or a larger --min-count"
+        );
+        return Err(TrainError::Options(problem));
+    }
+    let checkpoint = checkpoint(options, &corpus, base.as_ref())?;
+    let blocks = Blocks::of_words(&start.busy, start.dims);
+    let mut tables = start.tables;
+    let mut learner = match options.objective.shape(options, start.dims) {
+        None => Learner::Siamese(Siamese::new(
+            &corpus,
+            options.batch,
+            (options.others, options.negatives),
+            options.seed,
+        )),
+        Some(shape) => Learner::Word2Vec(Word2Vec::new(&corpus, &start.busy, shape, options.seed)),
+    };
+    if let Learner::Siamese(siamese) = &learner
+        && siamese.is_empty()
+    {
+        let file = options.files.iter().map(|file| file.display().to_string());
+        let problem = "no sentence has a neighbour; neighbours are lines without two empty lines \
+                       between them";
+        let file = file.collect::<Vec<_>>().join(", ");
+        return Err(TrainError::Data { file, problem: problem.to_owned() });
+    }
+    let run = Run {
+        corpus: &corpus,
+        blocks: &blocks,
+        schedule: options.schedule,
+        checkpoint: &checkpoint,
+    };
+    let course = run.go(&mut learner, &mut tables)?;
+    drop(learner);
+    if let Some(number) = tables.rows.iter().find(|number| !number.is_finite()) {
+        let problem = format!("a vector holds {number}; try a smaller --rate");
+        return Err(TrainError::Options(problem));
+    }
+    let output = Output {
+        options,
+        base: base.as_ref(),
+        corpus: &corpus,
+        words: &start.words,
+        rows: &tables.rows,
+        dims: start.dims,
+        loss: course.losses.last().map(|(_, loss)| *loss),
+    };
+    let written = output.write()?;
+    checkpoint.remove()?;
+    let [smallest, largest] = by_norm(&start.words, &start.busy, &tables.rows, start.dims);
+    let seconds = course.time.as_secs_f64();
+    let trained = Trained {
+        objective: options.objective,
+        words: start.words.len(),
+        dims: start.dims,
+        tokens: [corpus.tokens, corpus.len() as u64],
+        sentences: corpus.sentences(),
+        seconds,
+        words_per_second: course.words as f64 / seconds.max(1e-9),
+        resumed_at: course.resumed_at,
+        losses: course.losses,
+        smallest,
+        largest,
+        written,
+    };
+    if let Some(path) = &options.report {
+        outputs::write(path, &report::html(&trained, options))?;
+    }
+    Ok(trained)
+}
+
+impl Objective {
+    fn shape(self, options: &VectorsOptions, dims: usize) -> Option<word2vec::Shape> {
+        let model = match self {
+            Self::SiameseCbow => return None,
+            Self::Cbow => word2vec::Model::Cbow,
+            Self::SkipGram => word2vec::Model::SkipGram,
+        };
+        let VectorsOptions { window, negatives, sample, .. } = *options;
+        Some(word2vec::Shape { model, dims, window, negatives, sample })
+    }
+}
+
+/// Options that cannot be carried out are refused before anything is read.
+fn check(options: &VectorsOptions) -> Result<(), TrainError> {
+    let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
+    let schedule = &options.schedule;
+    if schedule.adagrad && options.objective != Objective::SiameseCbow {
+        return refuse("--optimiser adagrad: only Siamese CBOW is trained by it");
+    }
+    if !(schedule.rate.is_finite() && schedule.rate > 0.0) {
+        return refuse("--rate: expected a number above 0");
+    }
+    if !(options.sample >= 0.0 && options.sample <= 1.0) {
+        return refuse("--sample: expected a share of the text, from 0 to 1");
+    }
+    let most = Limits::DEFAULT.dims;
+    if options.dims as u64 > most {
+        let problem = format!("--dims: expected at most {most}, got {}", options.dims);
+        return Err(TrainError::Options(problem));
+    }
+    let beside = [("--text", &options.text), ("--report", &options.report)];
+    let written =
+        Outputs { output: &options.output, checkpoint: Some(&options.checkpoint), beside: &beside };
+    written.check(&options.files, options.from.as_ref())
+}
+
+fn checkpoint(
+    options: &VectorsOptions,
+    corpus: &Corpus,
+    base: Option<&Model>,
+) -> Result<Checkpoint, TrainError> {
+    let schedule = &options.schedule;
+    let apart = options.objective != Objective::SiameseCbow && !schedule.hogwild;
+    let identity = Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        objective: options.objective,
+        corpus: &corpus.digest,
+        from: base.map(Model::fingerprint),
+        dims: options.dims,
+        least: options.least,
+        batch: options.batch,
+        negatives: options.negatives,
+        others: options.others,
+        window: options.window,
+        sample: options.sample.to_bits(),
+        seed: options.seed,
+        epochs: schedule.epochs,
+        rate: schedule.rate.to_bits(),
+        adagrad: schedule.adagrad,
+        threads: if apart { schedule.threads } else { 0 },
+        hogwild: schedule.hogwild,
+    };
+    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
+}
+
+/// Words that are frequent enough for their norm to mean something, by their norms.
+const FREQUENT: usize = 1000;
+
+fn by_norm(words: &[String], busy: &[u64], rows: &[f32], dims: usize) -> [Vec<(String, f32)>; 2] {
+    let mut places: Vec<usize> = (0..words.len()).filter(|&word| busy[word] > 0).collect();
+    places.sort_by_key(|&word| std::cmp::Reverse(busy[word]));
+    places.truncate(FREQUENT);
+    let norm = |word: usize| vector::norm(Row::F32(&rows[word * dims..(word + 1) * dims]));
+    let mut found: Vec<(String, f32)> =
+        places.into_iter().map(|word| (words[word].clone(), norm(word))).collect();
+    found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let smallest = found.iter().take(10).cloned().collect();
+    let largest = found.iter().rev().take(10).cloned().collect();
+    [smallest, largest]
+}
+
+/// How often the state is kept unless told otherwise.
+pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);

@@ -1,0 +1,176 @@
+//! `cognate train weights`: weights for the ranks of a text's words by idf, learned from couples of
+//! texts that are related or not (De Boom et al. 2016).
+//!
+//! What the weights are used for is [`learned_idf`]'s business. Departures from the paper:
+//!
+//! - distances are measured in units of their median under the untrained weights, so that learning
+//!   rate, κ and λ mean the same for word vectors of any length;
+//! - weights can be trained for the cosine too, as `1 − cosine`.
+//!
+//! Weights mostly fall with the rank. Where lengths differ, the second and third can yet be the
+//! largest: only long texts use them, whose means lie closer together than those of short ones, and
+//! the median loss evens that out. The first is lower where the rarest words have poor vectors.
+//!
+//! Weights for the Euclidean distance are stored times what makes the median distance of the couples
+//! trained on 1, so that its score `1 / (1 + distance)` is a half there, whatever λ and κ made of
+//! their size; those for the cosine, whose every multiple scores alike, as training leaves them.
+
+mod couples;
+mod descent;
+mod distance;
+mod exchange;
+mod forms;
+mod kept;
+mod loss;
+mod objective;
+mod outcome;
+mod parting;
+mod report;
+mod run;
+mod search;
+mod set;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use cognate::methods::Measure;
+use cognate::methods::means::learned_idf;
+use cognate::model::{Model, OpenOptions};
+pub use exchange::{ImportOptions, Imported, import};
+pub use loss::Loss;
+pub use outcome::{Course, Trained};
+pub use search::Tried;
+pub use set::{MOST_RANKS, NamedSet, Use};
+
+use crate::outputs::Outputs;
+use crate::weights::forms::KEPT_BYTES;
+use crate::weights::run::Run;
+use crate::{TrainError, outputs};
+
+/// Purposes of random numbers: what is drawn for one has nothing in common with another's.
+const ORDER_OF_BATCHES: u64 = 1;
+const ORDER_OF_COUPLES: u64 = 2;
+/// Orders of couples: to hold some out, and to search for κ with some.
+const HELD_OUT: u64 = 0;
+const SEARCHED: u64 = 1;
+/// Couples of either label in a minibatch.
+const HALF: usize = 50;
+/// Parts that each couple is in one of.
+const FOLDS: usize = 5;
+
+/// How steep the median loss is, κ, in multiples of one over the median distance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kappa {
+    /// As cross-validation finds best.
+    Searched,
+    /// As said.
+    Given(f64),
+}
+
+/// What to train and how.
+#[derive(Debug, Clone)]
+pub struct WeightsOptions {
+    /// Files of couples: label, text, text a row.
+    pub couples: Vec<PathBuf>,
+    /// Couples that the weights are judged by; a tenth of the others without it.
+    pub validation: Option<PathBuf>,
+    /// The model.
+    pub model: PathBuf,
+    /// The model file to write; may be the same.
+    pub output: PathBuf,
+    /// The name of the set; loss and measure without one.
+    pub set: Option<String>,
+    /// Which set the model uses afterwards.
+    pub usage: Use,
+    /// What is made small.
+    pub loss: Loss,
+    /// What texts are compared by.
+    pub measure: Measure,
+    /// How many weights, M.
+    pub max_length: usize,
+    /// What the sum of the squared weights counts in the loss.
+    pub lambda: f64,
+    /// How steep the median loss is.
+    pub kappa: Kappa,
+    /// What fixes random choices.
+    pub seed: u64,
+    /// Most times the couples are gone through.
+    pub epochs: usize,
+    /// Threads; as many as the machine has without it. They change no bit.
+    pub threads: Option<NonZeroUsize>,
+    /// A file for the weights as JSON.
+    pub export: Option<PathBuf>,
+    /// A file for a page about the run.
+    pub report: Option<PathBuf>,
+    /// Where the state of the unfinished run is kept.
+    pub checkpoint: PathBuf,
+    /// Whether a state that is there is forgotten.
+    pub restart: bool,
+}
+
+/// Trains weights and writes them into a model.
+pub fn train(options: &WeightsOptions) -> Result<Trained, TrainError> {
+    train_until(options, KEPT_BYTES, &|| Ok(()))
+}
+
+/// [`train`] with room for so many bytes of forms, asking after every step that was kept whether to
+/// go on.
+fn train_until(
+    options: &WeightsOptions,
+    most_bytes: usize,
+    go_on: &(dyn Fn() -> Result<(), TrainError> + Sync),
+) -> Result<Trained, TrainError> {
+    check(options)?;
+    let name = options
+        .set
+        .clone()
+        .unwrap_or_else(|| format!("{}-{}", options.loss.name(), options.measure.name()));
+    set::check_name(&name)?;
+    let model = Model::open(&options.model, &OpenOptions::default())?;
+    if let Some(reason) = learned_idf::without_ranks(&model) {
+        return Err(TrainError::Options(format!("{}: {reason}", options.model.display())));
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads.map_or(0, NonZeroUsize::get))
+        .build()
+        .map_err(|error| TrainError::Options(format!("--threads: {error}")))?;
+    let run = Run { options, model: &model, most_bytes, go_on };
+    let (course, checkpoint) = pool.install(|| run.go(&name))?;
+    if let Some(path) = &options.export {
+        exchange::export(&course.set, path)?;
+    }
+    if let Some(path) = &options.report {
+        outputs::write(path, &report::html(&course, &model))?;
+    }
+    let (written, in_use) = course.set.write_into(&model, options.usage, &options.output)?;
+    checkpoint.remove()?;
+    Ok(Trained { course, in_use, written })
+}
+
+/// Options that cannot be carried out are refused before anything is read.
+fn check(options: &WeightsOptions) -> Result<(), TrainError> {
+    let refuse = |problem: String| Err(TrainError::Options(problem));
+    if !(1..=MOST_RANKS).contains(&options.max_length) {
+        return refuse(format!("--max-length: expected 1 to {MOST_RANKS} weights"));
+    }
+    if !(options.lambda.is_finite() && options.lambda >= 0.0) {
+        return refuse("--lambda: expected a number that is not below 0".to_owned());
+    }
+    if let Kappa::Given(kappa) = options.kappa {
+        if options.loss == Loss::Contrastive {
+            return refuse("--kappa: only the median loss has one".to_owned());
+        }
+        if !(kappa.is_finite() && kappa > 0.0) {
+            return refuse("--kappa: expected auto or a number above 0".to_owned());
+        }
+    }
+    if options.epochs == 0 {
+        return refuse("--epochs: expected at least 1".to_owned());
+    }
+    let beside = [("--export", &options.export), ("--report", &options.report)];
+    let written =
+        Outputs { output: &options.output, checkpoint: Some(&options.checkpoint), beside: &beside };
+    written.check(options.couples.iter().chain(&options.validation), Some(&options.model))
+}

@@ -1,0 +1,161 @@
+//! A run as one HTML page: the weights by rank, the loss by epoch, κ against the split error, and
+//! the distances of pairs not trained on.
+
+use cognate::model::Model;
+use cognate::model::provenance::Separation;
+use cognate_stats::distribution::{equal_edges, histogram};
+use cognate_stats::page::frame::{Axis, Frame, WIDE};
+use cognate_stats::page::{Cell, Head, Page, Table};
+
+use crate::weights::Course;
+use crate::weights::outcome::Side;
+
+/// Bins of a drawn histogram; the divergence has its own.
+const BINS: usize = 50;
+
+/// The run as a page.
+pub(super) fn html(course: &Course, model: &Model) -> String {
+    let set = &course.set;
+    let facts = facts(course, model);
+    let mut page = Page::new(&Head {
+        kicker: "cognate train weights",
+        title: "Weights by rank of idf",
+        subject: &set.set,
+        facts: &facts,
+    });
+    page.section("Weights");
+    let ranks = set.weights.iter().enumerate();
+    let points = ranks.map(|(rank, &weight)| (rank as f64 + 1.0, f64::from(weight)));
+    page.put("<div class=\"grid two\">");
+    let caption = "What each rank counts; the word of the highest idf has the first. Texts of \
+                   another length spread these weights over their words.";
+    let axes =
+        Axes { what: "Weights by rank", across: "rank by idf", up: "weight", low: Low::Zero };
+    page.figure(caption, &curve(points.collect(), axes));
+    let epochs = course.losses.iter().enumerate();
+    let points = epochs.map(|(epoch, &loss)| (epoch as f64 + 1.0, loss));
+    let caption = "Mean loss of each epoch, the penalty included.";
+    let axes = Axes { what: "Loss by epoch", across: "epoch", up: "mean loss", low: Low::Least };
+    page.figure(caption, &curve(points.collect(), axes));
+    page.put("</div>");
+    page.end_section();
+    if !course.tried.is_empty() {
+        page.section("κ");
+        page.put("<div class=\"grid two\">");
+        let tried = course.tried.iter();
+        let points = tried.map(|tried| (tried.kappa.log2(), 100.0 * tried.split_error));
+        let caption = "Mean split error of five-fold cross-validation on the pairs trained on; κ in \
+                       multiples of one over the median distance.";
+        let what = "Split error by κ";
+        let (across, up) = ("κ, as a power of two", "split error, %");
+        let axes = Axes { what, across, up, low: Low::Least };
+        page.figure(caption, &curve(points.collect(), axes));
+        page.put("</div>");
+        page.end_section();
+    }
+    judged(&mut page, course);
+    page.finish()
+}
+
+fn facts(course: &Course, model: &Model) -> Vec<(&'static str, String)> {
+    let set = &course.set;
+    let stem = model.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut facts = vec![
+        ("model", stem),
+        ("set", set.set.clone()),
+        ("measure", set.measure.name().to_owned()),
+        ("weights", set.weights.len().to_string()),
+    ];
+    if let Some(trained) = &set.trained {
+        facts.push(("loss", trained.loss.clone()));
+        facts.extend(trained.kappa.map(|kappa| ("κ", kappa.to_string())));
+        facts.push(("unit of distance", format!("{:.4}", trained.unit)));
+        facts.push(("λ", trained.lambda.to_string()));
+        facts.push(("pairs", trained.couples.to_string()));
+        facts.push(("left out", trained.left_out.to_string()));
+        facts.push(("epochs", trained.epochs.to_string()));
+        facts.push(("seed", trained.seed.to_string()));
+        let files = trained.files.iter().map(|file| file.name.as_str());
+        facts.push(("files", files.collect::<Vec<_>>().join(", ")));
+        facts.push(("vectors", trained.vectors.clone()));
+    }
+    facts
+}
+
+fn judged(page: &mut Page, course: &Course) {
+    let judged = &course.judged;
+    page.section("Pairs not trained on");
+    let sides = [("before", &judged.before), ("after", &judged.after)];
+    let figures = sides.map(|(name, side)| {
+        let Separation { split_error, js_divergence } = side.parting;
+        (name, [format!("{:.2} %", 100.0 * split_error), format!("{js_divergence:.4}")])
+    });
+    let rows = figures
+        .iter()
+        .map(|(name, figures)| (*name, figures.iter().map(|figure| Cell::plain(figure)).collect()));
+    page.table(&Table {
+        stub: "weights",
+        columns: vec!["split error", "JS divergence"],
+        rows: rows.collect(),
+        notes: vec![
+            "Split error at the threshold that is best for the pairs trained on; Jensen-Shannon \
+             divergence to base 2, over 100 equal bins of the joint range. Before: the same weight \
+             for every rank.",
+        ],
+    });
+    page.legend(&[("c0", "related"), ("c1", "unrelated"), ("line", "threshold")]);
+    page.put("<div class=\"grid two\">");
+    for (name, side) in sides {
+        page.figure(&format!("Distances {name} training"), &distances(&judged.related, side));
+    }
+    page.put("</div>");
+    page.end_section();
+}
+
+/// What a curve shows.
+struct Axes {
+    what: &'static str,
+    across: &'static str,
+    up: &'static str,
+    low: Low,
+}
+
+/// Where an axis begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Low {
+    /// At zero, or lower where numbers are.
+    Zero,
+    /// At the least number.
+    Least,
+}
+
+fn curve(points: Vec<(f64, f64)>, axes: Axes) -> String {
+    let x = Axis::over(points.iter().map(|point| point.0), axes.across);
+    let zero = (axes.low == Low::Zero).then_some(0.0);
+    let y = Axis::over(points.iter().map(|point| point.1).chain(zero), axes.up);
+    let mut frame = Frame::new(WIDE, x, y, axes.what);
+    frame.curve("c0", points.iter().copied());
+    frame.dots("c0", points.into_iter());
+    frame.finish()
+}
+
+fn distances(related: &[bool], side: &Side) -> String {
+    let numbers = side.distances.iter().copied().chain([side.threshold]);
+    let x = Axis::over(numbers, "distance");
+    let edges = equal_edges(x.low, x.high, BINS);
+    let shares = |wanted: bool| -> Vec<f64> {
+        let couples = related.iter().zip(&side.distances);
+        let of: Vec<f64> =
+            couples.filter(|(label, _)| **label == wanted).map(|(_, distance)| *distance).collect();
+        let counts = histogram(&of, &edges).unwrap_or_default();
+        counts.into_iter().map(|count| 100.0 * count as f64 / of.len().max(1) as f64).collect()
+    };
+    let (related, others) = (shares(true), shares(false));
+    let highest = related.iter().chain(&others).copied().fold(0.1, f64::max);
+    let y = Axis { low: 0.0, high: 1.05 * highest, label: "% of pairs" };
+    let mut frame = Frame::new(WIDE, x, y, "Distances of related and unrelated pairs");
+    frame.steps("c1", &edges, &others);
+    frame.steps("c0", &edges, &related);
+    frame.mark("threshold", side.threshold);
+    frame.finish()
+}
