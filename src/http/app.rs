@@ -55,7 +55,6 @@ pub enum AppError {
     /// The machine gives no more threads.
     #[error("the compute threads could not be started: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
-    /// The counters contradict themselves.
     #[error("the counters could not be set up: {0}")]
     Counters(#[from] metrics_exporter_prometheus::BuildError),
     /// The collections cannot be opened.
@@ -66,13 +65,9 @@ pub enum AppError {
     Tracer(String),
 }
 
-/// The service's state.
 pub struct App {
-    /// The settings.
     pub settings: Settings,
-    /// Room for work.
     pub admission: Admission,
-    /// The threads that compute.
     pub compute: Pool,
     /// Threads for what waits for another machine, if collections are on one.
     waiting: Option<Pool>,
@@ -82,7 +77,6 @@ pub struct App {
     pub spools: Arc<Spools>,
     /// Places for streams of lines.
     pub streams: Places,
-    /// The counters.
     pub metrics: Metrics,
     /// Connections that ended early.
     pub early_ends: EarlyEnds,
@@ -96,7 +90,6 @@ pub struct App {
     pub(crate) writers: FileThreads,
     /// Threads that look something up in them, and read bodies of items: they wait for no disk.
     pub(crate) readers: FileThreads,
-    /// Lines of requests.
     pub(crate) request_log: RequestLog,
     /// Where requests get their ids.
     pub ids: Ids,

@@ -4,17 +4,13 @@
 /// Whose bodies and refusals a route speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Our own.
     Native,
-    /// OpenAI's embeddings.
     OpenAi,
     /// Reranking of documents, as Cohere, Jina and Voyage speak it.
     Rerank,
-    /// Hugging Face's text-embeddings-inference.
     Tei,
     /// The client of the Hugging Face Hub.
     Hub,
-    /// Ollama.
     Ollama,
     /// The scores of pairs as vLLM gives them.
     Vllm,
@@ -61,7 +57,6 @@ pub enum StandIn {
     /// A vector made from the text where the model makes such vectors of unknown words, else zeros.
     #[default]
     Auto,
-    /// Zeros.
     Zero,
     /// A vector made from the text.
     Hash,

@@ -23,7 +23,6 @@ pub(crate) struct Routes {
 
 /// What counters and refusals have to know of a route.
 pub(crate) struct RouteName {
-    /// Its verb.
     pub verb: Verb,
     /// Its path, with names for what varies.
     pub path: String,

@@ -39,9 +39,7 @@ pub enum ServeError {
     /// An address cannot be listened on.
     #[error("cannot listen on {address}: {source}; choose another with `listen` or `admin_listen`")]
     Bind {
-        /// The address.
         address: SocketAddr,
-        /// Why.
         source: io::Error,
     },
     /// The models could not be loaded at the start.
@@ -227,7 +225,6 @@ fn ended_early<T>(ended: Option<Result<T, tokio::task::JoinError>>) -> ServeErro
 /// Who gave the order to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// A supervisor, by SIGTERM.
     Terminate,
     /// A person at a terminal, by SIGINT.
     Interrupt,

@@ -35,7 +35,6 @@ pub(crate) fn people() -> Routes {
     api::people().undocumented("/openapi.json", get(openapi))
 }
 
-/// Every route.
 pub(crate) fn all(dialects: &[Dialect]) -> Vec<Routes> {
     let mut groups = questions(dialects);
     groups.extend([life(dialects), api::state(), api::orders(), people()]);

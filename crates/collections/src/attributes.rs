@@ -20,11 +20,9 @@ pub struct Attributes(Box<[(Box<str>, Attribute)]>);
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Attribute {
-    /// True or false.
     Truth(bool),
     /// A number, as it was written.
     Number(Number),
-    /// A string.
     Text(Box<str>),
 }
 

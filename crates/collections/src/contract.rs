@@ -33,7 +33,6 @@ const TEXTS: [&str; 8] = [
     "\"quoted\" \\ back\tslash",
 ];
 
-/// One step.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     /// Items of these numbers: of each its text, its age, its attributes.
@@ -45,7 +44,6 @@ pub(super) enum Step {
     Wait(i64),
 }
 
-/// Steps of chance.
 pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let items = || prop::collection::vec((0usize..24, 0usize..8, 0i64..60, 0usize..12), 1..9);
     let step = prop_oneof![

@@ -21,7 +21,6 @@ pub enum CollectionError {
     /// As many collections as there may be.
     #[error("there are {limit} collections, which is the limit")]
     TooMany {
-        /// The limit.
         limit: usize,
     },
     /// More items than a collection may have.
@@ -29,7 +28,6 @@ pub enum CollectionError {
     TooManyItems {
         /// How many there would be.
         wanted: usize,
-        /// The limit.
         limit: usize,
     },
     /// An item that no collection takes.
@@ -37,19 +35,16 @@ pub enum CollectionError {
     Item {
         /// Its place among those that were given.
         index: usize,
-        /// What is wrong.
         problem: ItemProblem,
     },
     /// No memory is left for more items.
     #[error("collections would take more than {limit} bytes of memory, which is the limit")]
     NoMemory {
-        /// The limit.
         limit: usize,
     },
     /// What was asked could not be written; nothing of it was done.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -62,7 +57,6 @@ pub enum CollectionError {
         path.display()
     )]
     Unsynced {
-        /// The file.
         path: PathBuf,
     },
     /// A file that is written to, or the lock of its folder, is not where it was any more. What was to be
@@ -73,7 +67,6 @@ pub enum CollectionError {
         path.display()
     )]
     Away {
-        /// Where it was.
         path: PathBuf,
     },
     /// A collection's folder has no log.
@@ -85,13 +78,11 @@ pub enum CollectionError {
     NoLog {
         /// Where it should be.
         path: PathBuf,
-        /// What is wrong.
         problem: &'static str,
     },
     /// A file or folder could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -99,7 +90,6 @@ pub enum CollectionError {
     /// Another process writes there.
     #[error("{}: another process has these collections open", path.display())]
     InUse {
-        /// The folder.
         path: PathBuf,
     },
     /// A replica was asked to change something.
@@ -114,47 +104,38 @@ pub enum CollectionError {
         path.display()
     )]
     Damaged {
-        /// The file.
         path: PathBuf,
-        /// Where.
         offset: u64,
-        /// What is wrong.
         problem: String,
     },
     /// The database cannot be asked. What was to be written was not.
     #[error("the database of the collections cannot be reached: {problem}")]
     Unreachable {
-        /// What was said.
         problem: String,
     },
     /// The database takes too long.
     #[error("the database of the collections takes too long: {problem}")]
     Slow {
-        /// What was said.
         problem: String,
     },
     /// The database takes nothing; what was to be written was not.
     #[error("the database of the collections takes nothing: {problem}")]
     Unwritable {
-        /// What was said.
         problem: String,
     },
     /// Another server writes to the collection; what was to be written was not.
     #[error("{problem}")]
     OtherWriter {
-        /// Who may write.
         problem: String,
     },
     /// The connection was lost while the database wrote, so that it may be there or not.
     #[error("the database of the collections did not say whether it wrote: {problem}")]
     Uncertain {
-        /// What was said.
         problem: String,
     },
     /// The database refuses what was asked for a reason that is not foreseen.
     #[error("the database of the collections: {problem}")]
     Database {
-        /// What was said.
         problem: String,
     },
     /// The database has not what is needed.
@@ -166,7 +147,6 @@ pub enum CollectionError {
     /// More items are meant than are sent from a database to be ranked.
     #[error("more than {limit} items would be ranked; ask for a `shortlist`, or filter them")]
     TooManyChosen {
-        /// The limit.
         limit: usize,
     },
 }

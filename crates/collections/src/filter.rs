@@ -20,7 +20,6 @@ pub struct Filter(Vec<Condition>);
 /// One of the conditions.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
-    /// Of an attribute.
     Of(Box<str>, Test),
     /// One of these filters holds.
     Any(Vec<Filter>),
@@ -73,7 +72,6 @@ enum ExactNumber {
 pub struct FilterProblem {
     /// A JSON pointer within the filter.
     pub pointer: String,
-    /// What is wrong.
     pub what: &'static str,
 }
 

@@ -39,7 +39,6 @@ pub trait Home: Debug + Send + Sync {
         now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError>;
 
-    /// Deletes a collection.
     fn delete(&self, name: &str) -> Result<(), CollectionError>;
 
     /// How much there is, as last known, without waiting.
@@ -57,9 +56,7 @@ pub trait Home: Debug + Send + Sync {
     }
 }
 
-/// One collection.
 pub trait Collection: Debug + Send + Sync {
-    /// Its name.
     fn name(&self) -> &str;
 
     /// What collections may take.
@@ -175,13 +172,11 @@ pub const SHORTLIST_METHOD: Method = Method::AvgCos;
 pub struct Page {
     /// How many are passed over.
     pub offset: usize,
-    /// Most of them.
     pub limit: usize,
 }
 
 /// Which of the items that are meant are wanted.
 pub enum Choice<'c> {
-    /// All of them.
     All,
     /// Those of a shortlist.
     Shortlist(Shortlist<'c>),
@@ -289,9 +284,7 @@ pub struct Applied {
 /// What is told of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// Its name.
     pub name: String,
-    /// What it keeps.
     pub settings: Settings,
     /// How many items it has.
     pub items: usize,
@@ -306,9 +299,7 @@ pub struct Told {
 /// How much a home has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Collections.
     pub collections: usize,
-    /// Their items.
     pub items: usize,
     /// Bytes of memory that they take in this process.
     pub bytes: usize,

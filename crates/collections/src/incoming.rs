@@ -21,9 +21,7 @@ const BEYOND: &str = "number out of range: expected a time of the years 0000 to 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Incoming {
-    /// Its name.
     pub id: Id,
-    /// What it says.
     pub text: Box<str>,
     /// When it was written.
     pub time: Option<Time>,

@@ -27,9 +27,7 @@ const PLACES: usize = 16 + (size_of::<(usize, u64)>() + 1) * 16 / 7;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// Its name.
     pub id: Box<str>,
-    /// What it says.
     pub text: Box<str>,
     /// When it was written, or else added, in milliseconds since 1970.
     pub time: i64,

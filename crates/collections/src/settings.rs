@@ -32,7 +32,6 @@ impl Settings {
 /// What collections may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most collections.
     pub collections: usize,
     /// Most items of one.
     pub items: usize,
@@ -77,7 +76,6 @@ impl Budget {
         Self { used: AtomicUsize::new(0), limit }
     }
 
-    /// Bytes in use.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

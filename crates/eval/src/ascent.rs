@@ -141,7 +141,6 @@ fn drawn(width: usize, random: &mut Random) -> Vec<f64> {
     (0..width).map(|_| (1 + random.below((1 << 20) - 1)) as f64).collect()
 }
 
-/// One way up.
 struct Ascent<'l> {
     lessons: &'l [TrainingQuery],
     weights: Vec<f64>,

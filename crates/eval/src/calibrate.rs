@@ -21,7 +21,6 @@ use crate::{EvalError, contenders, scoring};
 /// What `cognate eval calibrate` does.
 #[derive(Debug, Clone)]
 pub struct CalibrateOptions {
-    /// The labelled pairs.
     pub file: PathBuf,
     /// Names of methods, or `all`.
     pub methods: Vec<String>,
@@ -35,16 +34,13 @@ pub struct CalibrateOptions {
     pub output: PathBuf,
 }
 
-/// What was written.
 #[derive(Debug, Clone, Serialize)]
 pub struct Calibrated {
     /// One a method and measure.
     pub thresholds: Vec<Found>,
     /// Names of those whose scores never reach the wanted precision; they have no threshold.
     pub not_reached: Vec<String>,
-    /// The file.
     pub path: PathBuf,
-    /// The model's new fingerprint.
     pub fingerprint: String,
     /// BLAKE3 of the whole file.
     pub digest: String,
@@ -53,11 +49,8 @@ pub struct Calibrated {
 /// A threshold that was found.
 #[derive(Debug, Clone, Serialize)]
 pub struct Found {
-    /// The method.
     pub method: &'static str,
-    /// The measure.
     pub measure: &'static str,
-    /// The threshold.
     #[serde(flatten)]
     pub threshold: Threshold,
 }

@@ -39,7 +39,6 @@ pub struct Combination {
     pub learned_on: Vec<String>,
     /// `qrels` or `labels`: what said there which candidates are relevant.
     pub judgements: &'static str,
-    /// Their queries that count.
     pub queries: usize,
     /// Mean average precision over these.
     pub map: f64,
@@ -50,9 +49,7 @@ pub struct Combination {
 /// The weight of one contender.
 #[derive(Debug, Clone, Serialize)]
 pub struct Weight {
-    /// The contender's name.
     pub name: String,
-    /// Its share.
     pub weight: f64,
     /// The same as a model file holds it.
     #[serde(skip)]
@@ -201,11 +198,8 @@ impl Combination {
 /// A combination that became a method of a model file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Kept {
-    /// The method's name.
     pub method: String,
-    /// What it is.
     pub summary: String,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }

@@ -24,7 +24,6 @@ pub struct Choice {
     pub ablations: bool,
 }
 
-/// Something with scores.
 #[derive(Clone)]
 pub(super) struct Contender {
     /// The method's name, followed by the measure where it is not the method's own.
@@ -57,11 +56,9 @@ pub(super) enum Scores {
 #[derive(Default)]
 pub(super) struct Field {
     pub(super) contenders: Vec<Contender>,
-    /// The baseline's place.
     pub(super) baseline: usize,
     /// Methods that the model cannot serve, each with the reason.
     pub(super) unavailable: Vec<(Cow<'static, str>, String)>,
-    /// The columns asked for.
     columns: Vec<String>,
 }
 

@@ -15,7 +15,6 @@ pub enum EvalError {
     /// A folder could not be listed.
     #[error("{}: {source}", path.display())]
     Folder {
-        /// The folder.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -37,7 +36,6 @@ pub enum EvalError {
     /// A report could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -45,9 +43,7 @@ pub enum EvalError {
     /// Data that a measure has no value for.
     #[error("{file}: {problem}")]
     Data {
-        /// The file.
         file: String,
-        /// What is missing.
         problem: String,
     },
 }

@@ -30,9 +30,7 @@ pub struct PairsOptions {
     pub files: Vec<PathBuf>,
     /// The file that thresholds are found on; without one, the first half of a seeded split of each.
     pub threshold_from: Option<PathBuf>,
-    /// Which methods.
     pub choice: Choice,
-    /// Fixes the split.
     pub seed: u64,
 }
 
@@ -41,7 +39,6 @@ pub struct PairsOptions {
 pub struct PairsFigures {
     /// The file that thresholds were found on; `null` if on a seeded half of each file.
     pub threshold_from: Option<String>,
-    /// One a file.
     pub files: Vec<PairFile>,
 }
 
@@ -52,9 +49,7 @@ impl Figures for PairsFigures {
 /// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairFile {
-    /// The file's name.
     pub name: String,
-    /// Its pairs.
     pub pairs: usize,
     /// Related ones among them.
     pub related: usize,
@@ -62,7 +57,6 @@ pub struct PairFile {
     pub threshold_pairs: usize,
     /// Pairs that figures at the threshold are of.
     pub judged_pairs: usize,
-    /// One a method.
     pub results: Vec<PairResult>,
     /// Whether each pair is related, for plots.
     #[serde(skip)]
@@ -76,9 +70,7 @@ pub struct PairResult {
     pub method: String,
     /// Area under the ROC curve.
     pub roc_auc: f64,
-    /// Its interval, after DeLong.
     pub roc_auc_interval: [f64; 2],
-    /// Average precision.
     pub average_precision: f64,
     /// Jensen-Shannon divergence between the scores of related and of unrelated pairs, base 2, over
     /// 100 equal bins of their joint range.
@@ -91,7 +83,6 @@ pub struct PairResult {
     pub precision: f64,
     /// Share of related pairs that are above it.
     pub recall: f64,
-    /// Their harmonic mean.
     pub f1: f64,
     /// Pairs without a score, which count as 0.
     pub unscored: usize,
@@ -99,7 +90,6 @@ pub struct PairResult {
     pub truncated: usize,
     /// Whether it errs less than the baseline; none for the baseline.
     pub sign_test: Option<SignTest>,
-    /// Scores, for plots.
     #[serde(skip)]
     pub scores: Vec<f64>,
 }

@@ -34,7 +34,6 @@ pub struct RankingOptions {
     pub columns: Vec<String>,
     /// Ranks at which precision is taken.
     pub at: Vec<usize>,
-    /// Which methods.
     pub choice: Choice,
     /// Scores whose best combination is learned elsewhere and measured too.
     pub combine: Option<CombineOptions>,
@@ -51,7 +50,6 @@ pub struct RankingFigures {
     pub at: Vec<usize>,
     /// What was learned, where scores were combined.
     pub combination: Option<Combination>,
-    /// One a file.
     pub files: Vec<RankingFile>,
 }
 
@@ -62,15 +60,12 @@ impl Figures for RankingFigures {
 /// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankingFile {
-    /// The file's name.
     pub name: String,
-    /// Its queries.
     pub queries: usize,
     /// Queries that the means are over.
     pub counted: usize,
     /// Candidates of all queries.
     pub candidates: usize,
-    /// One a method.
     pub results: Vec<RankingResult>,
 }
 
@@ -79,11 +74,9 @@ pub struct RankingFile {
 pub struct RankingResult {
     /// The method's name in the list of methods.
     pub method: String,
-    /// Mean average precision.
     pub map: f64,
     /// Its BCa interval over resampled queries; none with fewer than two.
     pub map_interval: Option<[f64; 2]>,
-    /// Mean reciprocal rank.
     pub mrr: f64,
     /// Mean precision at each rank asked for.
     pub precision_at: BTreeMap<usize, f64>,
@@ -104,7 +97,6 @@ pub struct RankingResult {
 /// Chances of a mean difference at least as large.
 #[derive(Debug, Clone, Serialize)]
 pub struct PValues {
-    /// Of average precision.
     pub map: f64,
     /// Of the reciprocal rank.
     pub mrr: f64,

@@ -19,7 +19,6 @@ pub(super) const FORMAT: &str = "cognate-eval-1";
 pub struct Report<F> {
     /// Name and version of this shape.
     pub format: &'static str,
-    /// The model.
     pub model: ModelFacts,
     /// What was measured, in the order of every list of results.
     pub methods: Vec<MethodFacts>,
@@ -33,7 +32,6 @@ pub struct Report<F> {
     pub resamples: usize,
     /// Of which kind the figures are.
     pub task: &'static str,
-    /// The figures.
     #[serde(flatten)]
     pub figures: F,
 }
@@ -44,16 +42,13 @@ pub trait Figures: Serialize {
     const TASK: &'static str;
 }
 
-/// The model that scored.
 #[derive(Debug, Clone, Serialize)]
 pub struct ModelFacts {
     /// Its file's name, without folder and ending.
     pub name: String,
     /// Sixteen hexadecimal digits that change with every byte of it.
     pub fingerprint: String,
-    /// Words.
     pub words: usize,
-    /// Dimensions.
     pub dims: usize,
 }
 
@@ -66,14 +61,12 @@ pub struct MethodFacts {
     pub method: Cow<'static, str>,
     /// What vectors of texts were compared by; `null` where a method has none, and for a column.
     pub measure: Option<&'static str>,
-    /// What it does.
     pub summary: String,
 }
 
 /// A method that was left out.
 #[derive(Debug, Clone, Serialize)]
 pub struct LeftOut {
-    /// Its name.
     pub method: Cow<'static, str>,
     /// What the model lacks and which command adds it.
     pub reason: String,
@@ -113,7 +106,6 @@ impl<F: Figures> Report<F> {
         }
     }
 
-    /// The report as JSON.
     pub fn json(&self) -> String {
         // Every key is a string and every number finite, so nothing here can fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
@@ -125,9 +117,7 @@ impl<F: Figures> Report<F> {
 pub struct Difference {
     /// The method's figure less the baseline's.
     pub estimate: f64,
-    /// The interval's lower end.
     pub low: f64,
-    /// The interval's upper end.
     pub high: f64,
     /// Whether 0 is outside.
     pub significant: bool,

@@ -85,7 +85,6 @@ pub struct AutoSet {
     pub before: &'static str,
     /// The method that it stands for.
     pub after: &'static str,
-    /// The figure that decided.
     pub criterion: &'static str,
     /// The figure of the method before; none if it was not measured.
     pub figure_before: Option<String>,

@@ -32,7 +32,6 @@ pub struct StsOptions {
     pub files: Vec<PathBuf>,
     /// What is one task.
     pub view: View,
-    /// Which methods.
     pub choice: Choice,
     /// How intervals are drawn.
     pub bootstrap: Bootstrap,
@@ -70,13 +69,10 @@ impl Figures for StsFigures {
 /// Figures of a file, or in [`View::Mteb`] of a year.
 #[derive(Debug, Clone, Serialize)]
 pub struct Subtask {
-    /// The file's name.
     pub name: String,
     /// Its year, if it belongs to one.
     pub year: Option<u16>,
-    /// Its pairs.
     pub pairs: usize,
-    /// One a method.
     pub results: Vec<SubtaskResult>,
     /// Gold scores, for plots.
     #[serde(skip)]
@@ -99,7 +95,6 @@ pub struct SubtaskResult {
     /// Pearson less the baseline's, with its BCa interval; none for the baseline, or where a
     /// correlation has no value.
     pub difference: Option<Difference>,
-    /// Scores, for plots.
     #[serde(skip)]
     pub scores: Vec<f64>,
 }
@@ -107,11 +102,8 @@ pub struct SubtaskResult {
 /// Figures of a year.
 #[derive(Debug, Clone, Serialize)]
 pub struct Year {
-    /// The year.
     pub year: u16,
-    /// Its subtasks.
     pub subtasks: usize,
-    /// One a method.
     pub results: Vec<MeanResult>,
 }
 
@@ -129,19 +121,16 @@ pub struct MeanResult {
     pub interval: [f64; 2],
 }
 
-/// Figures over everything.
 #[derive(Debug, Clone, Serialize)]
 pub struct Overall {
     /// What the means are taken over: `years` or `files`.
     pub over: &'static str,
-    /// One a method.
     pub results: Vec<OverallResult>,
 }
 
 /// Figures of a method over everything.
 #[derive(Debug, Clone, Serialize)]
 pub struct OverallResult {
-    /// The means.
     #[serde(flatten)]
     pub mean: MeanResult,
     /// Whether it is better than the baseline across the subtasks that the means are of; none for
@@ -152,7 +141,6 @@ pub struct OverallResult {
 /// Wilcoxon's signed-rank test over the subtasks' differences in Pearson's correlation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Wilcoxon {
-    /// The smaller rank sum.
     pub statistic: f64,
     /// The chance of one at least as extreme.
     pub p: f64,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// A table of figures.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     pub title: String,
@@ -29,12 +28,10 @@ pub enum Better {
     Neither,
 }
 
-/// A figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     /// What columns are compared by.
     pub value: f64,
-    /// What is shown.
     pub text: String,
     /// How it stands against the baseline.
     pub mark: Mark,
@@ -58,7 +55,6 @@ impl Mark {
         }
     }
 
-    /// One character.
     pub fn sign(self) -> &'static str {
         match self {
             Self::Above => "+",
@@ -85,12 +81,10 @@ impl Cell {
         Self { value: first, text, mark }
     }
 
-    /// A count.
     pub fn count(count: usize) -> Self {
         Self { value: count as f64, text: count.to_string(), mark: Mark::None }
     }
 
-    /// A chance.
     pub fn chance(p: Option<f64>) -> Self {
         let text = match p {
             None => String::new(),

@@ -82,7 +82,6 @@ impl Stored {
         Self { place, taken: 0, hasher: Box::default() }
     }
 
-    /// Begins again.
     fn rewind(&mut self) -> Result<()> {
         self.taken = 0;
         self.hasher.reset();

@@ -96,7 +96,6 @@ impl Input {
         }
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }

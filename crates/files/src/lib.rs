@@ -21,7 +21,6 @@ use std::path::PathBuf;
 pub enum Place {
     /// A line, counted from 1.
     Line(u64),
-    /// A byte offset.
     Byte(u64),
     /// A row of a matrix, counted from 0.
     Row(u64),
@@ -40,10 +39,8 @@ impl std::fmt::Display for Place {
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The operating system refused.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -51,7 +48,6 @@ pub enum ReadError {
     /// The bytes are not what the format demands.
     #[error("{path}, {place}: {problem}")]
     Malformed {
-        /// The file.
         path: PathBuf,
         /// Where the problem stands.
         place: Place,
@@ -61,7 +57,6 @@ pub enum ReadError {
     /// A well-formed file of a kind that is not read.
     #[error("{path}: {problem}")]
     Unsupported {
-        /// The file.
         path: PathBuf,
         /// What it is and what to do instead.
         problem: String,

@@ -29,7 +29,6 @@ struct Columns {
 }
 
 impl Pairs {
-    /// Reads every row.
     pub fn read(rows: &mut Rows, accept: Accept) -> Result<Self, ReadError> {
         let first = rows.peek()?;
         let place = |name: &str| first.iter().position(|field| field == name);

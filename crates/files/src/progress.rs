@@ -49,7 +49,6 @@ impl Progress {
         self.bar.set_message(what);
     }
 
-    /// `done` of `all`.
     pub fn at(&self, done: u64, all: u64) {
         self.bar.set_length(all);
         self.bar.set_position(done);

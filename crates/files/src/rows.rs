@@ -8,16 +8,13 @@ use std::path::Path;
 use crate::input::Input;
 use crate::{Place, ReadError};
 
-/// Longest row.
 const ROW_BYTES: usize = 1 << 20;
 
-/// A file of rows.
 pub struct Rows {
     input: Input,
 }
 
 impl Rows {
-    /// Opens a file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::of(Input::open(path)?)
     }
@@ -71,7 +68,6 @@ pub fn field<'r>(fields: &[&'r str], place: usize, name: &str) -> Result<&'r str
     fields.get(place).copied().ok_or_else(missing)
 }
 
-/// A finite number.
 pub fn number(field: &str, name: &str) -> Result<f64, String> {
     let wrong = || format!("{name}: expected a number, found `{}`", short(field));
     field.trim().parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)

@@ -14,15 +14,12 @@ use crate::rows::{Rows, field, number, short};
 /// A query and its candidates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Topic {
-    /// Its name.
     pub id: String,
-    /// Its text.
     pub query: String,
     /// Names of the candidates, which break ties as trec_eval does: the larger string first.
     pub documents: Vec<String>,
     /// How relevant each candidate is; 0 is not.
     pub grades: Vec<u32>,
-    /// The candidates' texts.
     pub texts: Vec<String>,
     /// For each column asked for: its number in each row.
     pub columns: Vec<Vec<f64>>,

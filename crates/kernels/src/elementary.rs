@@ -1,7 +1,6 @@
 //! Logarithms, exponentials and powers with the same bits on every system. Those of C libraries differ
 //! in the last bit, from version to version and from processor to processor.
 
-/// The natural logarithm.
 pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
@@ -11,12 +10,10 @@ pub fn ln_1p(x: f64) -> f64 {
     libm::log1p(x)
 }
 
-/// `e^x`.
 pub fn exp(x: f64) -> f64 {
     libm::exp(x)
 }
 
-/// `base^exponent`.
 pub fn power(base: f64, exponent: f64) -> f64 {
     libm::pow(base, exponent)
 }

@@ -17,7 +17,6 @@ pub enum Row<'m> {
 }
 
 impl<'m> Row<'m> {
-    /// Number of dimensions.
     pub fn len(&self) -> usize {
         match self {
             Self::F32(values) => values.len(),
@@ -78,7 +77,6 @@ pub fn norm(row: Row<'_>) -> f32 {
     dot(row, row).sqrt()
 }
 
-/// `sum += weight · row`.
 #[inline]
 pub fn add_scaled(sum: &mut [f32], weight: f32, row: Row<'_>) {
     match row {

@@ -13,18 +13,15 @@ pub enum PackError {
     /// A foreign file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A row was refused.
     #[error("{place}: {problem}")]
     Row {
         /// Where the row began.
         place: Place,
-        /// Why.
         problem: String,
     },
     /// No room for rows on their way.
     #[error("cannot keep rows in {}: {source}", directory.display())]
     Spool {
-        /// The directory.
         directory: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -32,13 +29,11 @@ pub enum PackError {
     /// A table or corpus without a single count.
     #[error("{}: no line holds a word and a count", path.display())]
     NoCounts {
-        /// The file.
         path: PathBuf,
     },
     /// Vectors of which every row was left out, or that have none.
     #[error("{}: the input holds no usable row", path.display())]
     NoRows {
-        /// The file.
         path: PathBuf,
     },
     /// Options that contradict each other or the input.

@@ -34,7 +34,6 @@ pub enum BadUtf8 {
     Skip,
 }
 
-/// The user's choices.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
     /// A word that stood before: the first is kept.
@@ -45,14 +44,12 @@ pub struct Policy {
     pub utf8: BadUtf8,
     /// Whether words are lower-cased; the first of two that become equal is kept.
     pub lower: bool,
-    /// Most words taken.
     pub words: u64,
 }
 
 /// What was left out, and why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftOut {
-    /// The word stood before.
     pub duplicates: u64,
     /// The row held NaN or infinity, or was too long.
     pub non_finite: u64,
@@ -60,7 +57,6 @@ pub struct LeftOut {
     pub zero_rows: u64,
     /// The word was not UTF-8.
     pub bad_utf8: u64,
-    /// The word was empty.
     pub empty_words: u64,
 }
 
@@ -68,7 +64,6 @@ pub struct LeftOut {
 pub(crate) struct Intake {
     /// Words, in the order of the file.
     pub words: Words,
-    /// Their rows.
     pub rows: Spool,
     /// Their counts, where the format knows them.
     pub counts: Option<Vec<u64>>,
@@ -89,7 +84,6 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Number of words.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -99,7 +93,6 @@ impl Words {
         self.ends.is_empty()
     }
 
-    /// A word.
     pub(crate) fn get(&self, id: u32) -> &str {
         let start = (id as usize).checked_sub(1).and_then(|before| self.ends.get(before));
         let end = self.ends.get(id as usize).copied().unwrap_or(0);

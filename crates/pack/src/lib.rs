@@ -69,7 +69,6 @@ pub struct PackOptions {
     pub pieces: Option<Source>,
     /// Whether vectors carry their word's weight.
     pub frequency: Frequency,
-    /// A table of counts.
     pub counts: Option<PathBuf>,
     /// Running text to count in.
     pub corpus: Option<PathBuf>,
@@ -86,7 +85,6 @@ pub struct PackOptions {
 pub enum UnknownChoice {
     /// The format's own rule if it brings one, else left out.
     Format,
-    /// Left out.
     Skip,
     /// The format's own rule; an error if it brings none.
     Subword,
@@ -97,20 +95,15 @@ pub enum UnknownChoice {
     },
 }
 
-/// What was packed.
 #[derive(Debug, serde::Serialize)]
 pub struct Packed {
-    /// Words.
     pub words: u64,
-    /// Dimensions.
     pub dims: usize,
-    /// Rows left out.
     pub left_out: LeftOut,
     /// Lines of the count table that held no count.
     pub skipped_count_lines: u64,
     /// Words with a count above zero.
     pub counted_words: u64,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }

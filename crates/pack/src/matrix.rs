@@ -29,7 +29,6 @@ impl<'r> Matrix<'r> {
         Self { rows, transform, dtype, scales: RefCell::default() }
     }
 
-    /// Number of rows.
     pub(crate) fn len(&self) -> u64 {
         self.rows.len()
     }

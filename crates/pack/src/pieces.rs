@@ -14,11 +14,8 @@ use crate::readers::format;
 use crate::readers::format::Source;
 use crate::spool::Spool;
 
-/// Pieces taken in.
 pub(crate) struct Pieces {
-    /// Their strings, marks included.
     pub(crate) strings: VocabularyTables,
-    /// Their rows.
     pub(crate) rows: Spool,
     /// The digest of what they were read from.
     pub(crate) digest: String,

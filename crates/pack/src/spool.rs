@@ -53,12 +53,10 @@ pub(crate) struct Rows<'s> {
 }
 
 impl Rows<'_> {
-    /// Numbers a row.
     pub(crate) fn dims(&self) -> usize {
         self.dims
     }
 
-    /// Number of rows.
     pub(crate) fn len(&self) -> u64 {
         self.range.end - self.range.start
     }

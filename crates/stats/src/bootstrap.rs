@@ -17,7 +17,6 @@ pub struct Bootstrap {
     pub resamples: usize,
     /// The share of repetitions whose interval should hold the true value, between 0 and 1.
     pub level: f64,
-    /// Fixes the draws.
     pub seed: u64,
 }
 
@@ -33,9 +32,7 @@ impl Default for Bootstrap {
 pub struct Interval {
     /// The statistic of the items as they are.
     pub estimate: f64,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 

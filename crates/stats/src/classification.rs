@@ -46,9 +46,7 @@ pub fn average_precision(labels: &[bool], scores: &[f64]) -> Option<f64> {
 /// labelled set: in a stream one pair of hundreds is related, among labelled pairs often half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
-    /// Of a positive.
     pub positive: f64,
-    /// Of a negative.
     pub negative: f64,
 }
 
@@ -70,13 +68,9 @@ impl Weights {
 /// How the pairs fall at one threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confusion {
-    /// Accepted and positive.
     pub true_positives: usize,
-    /// Accepted and negative.
     pub false_positives: usize,
-    /// Rejected and positive.
     pub false_negatives: usize,
-    /// Rejected and negative.
     pub true_negatives: usize,
 }
 

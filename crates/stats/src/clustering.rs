@@ -19,9 +19,7 @@ pub struct Agreement {
     pub b_cubed_precision: f64,
     /// Mean share of a text's gold cluster that is in its found cluster.
     pub b_cubed_recall: f64,
-    /// Their harmonic mean.
     pub b_cubed_f: f64,
-    /// Normalised mutual information.
     pub nmi: f64,
     /// Adjusted mutual information: 0 is what chance gives.
     pub ami: f64,
@@ -123,7 +121,6 @@ fn entropy(sizes: &[usize], texts: f64) -> f64 {
     -sizes.iter().map(|&size| size as f64 / texts).map(|share| share * share.ln()).sum::<f64>()
 }
 
-/// Normalised and adjusted.
 fn mutual_information(table: &Table) -> (f64, f64) {
     let (found, gold) = (table.found.len(), table.gold.len());
     let trivial = (found == 1 && gold == 1) || (found == table.texts && gold == table.texts);

@@ -22,7 +22,6 @@ pub(super) fn cases(name: &str) -> Vec<Value> {
     cases
 }
 
-/// A list of numbers.
 pub(super) fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(number).collect()
 }
@@ -33,7 +32,6 @@ pub(super) fn number(value: &Value) -> f64 {
     value.as_str().map_or_else(|| value.as_f64().unwrap(), |text| text.parse().unwrap())
 }
 
-/// A list of labels.
 pub(super) fn labels(value: &Value) -> Vec<bool> {
     value.as_array().unwrap().iter().map(|label| label.as_bool().unwrap()).collect()
 }

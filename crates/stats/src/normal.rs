@@ -68,7 +68,6 @@ fn erfc_scaled(x: f64) -> f64 {
     (FRAC_1_SQRT_PI - over / polynomial(&ERFC_TAIL_UNDER, inverse)) / x
 }
 
-/// Horner's rule.
 fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
@@ -159,7 +158,6 @@ const CENTRE_UNDER: [f64; 8] = [
     1.0,
 ];
 
-/// Wichura, the sides.
 const SIDE_OVER: [f64; 8] = [
     0.0007745450142783414,
     0.022723844989269184,
@@ -171,7 +169,6 @@ const SIDE_OVER: [f64; 8] = [
     1.4234371107496835,
 ];
 
-/// Wichura, the sides.
 const SIDE_UNDER: [f64; 8] = [
     1.0507500716444169e-09,
     0.0005475938084995345,

@@ -16,7 +16,6 @@ pub(super) struct Sweep {
 /// What is accepted when everything with at least this score is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
-    /// The lowest accepted score.
     pub(super) score: f64,
     /// How many accepted items are positive.
     pub(super) true_positives: usize,

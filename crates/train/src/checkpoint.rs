@@ -24,12 +24,10 @@ pub struct Checkpoint {
     identity: String,
 }
 
-/// A state found.
 #[derive(Debug)]
 pub struct State<P> {
     /// How far the run was.
     pub position: P,
-    /// Its tables by name.
     pub tables: BTreeMap<String, Vec<u8>>,
 }
 
@@ -54,7 +52,6 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }

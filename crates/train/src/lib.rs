@@ -33,15 +33,12 @@ pub enum TrainError {
     /// Texts that nothing can be learned from.
     #[error("{file}: {problem}")]
     Data {
-        /// The file.
         file: String,
-        /// What is missing.
         problem: String,
     },
     /// A checkpoint that cannot be gone on from.
     #[error("{path}: {problem}")]
     Checkpoint {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it and what to do.
         problem: String,
@@ -56,7 +53,6 @@ pub enum TrainError {
     /// A file beside the model could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

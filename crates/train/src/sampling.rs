@@ -60,7 +60,6 @@ impl Draw {
         Self { slots }
     }
 
-    /// A number.
     #[inline]
     pub fn next(&self, random: &mut Random) -> u32 {
         let word = random.word();

@@ -22,7 +22,6 @@ use utoipa_axum::routes;
 
 use crate::http::routes::Routes;
 
-/// What clients ask.
 pub(crate) fn questions() -> Routes {
     Routes::default()
         .with(routes!(rank::rank))
@@ -52,7 +51,6 @@ pub(crate) fn state() -> Routes {
         .with(routes!(operations::metrics))
 }
 
-/// What operators order.
 pub(crate) fn orders() -> Routes {
     Routes::default().with(routes!(operations::reload)).behind_keys()
 }

@@ -75,7 +75,6 @@ pub(crate) trait Question {
         false
     }
 
-    /// Reads a body.
     fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<Self::In<'b>, ApiError>;
 
     /// Whose form a refusal is written in, now that the body is known.
@@ -184,7 +183,6 @@ struct Answered {
     took: Duration,
 }
 
-/// Answers one request.
 pub(crate) async fn answer<Q: Question + 'static>(
     app: Arc<App>,
     address: Q::Address,

@@ -17,7 +17,6 @@ pub(crate) const SLACK: u64 = 2;
 
 /// A question that can be answered, and how much work that is.
 pub struct Plan {
-    /// Model and method.
     pub resolved: Resolved,
     /// Items of the list that makes it long.
     pub items: usize,

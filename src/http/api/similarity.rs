@@ -230,7 +230,6 @@ pub(crate) fn plan_pairs(
     Plan::new(resolved, pairs.len(), bytes, multiplications, app)?.answering(answer, "/pairs", app)
 }
 
-/// Scores pairs.
 pub(crate) fn score_pairs(
     pairs: &[(&str, &str)],
     plan: &Plan,

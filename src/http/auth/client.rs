@@ -36,11 +36,9 @@ struct Holdings {
 /// What all clients share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
-    /// Units of admission.
     Units,
     /// Bytes of answers that are not sent yet.
     Unsent,
-    /// Places for streams.
     Streams,
     /// Places for jobs that are computed or wait for a thread.
     Jobs,

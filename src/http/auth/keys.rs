@@ -18,19 +18,14 @@ use subtle::ConstantTimeEq;
 
 use crate::http::auth::names::CollectionNames;
 
-/// Largest keys file.
 pub const FILE_BYTES: u64 = 1 << 20;
-/// Most keys.
 pub const MOST_KEYS: usize = 10_000;
-/// Longest `Authorization`.
 pub const HEADER_BYTES: usize = 512;
-/// Longest id.
 pub(crate) const ID_BYTES: usize = 64;
 
 /// What a key may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Questions.
     Query,
     /// Questions, and writing to collections.
     Collection,
@@ -103,7 +98,6 @@ pub enum KeysError {
     /// It cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -111,21 +105,17 @@ pub enum KeysError {
     /// It is a folder, a pipe or a device.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
-        /// The file.
         path: PathBuf,
     },
     /// It holds too much, or nothing.
     #[error("{}: {problem}", path.display())]
     Whole {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
     },
-    /// A line is wrong.
     #[error("{}:{line}: {problem}", path.display())]
     Line {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,

@@ -30,9 +30,7 @@ pub(super) struct Address {
 /// The model and the method that are meant.
 #[derive(Debug, Default)]
 pub(super) struct Target<'b> {
-    /// The model's name.
     pub model: Option<Cow<'b, str>>,
-    /// The method's name.
     pub method: Option<Cow<'b, str>>,
 }
 

@@ -75,9 +75,7 @@ impl PairDialect for Hub {
 
 /// Either of the client's questions.
 enum HubQuestion<'b> {
-    /// Texts to embed.
     Vectors(VectorQuestion<'b, Hub>),
-    /// Sentences to compare.
     Pairs(PairQuestion<'b, Hub>),
 }
 

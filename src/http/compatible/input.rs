@@ -13,10 +13,8 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{List, ListVisitor, Text, Texts, WholeVisitor};
 
-/// One text.
 #[derive(Debug)]
 pub(super) enum Item<'b> {
-    /// A text.
     Text(Text<'b>),
     /// What a tokeniser made of one, which says nothing to other models.
     TokenIds,
@@ -81,9 +79,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Document<'b> {
 /// One text or many.
 #[derive(Debug)]
 pub(super) enum Input<'b> {
-    /// One.
     One(Item<'b>),
-    /// Many.
     Many(List<Item<'b>>),
 }
 

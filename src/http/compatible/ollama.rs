@@ -28,7 +28,6 @@ use crate::http::request::{body, json};
 use crate::http::routes::Routes;
 use crate::http::work::unsent::Answer;
 
-/// The routes.
 pub(super) fn routes() -> Routes {
     let routes = Routes::default()
         .with(routes!(ollama_tags))

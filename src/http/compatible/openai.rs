@@ -26,7 +26,6 @@ use crate::http::request::fields::ModelName;
 use crate::http::routes::Routes;
 use crate::http::work::unsent::Answer;
 
-/// The routes.
 pub(super) fn routes() -> Routes {
     let routes = Routes::default()
         .with(routes!(models))
@@ -99,7 +98,6 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// So many tokens.
     pub(super) fn of(tokens: usize) -> Self {
         Self { prompt_tokens: tokens, total_tokens: tokens }
     }

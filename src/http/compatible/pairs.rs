@@ -23,13 +23,11 @@ use crate::http::work::unsent::Answer;
 
 /// How a dialect asks for scores of pairs, and writes them.
 pub(super) trait PairDialect: Send + 'static {
-    /// Which dialect.
     const DIALECT: Dialect;
     /// Whether the body names a model, and a method behind it.
     const NAMES_MODEL: bool = false;
     /// Bytes that a score takes in the answer, roughly.
     const SCORE_BYTES: usize = NUMBER_BYTES;
-    /// The body.
     type Body<'b>: Deserialize<'b>;
 
     /// The pairs that are meant.
@@ -45,7 +43,6 @@ pub(super) trait PairDialect: Send + 'static {
 pub(super) struct PairScores {
     /// The scores; 0 for a pair that cannot be scored.
     pub scores: Vec<f32>,
-    /// What was read.
     pub counts: Counts,
 }
 
@@ -60,7 +57,6 @@ pub(super) struct Sides<'b> {
     pub right: Texts<'b>,
     /// The field that holds them, as a JSON pointer.
     pub right_field: &'static str,
-    /// Model and method.
     pub target: Target<'b>,
     /// Whether a text with too many tokens is cut.
     pub truncate: bool,
@@ -75,7 +71,6 @@ pub(super) struct PairQuestion<'b, D: PairDialect> {
     dialect: PhantomData<D>,
 }
 
-/// The pairs.
 enum Pairs<'b> {
     /// One text against others, which is read once, as the query of a ranking is.
     Against(Box<RankRequest<'b>>),

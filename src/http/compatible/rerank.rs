@@ -111,7 +111,6 @@ enum Form {
     Bare,
 }
 
-/// A question for relevances.
 struct RerankQuestion<'b> {
     request: RankRequest<'b>,
     form: Form,

@@ -58,7 +58,6 @@ pub(super) enum RerankDocument<'r> {
 pub(super) enum TeiScore {
     /// A score, as `/rank` gives it.
     Raw(f32),
-    /// A relevance.
     Relevance(f64),
 }
 

@@ -20,9 +20,7 @@ const FIELD: &str = "inputs";
 
 /// A question of ours, or one of another dialect.
 pub(super) enum Either<N, O> {
-    /// Ours.
     Native(N),
-    /// The other's.
     Other(O),
 }
 

@@ -18,7 +18,6 @@ use crate::http::work::unsent::Answer;
 
 /// How a dialect asks for vectors, and writes them.
 pub(super) trait VectorDialect: Send + 'static {
-    /// Which dialect.
     const DIALECT: Dialect;
     /// The field that holds the texts, as a JSON pointer.
     const TEXTS: &'static str;
@@ -26,7 +25,6 @@ pub(super) trait VectorDialect: Send + 'static {
     const NAMES_MODEL: bool = false;
     /// Bytes of an item of the answer beside its vector.
     const ITEM_BYTES: usize = 0;
-    /// The body.
     type Body<'b>: Deserialize<'b>;
     /// What of the body says how the answer is written.
     type Form: Send;
@@ -47,15 +45,11 @@ pub(super) trait VectorDialect: Send + 'static {
     }
 }
 
-/// The vectors of texts.
 pub(super) struct Vectors<'q> {
-    /// Model and method.
     pub resolved: &'q Resolved,
-    /// The question.
     pub request: &'q EmbedRequest<'q>,
     /// What the engine says of the texts.
     pub embedded: Embeddings,
-    /// A vector a text.
     pub vectors: Vec<Vec<f32>>,
 }
 
@@ -65,13 +59,11 @@ impl Vectors<'_> {
         self.embedded.tokens.iter().sum()
     }
 
-    /// The model's name.
     pub(super) fn model(&self) -> &str {
         &self.resolved.model.name
     }
 }
 
-/// A question for vectors.
 pub(super) struct VectorQuestion<'b, D: VectorDialect> {
     request: EmbedRequest<'b>,
     form: D::Form,

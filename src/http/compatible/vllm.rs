@@ -24,7 +24,6 @@ use crate::http::request::query::Resolved;
 use crate::http::routes::Routes;
 use crate::http::work::unsent::Answer;
 
-/// The routes.
 pub(super) fn routes() -> Routes {
     with_names(Routes::default(), routes!(score), "/score", &["/v1/score"])
 }

@@ -48,17 +48,14 @@ codes! {
     BodyTooLarge = 413 "body_too_large" "Body too large",
     /// The body's media type is not one this route reads.
     UnsupportedMediaType = 415 "unsupported_media_type" "Unsupported media type",
-    /// The body is compressed.
     UnsupportedEncoding = 415 "unsupported_encoding" "Unsupported content encoding",
     /// No key, or a wrong one.
     Unauthorized = 401 "unauthorized" "Unauthorized",
     /// The key may not do this.
     Forbidden = 403 "forbidden" "Forbidden",
-    /// No such path.
     NotFound = 404 "not_found" "Not found",
     /// The path has no such method.
     MethodNotAllowed = 405 "method_not_allowed" "Method not allowed",
-    /// A list is empty.
     EmptyList = 422 "empty_list" "Empty list",
     /// A text is empty or has nothing but white space.
     EmptyText = 422 "empty_text" "Empty text",
@@ -104,7 +101,6 @@ codes! {
     ModelTooLarge = 422 "model_too_large" "Model too large",
     /// A score is not a finite number.
     NonFiniteScore = 500 "non_finite_score" "Non-finite score",
-    /// The server failed.
     Internal = 500 "internal" "Internal error",
     /// The server is a replica, which takes no changes of collections.
     ReadOnly = 403 "read_only" "Read only",

@@ -56,18 +56,15 @@ pub(crate) struct Problem<'e> {
 /// What an overloaded server has no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bottleneck {
-    /// Work in progress.
     Admission,
     /// Jobs that wait for a compute thread.
     Queue,
     /// Answers that are not sent yet.
     Unsent,
-    /// Streams of lines.
     Streams,
 }
 
 impl Bottleneck {
-    /// Every bottleneck.
     pub(crate) const ALL: [Self; 4] = [Self::Admission, Self::Queue, Self::Unsent, Self::Streams];
 
     /// The label of its counter.
@@ -84,9 +81,7 @@ impl Bottleneck {
 /// A refusal on its way out. It becomes a `Problem` where the request's id is known.
 #[derive(Debug, Clone)]
 pub struct ApiError {
-    /// Why.
     pub code: Code,
-    /// For people.
     pub detail: Cow<'static, str>,
     /// What is wrong where.
     pub faults: Vec<Fault>,
@@ -105,7 +100,6 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// A refusal.
     pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         let retry_after_s = match code {
             Code::NotReady | Code::Draining => Some(2),

@@ -19,7 +19,6 @@ use crate::http::middleware::request_context::RequestRecord;
 use crate::http::net::gate::Gate;
 use crate::http::request::body;
 
-/// The gate before questions.
 pub(crate) struct QuestionGate {
     app: Arc<App>,
     /// Their paths, all of them behind the keys.

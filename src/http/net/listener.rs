@@ -86,7 +86,6 @@ impl Listener {
         Self { options: self.options.behind(gate), ..self }
     }
 
-    /// The address actually bound.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }

@@ -32,7 +32,6 @@ pub(crate) struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The usual options.
     pub fn of(settings: &Settings) -> Self {
         let mut protocol = http1::Builder::new();
         // Without a timer hyper accepts the timeout and never applies it.

@@ -39,7 +39,6 @@ pub(crate) const LINGER: Duration = Duration::from_secs(2);
 /// Most bytes that are thrown away at once.
 const UNWANTED: usize = 128 << 10;
 
-/// A client's socket.
 pub(crate) struct Socket {
     stream: Arc<TcpStream>,
     state: Arc<ConnectionState>,
@@ -61,7 +60,6 @@ struct Pace {
 }
 
 impl Socket {
-    /// A socket just accepted.
     pub(crate) fn new(
         stream: Arc<TcpStream>,
         state: Arc<ConnectionState>,

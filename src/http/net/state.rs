@@ -60,7 +60,6 @@ impl ConnectionState {
         self.too_slow.store(true, Relaxed);
     }
 
-    /// See [`ConnectionState::set_too_slow`].
     pub(crate) fn is_too_slow(&self) -> bool {
         self.too_slow.load(Relaxed)
     }
@@ -85,7 +84,6 @@ impl ConnectionState {
         self.receiving.store(receiving, Relaxed);
     }
 
-    /// See [`ConnectionState::set_receiving`].
     pub(crate) fn is_receiving(&self) -> bool {
         self.receiving.load(Relaxed)
     }
@@ -105,7 +103,6 @@ impl ConnectionState {
         self.closing.store(true, Relaxed);
     }
 
-    /// See [`ConnectionState::close_when_quiet`].
     pub(crate) fn closes_when_quiet(&self) -> bool {
         self.closing.load(Relaxed)
     }
@@ -115,7 +112,6 @@ impl ConnectionState {
         self.hurried.store(true, Relaxed);
     }
 
-    /// See [`ConnectionState::hurry`].
     pub(crate) fn is_hurried(&self) -> bool {
         self.hurried.load(Relaxed)
     }

@@ -24,7 +24,6 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// Every reason.
     pub const ALL: [Self; 5] = [
         Self::HeaderTimeout,
         Self::BodyTimeout,
@@ -70,7 +69,6 @@ impl EarlyEnds {
         Self(Arc::new(Inner { counters: EndReason::ALL.map(counter), budget }))
     }
 
-    /// Counts one.
     pub fn count(&self, reason: EndReason) {
         for (counter, known) in self.0.counters.iter().zip(EndReason::ALL) {
             if known == reason {

@@ -19,7 +19,6 @@ pub(crate) struct Facts {
 /// What a request asks.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// The model's name.
     pub model: Arc<str>,
     /// The scoring method, `auto` resolved.
     pub method: Cow<'static, str>,

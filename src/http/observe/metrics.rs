@@ -57,15 +57,12 @@ pub struct Metrics {
     tokens: Counter,
     unknown_tokens: Counter,
     non_finite: Counter,
-    /// Requests being answered.
     pub in_flight: Gauge,
-    /// Open connections.
     pub connections: Gauge,
     /// Moments in which no more connections were accepted.
     pub connections_refused: Counter,
     /// Jobs that panicked, and handlers.
     pub panics: Counter,
-    /// Reloads that worked.
     pub reloads: Counter,
     /// Reloads that left the old models in place.
     pub reload_failures: Counter,

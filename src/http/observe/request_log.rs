@@ -23,7 +23,6 @@ const RELOAD: &str = "/-/reload";
 /// Which requests get a line at level info.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedRequests {
-    /// All.
     All,
     /// Those that were refused.
     Refused,
@@ -35,7 +34,6 @@ impl LoggedRequests {
     /// Their names, as settings have them.
     pub const NAMES: [&str; 3] = ["all", "refused", "none"];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         let [all, refused, none] = Self::NAMES;
         match self {

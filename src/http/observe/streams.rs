@@ -41,20 +41,15 @@ outcomes! {
     SpoolFull = "spool_full",
     /// What the stream asks for cannot be answered.
     Refused = "refused",
-    /// The service stopped.
     Draining = "draining",
-    /// The service failed.
     Failed = "failed",
 }
 
 /// A stream's request, as counters and log call it.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestName {
-    /// Its id.
     pub id: HeaderValue,
-    /// Its matched path.
     pub route: Arc<str>,
-    /// Its verb.
     pub verb: Verb,
 }
 
@@ -70,7 +65,6 @@ impl Naming {
         (Self(teller), Named(name))
     }
 
-    /// Tells the name.
     pub(crate) fn tell(&self, name: RequestName) {
         self.0.send_replace(Some(name));
     }
@@ -102,7 +96,6 @@ impl StreamCounters {
         Self(Outcome::ALL.iter().map(|outcome| counter(outcome.name())).collect())
     }
 
-    /// Counts a stream.
     pub(super) fn count(&self, outcome: Outcome) {
         if let Some(counter) = self.0.get(outcome as usize) {
             counter.increment(1);

@@ -84,27 +84,20 @@ pub enum ModelsError {
     /// The file is not sound.
     #[error("model `{name}`: {source}")]
     Model {
-        /// The model's name.
         name: String,
-        /// What is wrong.
         source: Box<ModelError>,
     },
     /// The file has another digest than the settings demand.
     #[error("model `{name}`: {}: expected BLAKE3 digest {expected}, got {got}; this is not the file that `model_digest` names", path.display())]
     Digest {
-        /// The model's name.
         name: String,
-        /// The file.
         path: PathBuf,
-        /// The digest wanted.
         expected: String,
-        /// The digest found.
         got: String,
     },
     /// The settings demand a file that this process cannot change.
     #[error("model `{name}`: this process could write to {}; mount it read-only, or serve without `strict`", path.display())]
     Writable {
-        /// The model's name.
         name: String,
         /// The file or its folder.
         path: PathBuf,
@@ -114,7 +107,6 @@ pub enum ModelsError {
         "model `{name}`: this program was built without the feature `embed-model` and holds no model"
     )]
     NotEmbedded {
-        /// The model's name.
         name: String,
     },
     /// There is no memory for it beside what is in use.
@@ -122,19 +114,14 @@ pub enum ModelsError {
         "model `{name}`: model_too_large: {need} bytes are needed and {free} are free; raise the memory limit, or serve it mapped with `model_storage = \"map\"`"
     )]
     TooLarge {
-        /// The model's name.
         name: String,
-        /// Bytes it takes.
         need: u64,
-        /// Bytes there are.
         free: u64,
     },
     /// Scores of ordinary sentences are not numbers.
     #[error("model `{name}`: {source}; the file is damaged or was packed from damaged vectors")]
     Canary {
-        /// The model's name.
         name: String,
-        /// What scoring said.
         source: QueryError,
     },
 }

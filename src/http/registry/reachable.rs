@@ -122,7 +122,6 @@ impl Reachable<'_> {
         self.home.set(name, settings, now)
     }
 
-    /// Deletes a collection.
     pub(crate) fn delete(&self, name: &str) -> Result<(), CollectionError> {
         self.check(name)?;
         self.home.delete(name)

@@ -39,7 +39,6 @@ pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T,
     })
 }
 
-/// Reads JSON.
 pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
         // Following the path costs time, so only a body that is known to be faulty is followed.

@@ -37,11 +37,8 @@ pub(crate) enum OovPolicy {
 /// The settings that every question may have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Selection<'r> {
-    /// The model's name.
     pub model: Option<&'r str>,
-    /// The method's name.
     pub method: Option<&'r str>,
-    /// The measure.
     pub measure: Option<Measure>,
     /// What to do with unknown texts.
     pub oov: Option<OovPolicy>,
@@ -67,7 +64,6 @@ pub struct Resolved {
 pub struct Fused {
     /// What answers call it.
     pub name: Arc<str>,
-    /// The rankings.
     pub fusion: Arc<Fusion>,
 }
 

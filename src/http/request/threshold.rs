@@ -20,7 +20,6 @@ const CALIBRATED: &str = "calibrated";
 /// The score from which a pair counts as related, as it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Threshold {
-    /// This one.
     Number(Score),
     /// The one that was found for the model, the method and the measure.
     Calibrated,

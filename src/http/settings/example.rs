@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use crate::http::settings::{LIST, Settings, effective};
 
-/// Widest line.
 const WIDTH: usize = 100;
 /// What stands before the settings.
 const HEAD: &str = "\

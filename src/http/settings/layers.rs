@@ -19,7 +19,6 @@ pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
 pub struct SettingsFile {
     /// What to call it.
     pub name: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -39,7 +38,6 @@ pub struct Layers {
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything.
     Default,
     /// A line of the settings file.
     File {

@@ -3,9 +3,7 @@
 /// A value as it is written, in a file, a variable or a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RawValue {
-    /// One value.
     One(String),
-    /// A list of values.
     Many(Vec<String>),
 }
 
@@ -18,7 +16,6 @@ pub enum ValueShape {
     Bytes(u64, u64),
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// True or false.
     Switch,
     /// Anything of the form that this names.
     Text(&'static str),
@@ -29,7 +26,6 @@ pub enum ValueShape {
 /// The form of a value, and the word for having none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The form.
     pub shape: ValueShape,
     /// The word for having none, where that is possible.
     pub unset: Option<&'static str>,
@@ -51,7 +47,6 @@ impl Rule {
         Self { shape: ValueShape::Choice(words), unset: None }
     }
 
-    /// True or false.
     pub(crate) const fn switch() -> Self {
         Self { shape: ValueShape::Switch, unset: None }
     }

@@ -12,9 +12,7 @@ use crate::http::settings::rule::{RawValue, Rule, ValueShape};
 /// A model file and the name requests choose it by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedModel {
-    /// The name.
     pub name: String,
-    /// The file.
     pub path: PathBuf,
 }
 

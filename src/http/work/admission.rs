@@ -42,7 +42,6 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Whose they are.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }

@@ -32,7 +32,6 @@ pub(crate) enum Unfinished {
     /// Nobody waits for it any more.
     #[error("the work goes on")]
     GoesOn,
-    /// It panicked.
     #[error("the work failed: {0}")]
     Failed(#[from] JoinError),
 }

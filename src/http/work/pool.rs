@@ -35,7 +35,6 @@ pub(crate) fn items_per_part(items: usize, nanos: u64) -> usize {
     usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
 }
 
-/// A computation's conditions.
 pub struct JobContext {
     begun: Instant,
     deadline: Instant,
@@ -225,7 +224,6 @@ impl Pool {
         Ok(Self { pool, counts: Arc::default(), threads, queue, share })
     }
 
-    /// Threads that compute.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use crate::http::auth::client::{Client, Resource, share_of};
 use crate::http::error::{ApiError, Bottleneck};
 
-/// Places for streams.
 #[derive(Debug)]
 pub struct Places {
     open: Arc<AtomicUsize>,

@@ -31,7 +31,6 @@ pub struct Unsent {
     /// Most of a client.
     share: usize,
     client: Client,
-    /// Largest single answer.
     largest: usize,
 }
 

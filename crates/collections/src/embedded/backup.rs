@@ -19,10 +19,8 @@ use crate::{Applied, CollectionError, check_name};
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
-/// What was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BackedUp {
-    /// Collections.
     pub collections: usize,
     /// Items of all of them.
     pub items: usize,

@@ -52,7 +52,6 @@ impl Kept {
         self.log.written()
     }
 
-    /// Writes changes.
     pub(super) fn append(&mut self, changes: &[Change]) -> Result<(), CollectionError> {
         self.log.append(changes)
     }

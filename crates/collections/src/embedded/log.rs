@@ -29,7 +29,6 @@ pub(super) const UNWHOLE: &str = "new";
 /// Bytes of changes after which another frame is begun where a log is written anew.
 const PIECE: usize = 1 << 20;
 
-/// One change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Change<I = Box<Item>> {
@@ -46,7 +45,6 @@ pub(super) enum Change<I = Box<Item>> {
 }
 
 impl Change {
-    /// An item is added.
     pub(super) fn put(item: Item) -> Self {
         Self::Put(Box::new(item))
     }
@@ -263,7 +261,6 @@ impl Log {
         self.length
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

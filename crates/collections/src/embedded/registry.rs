@@ -68,7 +68,6 @@ impl EmbeddedHome {
         self.folder.is_some()
     }
 
-    /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -118,7 +117,6 @@ impl EmbeddedHome {
         Ok((collection, true))
     }
 
-    /// Deletes a collection.
     pub fn remove(&self, name: &str) -> Result<(), CollectionError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let collection = self.named(name)?;

@@ -22,7 +22,6 @@ const WINDOW: usize = 1 << 20;
 /// The unwhole end of a log that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
-    /// The log.
     pub path: PathBuf,
     /// Bytes that were cut off.
     pub bytes: u64,
@@ -33,9 +32,7 @@ pub struct Cut {
 /// Where a frame of a log begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Place {
-    /// Bytes before it.
     pub(super) offset: u64,
-    /// Frames before it.
     pub(super) frames: u64,
 }
 

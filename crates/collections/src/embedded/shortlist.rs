@@ -104,7 +104,6 @@ pub(super) fn ones(bits: &Bits) -> usize {
 
 /// One that looks for rows that reach a query.
 pub(super) trait Seek {
-    /// The query.
     fn probe(&self) -> &Probe;
 
     /// What does not reach this is not looked at.
@@ -147,7 +146,6 @@ pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut
 struct Search<'p> {
     probe: &'p Probe,
     length: usize,
-    /// The worst on top.
     best: BinaryHeap<Found>,
 }
 

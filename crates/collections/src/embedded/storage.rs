@@ -36,7 +36,6 @@ pub(super) trait Storage: Debug + Send + Sync {
     /// Gives a file or a folder another name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a file.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
     /// Removes a folder with all that is in it.

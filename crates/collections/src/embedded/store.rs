@@ -17,7 +17,6 @@ use crate::{Applied, Budget, CollectionError, Item, Limits, Settings, Told, Writ
 /// Bytes of a log below which it is never written anew.
 const LEAST_LOG: u64 = 4 << 20;
 
-/// One collection.
 #[derive(Debug)]
 pub struct EmbeddedCollection {
     name: Box<str>,
@@ -94,12 +93,10 @@ impl EmbeddedCollection {
         }
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it keeps.
     pub fn settings(&self) -> Settings {
         self.held().settings
     }

@@ -37,7 +37,6 @@ const OUT_OF_RANGE: &str = "the number is out of range";
 const UNKNOWN_TEST: &str = "expected one of eq, ne, in, gt, gte, lt, lte, exists";
 const NO_TEST: &str = "a condition has at least one of eq, ne, in, gt, gte, lt, lte, exists";
 
-/// Reads a filter.
 pub(super) fn filter(written: &str) -> Result<Filter, FilterProblem> {
     if written.len() > MOST_BYTES {
         return Err(FilterProblem { pointer: String::new(), what: TOO_LONG });
@@ -102,7 +101,6 @@ impl Reading {
     }
 }
 
-/// An object of conditions.
 struct AFilter<'r> {
     reading: &'r mut Reading,
     depth: usize,
@@ -161,7 +159,6 @@ impl<'de> Visitor<'de> for AFilter<'_> {
     }
 }
 
-/// A list of filters.
 struct Filters<'r> {
     reading: &'r mut Reading,
     depth: usize,
@@ -217,7 +214,6 @@ enum Form {
     Any,
     /// A value or a list of them.
     Values,
-    /// A value.
     Value,
 }
 

@@ -47,7 +47,6 @@ impl Sql {
         let _ = write!(self.text, "${}", self.values.len());
     }
 
-    /// The values.
     pub(super) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
         self.values.iter().map(|value| &**value).collect()
     }

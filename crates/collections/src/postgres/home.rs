@@ -27,7 +27,6 @@ pub struct PostgresHome {
 pub(super) struct Shared {
     pub(super) pool: Pool,
     pub(super) limits: Limits,
-    /// The memory of windows.
     pub(super) budget: Arc<Budget>,
     /// What texts are matched against, by the collections' ids.
     windows: Mutex<HashMap<i64, Arc<Windows>>>,

@@ -11,7 +11,6 @@ const MOST_STATEMENTS: usize = 256;
 /// Statements that a connection has prepared, by their text.
 pub(super) type Statements = HashMap<Box<str>, Statement>;
 
-/// One transaction.
 pub(super) struct Session<'c> {
     pub(super) transaction: Transaction<'c>,
     statements: &'c mut Statements,

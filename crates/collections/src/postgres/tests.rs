@@ -27,7 +27,6 @@ fn open(limits: Limits) -> PostgresHome {
     PostgresHome::open(&url(), limits, Duration::from_secs(20)).unwrap()
 }
 
-/// Empties the database.
 fn empty() {
     PostgresHome::init(&url()).unwrap();
     let home = open(Limits::DEFAULT);

@@ -16,7 +16,6 @@ use crate::{Applied, Budget, CollectionError, Item, Limits, Settings};
 /// What is read of a collection's row.
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items";
 
-/// A collection's row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Entry {
     pub(super) id: i64,

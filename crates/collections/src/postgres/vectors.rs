@@ -35,9 +35,7 @@ const SEARCH: &str = "SET LOCAL hnsw.iterative_scan = relaxed_order;
 /// How vectors are found without looking at each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexKind {
-    /// A graph of neighbours.
     Hnsw,
-    /// Lists by centres.
     IvfFlat,
 }
 

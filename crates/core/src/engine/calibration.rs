@@ -16,7 +16,6 @@ use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
 use crate::model::{Model, ModelError, Section};
 
-/// The section's name.
 const SECTION: &str = "calibration";
 
 /// Quantiles kept: 0 % to 100 %.

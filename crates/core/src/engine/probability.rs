@@ -16,7 +16,6 @@ pub struct Probability {
     shares: Vec<f64>,
 }
 
-/// Bins made one.
 struct Pool {
     related: f64,
     all: f64,

@@ -51,7 +51,6 @@ pub trait Compare: Send + Sync {
     where
         Self: 'q;
 
-    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
 }
 
@@ -95,7 +94,6 @@ pub trait Against {
 
 /// [`Compare`], whichever method it is.
 pub trait DynCompare: Send + Sync {
-    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
     /// Scores one pair, without an allocation for what is prepared.

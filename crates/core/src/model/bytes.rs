@@ -68,7 +68,6 @@ pub(super) enum Bytes {
 }
 
 impl Bytes {
-    /// All of them.
     pub(super) fn as_slice(&self) -> &[u8] {
         match self {
             #[cfg(unix)]

@@ -72,7 +72,6 @@ impl<'m> Vectors<'m> {
         Some(Self { data, dims })
     }
 
-    /// No rows.
     pub(crate) fn empty(dims: usize) -> Self {
         Self { data: Data::F32(&[]), dims }
     }

@@ -190,7 +190,6 @@ impl Clean {
         self.segment.push(c);
     }
 
-    /// Ends the segment.
     fn flush(&mut self, input: &str) {
         if self.segment.is_empty() {
             return;

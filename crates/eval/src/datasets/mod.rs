@@ -19,7 +19,6 @@ const ENDINGS: [&str; 3] = [".tsv", ".tsv.gz", ".tsv.zst"];
 /// A file to be read, and the name that its figures stand under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
-    /// The file.
     pub(super) path: PathBuf,
     /// Its name without folder and ending; with the folder where two would be called the same.
     pub(super) name: String,

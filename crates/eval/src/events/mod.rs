@@ -29,18 +29,14 @@ use crate::events::neighbours::Contender;
 use crate::events::stream::Labelled;
 use crate::table::{Better, Cell, Column, Mark, Table};
 
-/// What is measured.
 #[derive(Debug, Clone)]
 pub struct EventsOptions {
-    /// The stream.
     pub file: PathBuf,
     /// How its records are written down.
     pub records: RecordOptions,
     /// The field that holds the event; a text without one is an event of its own.
     pub gold: String,
-    /// The field of texts.
     pub text: String,
-    /// The field of times.
     pub time: Option<String>,
     /// Whether every event is shifted to begin at the same moment, texts that are not related are
     /// events of their own, and texts that are not English are left out, as columns of these names
@@ -58,14 +54,11 @@ pub struct EventsOptions {
     pub nearest: usize,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventsReport {
     /// Name and version of this shape.
     pub format: &'static str,
-    /// The model's fingerprint.
     pub fingerprint: String,
-    /// The measured stream.
     pub file: String,
     /// The stream that settings were chosen on.
     pub chosen_on: String,
@@ -86,7 +79,6 @@ pub struct EventsReport {
     courses: Vec<Course>,
 }
 
-/// One contender's figures.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventsResult {
     /// What found the nearest.
@@ -255,7 +247,6 @@ fn courses(stream: &Labelled, found: &[u64]) -> Vec<Course> {
 }
 
 impl EventsReport {
-    /// The report as JSON.
     pub fn json(&self) -> String {
         // Every key is a string and every number finite, so nothing here can fail.
         serde_json::to_string_pretty(self).unwrap_or_default()

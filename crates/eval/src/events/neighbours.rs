@@ -18,7 +18,6 @@ const FLOOR: f32 = 0.2;
 /// What finds the nearest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Contender {
-    /// The cosine of vectors.
     Vectors,
     /// That, scored once more.
     Second(Method),

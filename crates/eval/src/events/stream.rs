@@ -13,7 +13,6 @@ use crate::events::EventsOptions;
 /// Names of the field that holds the time, where none is said.
 const TIMES: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
 
-/// A labelled stream.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Labelled {
     pub(super) texts: Vec<String>,
@@ -33,7 +32,6 @@ struct Row {
 }
 
 impl Labelled {
-    /// Reads a stream.
     pub(super) fn read(path: &Path, options: &EventsOptions) -> Result<Self, EvalError> {
         let mut rows = rows(path, options)?;
         if options.interleave {

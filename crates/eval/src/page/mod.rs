@@ -18,7 +18,6 @@ use crate::table::{Mark, Table};
 
 /// Figures that fill a page.
 pub trait Presented: Tables {
-    /// The page's title.
     const TITLE: &'static str;
 
     /// Adds the figures, whose tables are given, to a page.

@@ -37,7 +37,6 @@ pub struct RecommendOptions {
     pub files: Vec<PathBuf>,
     /// Judgements; without any, the files' labels.
     pub qrels: Vec<PathBuf>,
-    /// Methods for pairs.
     pub methods: Vec<String>,
     /// Measures of the vector methods; without any, each method's own.
     pub measures: Vec<Measure>,
@@ -55,12 +54,10 @@ pub struct RecommendOptions {
     pub seed: u64,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecommendReport {
     /// Name and version of this shape.
     pub format: &'static str,
-    /// The model's fingerprint.
     pub fingerprint: String,
     /// Topics that a reader likes.
     pub topics: usize,
@@ -72,14 +69,12 @@ pub struct RecommendReport {
     pub pool: usize,
     /// What fixed which texts readers like.
     pub seed: u64,
-    /// One a file.
     pub files: Vec<RecommendFile>,
 }
 
 /// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecommendFile {
-    /// The file's name.
     pub name: String,
     /// Its texts, each counted once.
     pub texts: usize,
@@ -92,11 +87,8 @@ pub struct RecommendFile {
 /// Figures of a method under a setting, means over topics of means over their readers.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecommendResult {
-    /// The method.
     pub method: String,
-    /// What was asked.
     pub setting: String,
-    /// Mean average precision.
     pub map: f64,
     /// The chance of a difference in average precision at least as large, by Fisher's randomisation
     /// test over topics, beside one liked text; none for that.
@@ -304,7 +296,6 @@ fn results(
 }
 
 impl RecommendReport {
-    /// The report as JSON.
     pub fn json(&self) -> String {
         // Every key is a string and every number finite, so nothing here can fail.
         serde_json::to_string_pretty(self).unwrap_or_default()

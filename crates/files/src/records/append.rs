@@ -7,13 +7,11 @@ use crate::records::Format;
 /// What is added to a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Added<'a> {
-    /// A text.
     Text(&'a str),
     /// A number; one that is not finite is nothing.
     Number(f64),
     /// A number in the digits of single precision; one that is not finite is nothing.
     Score(f32),
-    /// A whole number.
     Count(u64),
     /// Whether something is so.
     Truth(bool),

@@ -20,7 +20,6 @@ pub use reader::{Options, Records};
 use crate::records::object::Object;
 use crate::records::table::Cells;
 
-/// Longest record.
 const RECORD_BYTES: usize = 4 << 20;
 
 /// How records are written down.
@@ -93,13 +92,11 @@ pub struct Column {
 }
 
 impl Column {
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A record.
 pub struct Record<'r> {
     raw: &'r str,
     fields: Fields<'r>,

@@ -26,9 +26,7 @@ pub struct Records {
     cells: Cells,
     /// The header as it was read.
     header: Option<String>,
-    /// The record last read.
     raw: String,
-    /// Where it began.
     line: u64,
 }
 

@@ -10,7 +10,6 @@ use ndarray::{Array1, Array2, ArrayView2};
 /// The eigenvalues of a symmetric matrix, largest first, with their eigenvectors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Eigen {
-    /// Eigenvalues, falling.
     pub values: Array1<f64>,
     /// Row `i` is the eigenvector of value `i`: of unit length, orthogonal to the others, its
     /// component of largest magnitude (the first of equals) positive.

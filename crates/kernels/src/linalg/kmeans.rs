@@ -16,7 +16,6 @@ use crate::random::SplitMix64;
 pub struct KMeans {
     /// The number of centroids, if there are as many rows.
     pub clusters: usize,
-    /// Determines the start.
     pub seed: u64,
     /// The search stops after this many updates, or when no row changes cluster.
     pub max_iterations: usize,
@@ -33,7 +32,6 @@ pub struct Clusters {
     pub assignment: Vec<u32>,
     /// The sum of squared distances of the rows to their centroids.
     pub inertia: f64,
-    /// Updates made.
     pub iterations: usize,
 }
 

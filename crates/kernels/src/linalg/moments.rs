@@ -97,7 +97,6 @@ impl Moments {
         self.join(other.weight, &other.mean, 0);
     }
 
-    /// The number of columns.
     pub fn dim(&self) -> usize {
         self.dim
     }

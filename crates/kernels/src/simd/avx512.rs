@@ -278,7 +278,6 @@ pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows
     raise_by_loop(best, weights, rows);
 }
 
-/// Sixteen numbers.
 type Lanes = __m512;
 
 #[inline]

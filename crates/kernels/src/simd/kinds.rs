@@ -22,23 +22,17 @@ pub struct Kinds {
     pub letters: u64,
     /// `0` to `9`.
     pub digits: u64,
-    /// `'`.
     pub apostrophes: u64,
-    /// Blanks.
     pub spaces: u64,
     /// Full stops and colons.
     pub stops: u64,
-    /// `/`.
     pub slashes: u64,
     /// `#` and `@`.
     pub signs: u64,
-    /// `&`.
     pub ampersands: u64,
     /// `!` to `~`: all of the above but blanks, and every other mark.
     pub printed: u64,
-    /// Below the blank.
     pub controls: u64,
-    /// No ASCII.
     pub wide: u64,
 }
 

@@ -55,7 +55,6 @@ pub enum Width {
 /// 0 until the processor was asked.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
-/// The width in use.
 #[inline]
 pub fn width() -> Width {
     match CHOSEN.load(Ordering::Relaxed) {
@@ -112,7 +111,6 @@ impl Element for i8 {}
 
 /// A number with a value in f32.
 pub trait Widen: Copy {
-    /// Its value.
     fn widen(self) -> f32;
 }
 
@@ -210,7 +208,6 @@ pub trait Rows: Copy {
 /// Rows that lie one after another.
 #[derive(Debug, Clone, Copy)]
 pub struct Packed<'r> {
-    /// Their numbers.
     pub values: &'r [f32],
     /// How many each of them has.
     pub dims: usize,

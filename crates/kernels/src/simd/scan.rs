@@ -20,7 +20,6 @@ pub const PROBES: usize = 4;
 /// Numbers of a row that lie together.
 pub const GROUP: usize = 4;
 
-/// Sixty-four rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Tile<'t> {
     /// Their numbers, a block after the other.
@@ -33,7 +32,6 @@ pub struct Tile<'t> {
     pub errors: &'t [f32; TILE],
 }
 
-/// A query.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe<'p> {
     /// Its numbers, each 128 higher than it is.

@@ -16,9 +16,7 @@ use crate::simd::{least, width};
 /// `share · Σ weight · row`: rows of one type and of the same length, wherever they lie.
 #[derive(Debug, Clone, Copy)]
 pub struct Sum<'r> {
-    /// The rows.
     pub rows: Rows<'r>,
-    /// A weight a row.
     pub weights: &'r [f32],
     /// What the sum is multiplied by in the end.
     pub share: f32,

@@ -22,7 +22,6 @@ use crate::simd::{LANES, Rows, four};
 #[cfg(not(target_feature = "simd128"))]
 compile_error!("for WebAssembly, build with RUSTFLAGS=\"-C target-feature=+simd128\"");
 
-/// Sixteen singles.
 type Lanes = [v128; LANES / 4];
 
 /// What is multiplied, as doubles.

@@ -7,7 +7,6 @@ use cognate::model::Model;
 
 use crate::export::{Exported, Library};
 
-/// Writes the card.
 pub(super) fn write(exported: &Exported, model: &Model, out: &mut dyn Write) -> io::Result<()> {
     let library = exported.library.name();
     writeln!(out, "---\nlibrary_name: {library}\nlicense: other\ntags:")?;

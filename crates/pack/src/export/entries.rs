@@ -37,7 +37,6 @@ impl Entries {
         self.words.saturating_add(self.inflected.len()).saturating_add(1)
     }
 
-    /// Listed words.
     pub(super) fn words(&self) -> usize {
         self.words
     }

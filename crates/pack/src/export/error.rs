@@ -17,7 +17,6 @@ pub enum ExportError {
     /// A file or folder could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
-        /// The file or folder.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -51,14 +51,12 @@ impl Library {
 pub enum Inflections {
     /// Every word that a suffix rule leads to a listed word.
     All,
-    /// None.
     None,
 }
 
 /// What to export and how.
 #[derive(Debug)]
 pub struct ExportOptions {
-    /// The model file.
     pub model: PathBuf,
     /// The folder to write; must not exist, or be empty.
     pub output: PathBuf,
@@ -72,20 +70,16 @@ pub struct ExportOptions {
     pub normalize: bool,
 }
 
-/// What was exported.
 #[derive(Debug, Serialize)]
 pub struct Exported {
-    /// The folder.
     pub path: PathBuf,
     /// The library it was written for.
     pub library: Library,
     /// The fingerprint of the model.
     pub fingerprint: String,
-    /// Listed words.
     pub words: usize,
     /// Inflected forms of listed words.
     pub inflections: usize,
-    /// Dimensions.
     pub dims: usize,
     /// Element type of the rows.
     pub dtype: Dtype,
@@ -119,7 +113,6 @@ impl fmt::Display for Exported {
     }
 }
 
-/// Writes the folder.
 pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
     let model = Model::open(&options.model, &OpenOptions::default())?;
     let entries = Entries::of(&model, options.inflections);

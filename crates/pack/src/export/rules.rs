@@ -14,17 +14,13 @@ use serde_json::{Value, json};
 
 /// Characters that are not meant to be seen; the joiners among them hold emoji together.
 const IGNORABLE: &str = r"[\x{AD}\x{34F}\x{61C}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{20E3}\x{3164}\x{FE00}-\x{FE0F}\x{FEFF}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}]";
-/// Han characters.
 const HAN: &str =
     r"\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}\x{F900}-\x{FAFF}\x{20000}-\x{2CEAF}\x{2F800}-\x{2FA1F}";
 /// The endings that the Penn Treebank splits off.
 const ENDINGS: &str = "'s|'m|'d|'re|'ve|'ll";
 
-/// Rules as components.
 pub(super) struct Rules {
-    /// Normalizers, in order.
     pub(super) normalizers: Vec<Value>,
-    /// Pre-tokenizers, in order.
     pub(super) pre_tokenizers: Vec<Value>,
     /// What they do not do.
     pub(super) left_behind: Vec<&'static str>,

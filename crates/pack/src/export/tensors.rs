@@ -57,7 +57,6 @@ impl Layout {
         self.mapped.then_some(self.rows)
     }
 
-    /// The header, padded.
     fn header(&self, dims: usize) -> String {
         let mut end = 0_u64;
         let mut tensors = serde_json::Map::new();
@@ -82,7 +81,6 @@ impl Layout {
     }
 }
 
-/// Writes the file.
 pub(super) fn write(
     model: &Model,
     entries: &Entries,

@@ -11,7 +11,6 @@ use serde::{Serialize, Serializer};
 use crate::export::entries::Entries;
 use crate::export::rules::Rules;
 
-/// The whole file.
 #[derive(Serialize)]
 struct Tokenizer<'t> {
     version: &'static str,
@@ -33,7 +32,6 @@ enum Sequence<'t> {
     /// The form of normalizers.
     #[serde(rename = "Sequence")]
     Normalizers { normalizers: &'t [serde_json::Value] },
-    /// The form of pre-tokenizers.
     #[serde(rename = "Sequence")]
     PreTokenizers { pretokenizers: &'t [serde_json::Value] },
 }
@@ -66,7 +64,6 @@ impl Serialize for Vocabulary<'_> {
     }
 }
 
-/// Writes the file.
 pub(super) fn write(
     model: &Model,
     entries: &Entries,

@@ -21,7 +21,6 @@ use cognate_files::progress::Progress;
 /// What a model file is to get.
 #[derive(Debug)]
 pub struct FitOptions {
-    /// The model file.
     pub model: PathBuf,
     /// The model file to write; may be the same.
     pub output: PathBuf,
@@ -60,7 +59,6 @@ const SEED: u64 = 0;
 pub struct FitReport {
     /// The sections fitted, each with its settings.
     pub sections: Vec<(&'static str, serde_json::Value)>,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }

@@ -14,7 +14,6 @@ use cognate::model::{Frequency, Model, ModelError, OpenOptions, Phrase};
 pub use neighbours::Neighbour;
 use serde::Serialize;
 
-/// What to show.
 #[derive(Debug)]
 pub struct InspectOptions {
     /// How the file is opened.
@@ -28,21 +27,15 @@ pub struct InspectOptions {
 /// What is inside a model file.
 #[derive(Debug, Serialize)]
 pub struct Inspection {
-    /// The file.
     pub file: String,
-    /// Its size.
     pub bytes: u64,
-    /// The model's fingerprint.
     pub fingerprint: String,
-    /// Words.
     pub words: usize,
-    /// Dimensions.
     pub dims: usize,
     /// Element type of the vectors.
     pub dtype: Dtype,
     /// Whether vectors carry their word's weight.
     pub frequency: Frequency,
-    /// Terms of use.
     pub licence: Option<String>,
     /// What the file names as `auto`.
     pub auto_method: Option<String>,
@@ -68,40 +61,28 @@ pub struct Inspection {
     pub tables: Vec<TableView>,
     /// Who wrote the file.
     pub created_by: Option<String>,
-    /// Texts looked up.
     pub texts: Vec<TextView>,
 }
 
-/// One section.
 #[derive(Debug, Serialize)]
 pub struct SectionView {
-    /// Its name.
     pub name: String,
-    /// Its settings.
     pub settings: serde_json::Value,
 }
 
-/// One table.
 #[derive(Debug, Serialize)]
 pub struct TableView {
-    /// Its name.
     pub name: String,
-    /// Its element type.
     pub dtype: Dtype,
-    /// Its shape.
     pub shape: Vec<u64>,
 }
 
-/// One text.
 #[derive(Debug, Serialize)]
 pub struct TextView {
-    /// The text.
     pub text: String,
-    /// Its tokens.
     pub tokens: Vec<TokenView>,
 }
 
-/// One token.
 #[derive(Debug, Serialize)]
 pub struct TokenView {
     /// As it is looked up.
@@ -112,7 +93,6 @@ pub struct TokenView {
     pub words: Vec<WordView>,
 }
 
-/// One word.
 #[derive(Debug, Serialize)]
 pub struct WordView {
     /// The word, or nothing where the vector was made for this text.
@@ -122,11 +102,9 @@ pub struct WordView {
     /// The pieces that its vector was made from, where it was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<String>,
-    /// Its row.
     pub id: Option<u32>,
     /// Occurrences in the counted corpus.
     pub count: Option<u64>,
-    /// Its idf.
     pub idf: Option<f32>,
     /// The length of its vector.
     pub norm: f32,

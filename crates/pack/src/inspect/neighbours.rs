@@ -8,7 +8,6 @@ use serde::Serialize;
 /// A word and how alike its vector is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Neighbour {
-    /// The word.
     pub word: String,
     /// The cosine of the two vectors.
     pub cosine: f32,

@@ -38,7 +38,6 @@ pub(crate) const INFO: Info = Info {
     mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC.to_le_bytes())),
 };
 
-/// Opens a model.
 pub(super) fn open(source: &source::Source) -> Opened {
     Ok(Box::new(FastTextReader::open(&source.path, source.budget)?))
 }
@@ -50,7 +49,6 @@ pub struct FastTextReader {
     word_bytes: usize,
     dims: usize,
     words: u64,
-    /// Rows of n-grams.
     ngram_rows: u64,
     ngrams: Option<NGrams>,
     /// Which n-grams have rows, and which, in a pruned model.

@@ -32,7 +32,6 @@ use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader,
 pub(crate) const INFO: Info =
     Info { name: "finalfusion", mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC)) };
 
-/// Opens a file.
 pub(super) fn open(source: &source::Source) -> Opened {
     Ok(Box::new(FinalfusionReader::open(&source.path, source.budget)?))
 }

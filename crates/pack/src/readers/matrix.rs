@@ -11,13 +11,10 @@ use super::{Budget, Place, ReadError, VectorReader};
 /// How a number is written, always with the least significant byte first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
-    /// IEEE half.
     F16,
     /// The upper half of an IEEE single.
     Bf16,
-    /// IEEE single.
     F32,
-    /// IEEE double.
     F64,
 }
 

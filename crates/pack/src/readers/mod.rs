@@ -83,7 +83,6 @@ pub(crate) enum Mark {
     Bytes(fn(&[u8], Option<u64>) -> bool),
     /// By their first lines, asked only where no format is recognised by its bytes.
     Lines(fn(&Lines) -> bool),
-    /// They are folders.
     Folder,
 }
 
@@ -106,7 +105,6 @@ pub(crate) type Opened = Result<Box<dyn VectorReader>, ReadError>;
 /// Upper bounds that hold for every format, whatever its header says.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Most rows taken.
     pub words: u64,
     /// Most dimensions of a row.
     pub dims: usize,

@@ -36,7 +36,6 @@ use super::{Info, Mark, Opened};
 /// How it is called and recognised.
 pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
 
-/// Opens a folder.
 #[cfg(feature = "model2vec")]
 pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(Model2VecReader::open(&source.path, source.budget)?))

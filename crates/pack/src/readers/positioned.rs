@@ -69,7 +69,6 @@ impl Source {
         Self { path: PathBuf::from(name), len, bytes: Bytes::Memory(bytes), digested }
     }
 
-    /// Bytes in all.
     #[cfg(feature = "model2vec")]
     pub(crate) fn len(&self) -> u64 {
         self.len
@@ -166,7 +165,6 @@ impl Scan {
         Self { source, buffered_to: 0, buffer: Vec::new(), taken: 0 }
     }
 
-    /// What is read.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }

@@ -11,7 +11,6 @@ use super::input::{Input, shown};
 use super::text_rows::{TextRows, count_numbers, last_part, line_bytes};
 use super::{Budget, Place, ReadError, VectorReader};
 
-/// Reads GloVe text.
 pub struct GloveTextReader {
     rows: TextRows,
     /// What stands before the numbers of the first row, where its word has several parts.

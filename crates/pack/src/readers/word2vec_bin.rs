@@ -17,7 +17,6 @@ const NUMBER_BYTES: u64 = 4;
 pub(crate) const INFO: Info =
     Info { name: "word2vec-bin", mark: Mark::Lines(|lines| lines.header && !lines.rows) };
 
-/// Opens a file.
 pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(Word2VecBinReader::new(Input::open(&source.path)?, source.budget)?))
 }

@@ -31,7 +31,6 @@ use crate::bulk::report::Tally;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// The run ends.
     Fail,
     /// Its score is left empty, or `null`.
     Null,
@@ -75,7 +74,6 @@ pub enum BulkError {
     /// A folder could not be read.
     #[error("cannot read {path}: {source}")]
     Folder {
-        /// The folder.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -83,7 +81,6 @@ pub enum BulkError {
     /// A file could not be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

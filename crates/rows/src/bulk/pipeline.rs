@@ -31,7 +31,6 @@ pub(super) trait Source: Send {
     fn place(&self, kept: &Self::Kept, at: usize) -> String;
 }
 
-/// Where rows go.
 pub(super) trait Sink<K>: Send {
     /// Writes rows with their answers; whether anybody still reads them.
     fn write(&mut self, kept: K, answers: &[Answer]) -> Result<bool, BulkError>;

@@ -19,7 +19,6 @@ pub enum Task {
     },
     /// The vector of a text.
     Embed {
-        /// Its column.
         text: String,
     },
     /// The place of a text among those of the same query, whose rows stand together.
@@ -33,11 +32,9 @@ pub enum Task {
 
 /// A question, and who answers it.
 pub struct Question<'e> {
-    /// The engine.
     pub engine: &'e Engine,
     /// Method, measure, what to do with overlong texts.
     pub query: Query,
-    /// What is asked.
     pub task: Task,
 }
 

@@ -31,7 +31,6 @@ impl Tally {
 /// What a run did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Files.
     pub files: u64,
     /// Files whose part was there already.
     pub skipped: u64,
@@ -39,9 +38,7 @@ pub struct Report {
     pub rows: u64,
     /// Rows without a score, by what is wrong with them.
     pub without_score: BTreeMap<String, u64>,
-    /// The method.
     pub method: &'static str,
-    /// Seconds.
     pub seconds: f64,
 }
 

@@ -13,10 +13,8 @@ pub(super) const STANDARD_INPUT: &str = "-";
 /// How the names of files end that hold columns.
 const COLUMNS: [&str; 4] = ["parquet", "arrow", "feather", "ipc"];
 
-/// What files hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// Rows of text.
     Rows,
     /// Columns, as they are read and as they are written.
     #[cfg(feature = "columns")]

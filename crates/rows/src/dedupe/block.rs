@@ -29,11 +29,9 @@ const MOST_MEMBERS: usize = 1 << 16;
 /// A text of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// Its number.
     pub id: u32,
     /// What it shares with others, in rising order.
     pub keys: Vec<u64>,
-    /// What it says.
     pub text: String,
 }
 
@@ -61,7 +59,6 @@ impl Blocks {
         }
     }
 
-    /// The last block.
     pub fn finish(&mut self) -> Option<Block> {
         self.open.take().filter(|(_, members)| members.len() > 1)
     }
@@ -74,7 +71,6 @@ pub struct Match {
     pub earlier: u32,
     /// That of the later.
     pub later: u32,
-    /// Their score.
     pub score: f32,
     /// The words that both have, where that is asked.
     pub shared: String,
@@ -164,7 +160,6 @@ struct Near<'r> {
     rows: &'r [f32],
     dims: usize,
     floor: f32,
-    /// Earlier, later, product.
     found: Vec<(usize, usize, f32)>,
     compared: u64,
     products: Vec<f32>,

@@ -32,7 +32,6 @@ pub struct Buckets {
 /// [`Buckets`] as plain numbers, to be sent elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Centres {
-    /// The centres of cells.
     pub cells: Vec<f32>,
     /// How many centres each cell has.
     pub counts: Vec<u32>,

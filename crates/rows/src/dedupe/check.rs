@@ -17,7 +17,6 @@ use crate::dedupe::texts::{Text, Texts};
 pub struct Recall {
     /// Texts that were compared with all others.
     pub texts: usize,
-    /// Their matches.
     pub matches: usize,
     /// Those that the blocks found, too.
     pub found: usize,

@@ -36,14 +36,12 @@ impl Matches {
     }
 }
 
-/// Matches in order.
 pub(super) struct InOrder {
     sorted: Sorted,
     bytes: Vec<u8>,
 }
 
 impl InOrder {
-    /// The next match.
     fn next(&mut self) -> io::Result<Option<Match>> {
         let Some((later, earlier)) = self.sorted.next(&mut self.bytes)? else { return Ok(None) };
         let (score, shared) = self.bytes.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
@@ -82,7 +80,6 @@ struct SharedWords {
 pub(super) struct Duplicate {
     /// What stands for it.
     pub(super) of: u32,
-    /// Its score with that.
     pub(super) score: f32,
     /// The words that it shares with that, where they were asked for and are not all of its own.
     pub(super) shared: Option<String>,

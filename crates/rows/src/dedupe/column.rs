@@ -15,7 +15,6 @@ pub struct Duplicates {
     pub of: Vec<Option<(u32, f32)>>,
     /// All matches, by the later text; places as in `of`.
     pub matches: Vec<Match>,
-    /// What was done.
     pub report: Report,
 }
 

@@ -17,7 +17,6 @@ const MARGIN: f32 = 0.1;
 /// How texts are compared.
 pub struct Judge<'e> {
     pub(super) engine: &'e Engine,
-    /// The method that decides.
     pub(super) query: Query,
     /// That of the vectors.
     vectors: Query,

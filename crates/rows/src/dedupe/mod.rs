@@ -81,7 +81,6 @@ pub struct Search {
     pub floor: Option<f32>,
     /// Whether the words that texts share are told.
     pub explain: bool,
-    /// Memory for sorting.
     pub memory: usize,
     /// The folder for what does not fit into it.
     pub folder: PathBuf,
@@ -123,7 +122,6 @@ pub enum DedupeError {
         "--method: {method} compares letters or tokens; duplicates are looked for by word vectors"
     )]
     OnlyTokens {
-        /// Its name.
         method: &'static str,
     },
     /// A file could not be read.
@@ -135,7 +133,6 @@ pub enum DedupeError {
     /// A file could not be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

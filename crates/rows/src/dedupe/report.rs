@@ -20,13 +20,11 @@ pub struct Report {
     pub clusters: u64,
     /// Records that something stands for.
     pub duplicates: u64,
-    /// The method.
     pub method: &'static str,
     /// The least score of a match.
     pub threshold: f32,
     /// The least cosine at which a pair was scored.
     pub floor: f32,
-    /// Buckets of vectors.
     pub buckets: u64,
     /// Pairs compared by their vectors.
     pub compared: u64,
@@ -39,7 +37,6 @@ pub struct Report {
     /// What a comparison of some texts with all others says was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall: Option<Recall>,
-    /// Seconds.
     pub seconds: f64,
 }
 

@@ -19,7 +19,6 @@ use crate::dedupe::{DedupeError, Report, Search, steps};
 /// Texts of blocks that are worked on at a time.
 const BATCH: usize = 1 << 15;
 
-/// What was found.
 pub(super) struct Found<'e> {
     pub(super) judge: Judge<'e>,
     /// For each text the first with the same tokens.

@@ -38,7 +38,6 @@ impl Sorter {
         Self { folder, most: memory / 2, bytes: Vec::new(), entries: Vec::new(), runs: Vec::new() }
     }
 
-    /// Adds a record.
     pub(super) fn push(&mut self, key: (u64, u64), bytes: &[u8]) -> io::Result<()> {
         let used = self.bytes.len() + self.entries.len() * size_of::<Entry>();
         if used + bytes.len() + size_of::<Entry>() > self.most && !self.entries.is_empty() {
@@ -93,7 +92,6 @@ impl Entry {
     }
 }
 
-/// Records in order.
 pub(super) struct Sorted {
     source: Source,
     /// Runs that were written; none where the memory held all.

@@ -23,7 +23,6 @@ pub enum EventsError {
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -31,7 +30,6 @@ pub enum EventsError {
     /// A state that cannot be gone on from.
     #[error("{}: {problem}", path.display())]
     State {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,

@@ -62,7 +62,6 @@ pub struct EventsOptions {
 pub struct Outcome {
     /// Texts that were read.
     pub texts: u64,
-    /// Events that began.
     pub events: u64,
     /// Texts that joined an event.
     pub joined: u64,

@@ -11,9 +11,7 @@ use cognate::model::target::{Target, directory_of};
 
 use crate::events::EventsError;
 
-/// Where lines go.
 pub enum Output {
-    /// To standard output.
     Standard(io::Stdout),
     /// To the end of a file, for a stream that goes on from a state.
     Growing(PathBuf, File),

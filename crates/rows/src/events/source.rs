@@ -15,9 +15,7 @@ const IDS: [&str; 3] = ["id_str", "id", "tweet_id"];
 /// Which fields hold what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    /// The text.
     pub text: String,
-    /// The time.
     pub time: Option<String>,
     /// The id, which the time can be read from, too, where it is one of Twitter's.
     pub id: Option<String>,
@@ -42,7 +40,6 @@ enum Times {
     None,
 }
 
-/// A stream of texts.
 pub(super) struct Source {
     records: Records,
     text: Column,
@@ -106,7 +103,6 @@ impl Source {
         }
     }
 
-    /// The next text.
     pub(super) fn read(&mut self) -> Result<Option<Tweet>, ReadError> {
         let Self { records, text, id, times } = self;
         let outcome = match records.read()? {

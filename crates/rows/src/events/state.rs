@@ -16,7 +16,6 @@ use crate::events::{EventsError, Run};
 
 /// Name and version of the shape.
 const FORMAT: &str = "cognate-events-1";
-/// Longest line.
 const LINE_BYTES: usize = 16 << 20;
 
 #[derive(Serialize, Deserialize)]

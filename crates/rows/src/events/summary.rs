@@ -29,7 +29,6 @@ const WORDS: [usize; 2] = [1 << 10, 1 << 18];
 
 const HEADER: &str = "event\tstart\tend\ttexts\tper_hour\twords\tcentral\n";
 
-/// A table being made.
 pub(super) struct Summary {
     path: PathBuf,
     least: u64,

@@ -24,9 +24,7 @@ pub fn escaped(text: &str) -> String {
 /// An axis: its range and what it shows.
 #[derive(Debug, Clone)]
 pub struct Axis {
-    /// Its lower end.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
     /// What it shows, and in which unit.
     pub label: &'static str,
@@ -86,7 +84,6 @@ pub const MIDDLE: (f64, f64) = (330.0, 250.0);
 /// Four in a row.
 pub const SMALL: (f64, f64) = (250.0, 205.0);
 
-/// A plot being drawn.
 #[derive(Debug)]
 pub struct Frame {
     width: f64,
@@ -232,7 +229,6 @@ impl Frame {
         self.line(class, [at, top], [at, bottom]);
     }
 
-    /// The finished drawing.
     pub fn finish(mut self) -> String {
         self.svg.push_str("</svg>");
         self.svg

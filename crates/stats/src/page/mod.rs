@@ -16,7 +16,6 @@ use crate::page::frame::escaped;
 pub struct Head<'h> {
     /// The command that made it.
     pub kicker: &'h str,
-    /// Its title.
     pub title: &'h str,
     /// What the title is of, shown in the browser's tab beside it.
     pub subject: &'h str,
@@ -24,7 +23,6 @@ pub struct Head<'h> {
     pub facts: &'h [(&'h str, String)],
 }
 
-/// A page being written.
 #[derive(Debug)]
 pub struct Page {
     out: String,
@@ -39,14 +37,12 @@ pub struct Table<'t> {
     pub columns: Vec<&'t str>,
     /// The rows, by what stands in their first column.
     pub rows: Vec<(&'t str, Vec<Cell<'t>>)>,
-    /// Sentences below it.
     pub notes: Vec<&'t str>,
 }
 
 /// A cell of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'t> {
-    /// What is shown.
     pub text: &'t str,
     /// How it is set.
     pub emphasis: Emphasis,
@@ -57,7 +53,6 @@ pub struct Cell<'t> {
 /// How the text of a cell is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Emphasis {
-    /// As any other.
     None,
     /// Bold, as the best of its column.
     Best,
@@ -66,7 +61,6 @@ pub enum Emphasis {
 /// The sign that stands after the text of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// None.
     None,
     /// A plus in the colour of gains.
     Plus,
@@ -173,7 +167,6 @@ impl Page {
         table.notes.iter().for_each(|note| self.note(note));
     }
 
-    /// The whole page.
     pub fn finish(mut self) -> String {
         self.put("</main></body></html>\n");
         self.out

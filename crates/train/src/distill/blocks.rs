@@ -41,7 +41,6 @@ pub fn batches(targets: &Targets, texts: &[u32], size: usize, seed: u64, epoch: 
 /// Texts parted into blocks of neighbours.
 #[derive(Debug, Clone, Copy)]
 pub struct Neighbours<'t> {
-    /// Where texts lie.
     pub targets: &'t Targets,
     /// Fewest texts of a block; it has fewer than twice as many.
     pub least: usize,

@@ -27,7 +27,6 @@ const TENSOR: &str = "embeddings";
 /// The digest of its bytes.
 const DIGEST: &str = "digest";
 
-/// A folder of parts.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
@@ -45,9 +44,7 @@ pub struct Asked {
 /// Vectors of texts, one after another, each of length 1 or without length.
 #[derive(Debug, Clone, Default)]
 pub struct Embeddings {
-    /// All numbers.
     pub rows: Vec<f16>,
-    /// Numbers a text.
     pub width: usize,
 }
 
@@ -58,7 +55,6 @@ impl Cache {
         Ok(Self { folder: folder.to_owned() })
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -19,10 +19,8 @@ pub struct TeacherSaid {
     pub dims: usize,
 }
 
-/// What was distilled.
 #[derive(Debug, Clone, Serialize)]
 pub struct Distilled {
-    /// The teachers.
     pub teachers: Vec<TeacherSaid>,
     /// Texts by kind: sentences, clauses, spans, bags, whole, generated.
     pub texts: [usize; 6],
@@ -38,15 +36,12 @@ pub struct Distilled {
     pub left_out: usize,
     /// Words added to those of the model to start from.
     pub added: usize,
-    /// Numbers a row.
     pub dims: usize,
     /// The share of the teachers' vectors that so many dimensions hold.
     pub kept: f64,
     /// Texts that teachers were asked about now; the others were in the cache.
     pub asked: usize,
-    /// Texts a second.
     pub asked_per_second: f64,
-    /// The cache.
     pub cache: PathBuf,
     /// Seconds of training, and texts a second.
     pub seconds: f64,
@@ -54,7 +49,6 @@ pub struct Distilled {
     pub resumed_at: Option<f64>,
     /// The curve of the loss.
     pub points: Vec<Point>,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }

@@ -105,7 +105,6 @@ impl Lessons {
     }
 }
 
-/// What teachers say.
 struct Answers {
     teachers: Vec<TeacherSaid>,
     /// Of texts, by kind.

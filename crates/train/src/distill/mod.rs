@@ -90,7 +90,6 @@ pub struct DistillOptions {
     pub normalisation: Normalisation,
     /// Element type of the vectors; unless told, that of the model to start from, or F32.
     pub dtype: Option<Dtype>,
-    /// Threads.
     pub threads: usize,
     /// How the run goes.
     pub schedule: Schedule,

@@ -20,7 +20,6 @@ use crate::distill::start::{Start, rarer_half};
 use crate::distill::{DistillOptions, TeacherSaid};
 use crate::vectors::output::{SECTION, carry_section};
 
-/// What is written.
 pub(super) struct Output<'o> {
     pub(super) options: &'o DistillOptions,
     /// The model that was the start.
@@ -33,7 +32,6 @@ pub(super) struct Output<'o> {
     pub(super) pieces: Option<&'o Fitted>,
     pub(super) dims: usize,
     pub(super) teachers: &'o [TeacherSaid],
-    /// Texts by kind.
     pub(super) texts: [usize; 6],
     /// BLAKE3 of texts and words.
     pub(super) digest: &'o str,
@@ -60,7 +58,6 @@ struct Settings<'s> {
 }
 
 impl Output<'_> {
-    /// Writes the model.
     pub(super) fn write(&self) -> Result<Written, TrainError> {
         let count = self.rows.len() / self.dims;
         let dtype = self.options.dtype.unwrap_or_else(|| self.stored());

@@ -6,7 +6,6 @@ use cognate_stats::page::{Head, Page};
 use crate::distill::run::Point;
 use crate::distill::{DistillOptions, Distilled};
 
-/// The page.
 pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
     let name = distilled.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let schedule = &options.schedule;

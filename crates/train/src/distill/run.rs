@@ -76,7 +76,6 @@ pub struct Run<'r> {
     pub texts: &'r [u32],
     /// Words that keep their vectors.
     pub frozen: &'r [bool],
-    /// How it goes.
     pub schedule: Schedule,
     /// Where the state is kept.
     pub checkpoint: &'r Checkpoint,

@@ -17,7 +17,6 @@ const LINE_BYTES: usize = 1 << 20;
 /// So many tokens in a row that a kept-apart text holds, too, leave a line out.
 const SHARED: usize = 8;
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Its words, one space between two.
@@ -29,7 +28,6 @@ pub struct Line {
 /// Lines by the order of their files.
 #[derive(Debug, Default)]
 pub struct Lines {
-    /// Those kept.
     pub lines: Vec<Line>,
     /// How many were left out because they share too much with a text that is kept apart.
     pub apart: usize,

@@ -45,9 +45,7 @@ pub struct Space {
 /// Rows that texts are to point at, each of length 1, or 0 for a text without direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Targets {
-    /// All numbers.
     pub rows: Vec<f16>,
-    /// Numbers a row.
     pub dims: usize,
 }
 
@@ -57,7 +55,6 @@ impl Views {
         Self { views }
     }
 
-    /// Texts.
     pub fn len(&self) -> usize {
         self.views.first().map_or(0, Embeddings::len)
     }
@@ -67,7 +64,6 @@ impl Views {
         self.len() == 0
     }
 
-    /// Numbers a text.
     pub fn width(&self) -> usize {
         self.views.iter().map(|view| view.width).sum()
     }

@@ -38,7 +38,6 @@ const LEFT_OUT: f32 = 3.0;
 /// Words and what is known of them before training.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// The words.
     pub(super) words: Vec<String>,
     /// How often each of them occurs: as the list or the model says, else in the texts.
     pub(super) counts: Vec<u64>,
@@ -168,7 +167,6 @@ impl Start {
     }
 }
 
-/// What training left.
 pub(super) struct Trained<'t> {
     pub(super) start: &'t Start,
     /// The vectors of all words.

@@ -33,13 +33,11 @@ pub struct Bags {
 }
 
 impl Bags {
-    /// Adds a text.
     pub fn push(&mut self, words: &[u32]) {
         self.words.extend_from_slice(words);
         self.ends.push(self.words.len());
     }
 
-    /// Texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -67,7 +65,6 @@ pub struct Loss {
     pub apart: f64,
     /// Sum over the texts of KL(Q || R).
     pub divergence: f64,
-    /// Texts.
     pub texts: u64,
 }
 
@@ -82,9 +79,7 @@ impl std::ops::AddAssign for Loss {
 /// Word vectors and what Adam remembers of their gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Student {
-    /// Numbers a row.
     pub dims: usize,
-    /// The vectors.
     pub rows: Vec<f32>,
     /// Running means of gradients.
     pub first: Vec<f32>,
@@ -97,7 +92,6 @@ pub struct Student {
 /// How far a step goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// The rate.
     pub rate: f32,
     /// λ: what the divergence counts beside the distance.
     pub divergence: f32,

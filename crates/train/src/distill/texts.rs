@@ -41,9 +41,7 @@ pub(super) const EDGES: &[char] =
 /// How many texts of each kind are made at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Numbers {
-    /// Sentences.
     pub sentences: usize,
-    /// Clauses.
     pub clauses: usize,
     /// Random spans; where the text has few lines, as many as three a line.
     pub spans: usize,
@@ -61,10 +59,8 @@ impl Default for Numbers {
     }
 }
 
-/// Texts by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
-    /// Whole lines.
     pub sentences: Vec<String>,
     /// What stands between two marks within a line.
     pub clauses: Vec<String>,

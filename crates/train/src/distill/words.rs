@@ -13,10 +13,8 @@ use crate::TrainError;
 /// Longest line of a list.
 const LINE_BYTES: usize = 1 << 16;
 
-/// A list of words.
 #[derive(Debug, Clone, Default)]
 pub struct WordList {
-    /// The words, each once.
     pub words: Vec<String>,
     /// How often each of them occurs, where the list says so.
     pub counts: Option<Vec<u64>>,

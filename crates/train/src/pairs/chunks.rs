@@ -62,7 +62,6 @@ impl fmt::Display for Lengths {
 /// How pairs are cut from a paragraph.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChunkRules {
-    /// Lengths of chunks.
     pub(super) lengths: Lengths,
     /// Words between the starts of two pairs; without it, one starts where the other ends.
     pub(super) stride: Option<usize>,
@@ -82,7 +81,6 @@ pub(super) struct Paragraph {
 }
 
 impl Paragraph {
-    /// The next word.
     pub(super) fn push(&mut self, word: &str) {
         self.starts.push(self.text.len());
         self.text.push_str(word);
@@ -130,7 +128,6 @@ impl Paragraph {
         self.next.saturating_add(cutting.lengths.fewest()) <= self.starts.len()
     }
 
-    /// Forgets the paragraph.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.starts.clear();

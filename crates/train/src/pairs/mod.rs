@@ -39,7 +39,6 @@ pub enum PairsError {
     /// The pairs could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

@@ -31,7 +31,6 @@ pub(super) enum Label {
 /// What stands in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rows {
-    /// The file.
     pub path: PathBuf,
     /// Rows, the header not counted.
     pub rows: u64,

@@ -23,7 +23,6 @@ use crate::pairs::{PairsError, Rows, TEXT_BYTES};
 pub struct TextOptions {
     /// Files of running text.
     pub files: Vec<PathBuf>,
-    /// The file to write.
     pub output: PathBuf,
     /// Rows to write, half of them related; without it, as many as the text gives.
     pub rows: Option<u64>,
@@ -32,7 +31,6 @@ pub struct TextOptions {
     /// Words between the starts of related pairs in a paragraph; without it, a pair starts
     /// where the last one ends.
     pub stride: Option<usize>,
-    /// Fixes every draw.
     pub seed: u64,
     /// How text becomes words.
     pub normalisation: Normalisation,
@@ -41,18 +39,14 @@ pub struct TextOptions {
 /// What was made of running text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TextMade {
-    /// What was written.
     #[serde(flatten)]
     pub written: Rows,
     /// Rows that were asked for.
     pub wanted: Option<u64>,
-    /// Documents read.
     pub documents: u64,
-    /// Paragraphs read.
     pub paragraphs: u64,
     /// Paragraphs that gave no related pair, most because they are too short.
     pub barren_paragraphs: u64,
-    /// Words read.
     pub words_read: u64,
     /// Pairs whose drawn lengths went beyond their paragraph.
     pub cut_off: u64,
@@ -104,7 +98,6 @@ pub fn from_text(options: &TextOptions) -> Result<TextMade, PairsError> {
 }
 
 struct Maker<'o> {
-    /// Related pairs wanted.
     related: u64,
     rules: &'o Normalisation,
     cutting: ChunkRules,

@@ -28,7 +28,6 @@ pub struct Filled {
 pub struct Batch {
     /// The words of all texts; the first stands for filling and is none.
     pub words: Vec<u32>,
-    /// Each query once.
     pub queries: Filled,
     /// The post of each example.
     pub posts: Filled,
@@ -56,7 +55,6 @@ pub struct Met {
 }
 
 impl Batch {
-    /// Puts examples together.
     pub fn of(texts: &Texts, examples: &[Example]) -> Self {
         let mut queries: Vec<u32> = examples.iter().map(|example| example.query).collect();
         queries.sort_unstable();

@@ -24,7 +24,6 @@ const PARTING: u64 = 0;
 /// A query and a post, by their numbers among the texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
-    /// Which text asks.
     pub query: u32,
     /// Which text may answer.
     pub post: u32,
@@ -67,17 +66,13 @@ pub struct Words {
 /// What a run learns from and is judged by.
 #[derive(Debug)]
 pub struct Data {
-    /// Every text.
     pub texts: Texts,
-    /// Their words.
     pub words: Words,
     /// What is trained on.
     pub examples: Vec<Example>,
-    /// Queries trained on.
     pub queries: usize,
     /// Queries that judge, with their candidates.
     pub judges: Vec<(Topic, Vec<Example>)>,
-    /// The files of both.
     pub files: [Vec<TrainingFile>; 2],
 }
 
@@ -142,7 +137,6 @@ fn hold_out(topics: &mut Vec<Topic>, options: &RankerOptions) -> Vec<Topic> {
     held_out.into_iter().map(|(_, topic)| topic).collect()
 }
 
-/// Looks texts up.
 pub struct Reader<'m> {
     phrase: Phrase<'m>,
     /// New words and their ids.

@@ -49,7 +49,6 @@ const NEW_WORD: f64 = 0.05;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
-    /// Mean average precision
     Map,
     /// Precision among the first thirty
     P30,
@@ -62,15 +61,12 @@ pub struct RankerOptions {
     pub files: Vec<PathBuf>,
     /// Topics to judge by; without any, a share of those trained on.
     pub valid: Vec<PathBuf>,
-    /// That share.
     pub valid_share: f64,
     /// The model whose vectors are the start.
     pub model: PathBuf,
-    /// The model to write.
     pub output: PathBuf,
     /// A page about the run.
     pub report: Option<PathBuf>,
-    /// Which network.
     pub encoder: Encoder,
     /// Words that a kernel spans.
     pub kernel: usize,
@@ -84,7 +80,6 @@ pub struct RankerOptions {
     pub epochs: u32,
     /// Epochs without a better figure after which the run ends.
     pub patience: u32,
-    /// The figure.
     pub goal: Goal,
     /// Examples of a step at most.
     pub batch: usize,
@@ -100,7 +95,6 @@ pub struct RankerOptions {
     pub seed: u64,
     /// Where the state of the unfinished run is kept.
     pub checkpoint: PathBuf,
-    /// How often.
     pub every: Duration,
     /// Whether to begin anew even where there is a state.
     pub restart: bool,
@@ -137,10 +131,8 @@ struct Identity<'i> {
     seed: u64,
 }
 
-/// What was trained.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trained {
-    /// Which network.
     pub encoder: Encoder,
     /// Queries trained on, and queries that judged.
     pub queries: [usize; 2],
@@ -150,7 +142,6 @@ pub struct Trained {
     pub examples: usize,
     /// Words of the texts, and how many of them the given model did not list.
     pub words: [usize; 2],
-    /// Every epoch.
     pub epochs: Vec<Epoch>,
     /// Which of them was the best, from 1.
     pub best_epoch: usize,
@@ -161,7 +152,6 @@ pub struct Trained {
     /// The weight of query likelihood beside the network's score, and mean average precision and
     /// precision among the first thirty with it; nothing where the model has no counts.
     pub with_ql: Option<output::WithQl>,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }

@@ -33,7 +33,6 @@ const FINE: f64 = 10_000.0;
 /// Query likelihood beside the network.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WithQl {
-    /// Its weight.
     pub alpha: f64,
     /// Mean average precision of the queries that judge.
     pub map: f64,
@@ -111,7 +110,6 @@ pub fn with_ql(
         .reduce(|best, next| if figure(&next) > figure(&best) { next } else { best }))
 }
 
-/// What is written.
 pub struct Output<'o> {
     /// What was asked for.
     pub options: &'o RankerOptions,
@@ -119,14 +117,12 @@ pub struct Output<'o> {
     pub model: &'o Model,
     /// What was learned from.
     pub data: &'o Data,
-    /// The network's sizes.
     pub shape: Shape,
     /// How the run went.
     pub course: &'o Course,
 }
 
 impl Output<'_> {
-    /// Writes the model.
     pub fn write(&self, state: &State, with_ql: Option<&WithQl>) -> Result<Written, TrainError> {
         let (model, new) = (self.model, &self.data.words.new);
         let dims = model.vectors().dims();

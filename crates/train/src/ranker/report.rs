@@ -9,7 +9,6 @@ use crate::ranker::{RankerOptions, Trained};
 /// What is drawn of an epoch.
 type Figure = fn(&Epoch) -> f64;
 
-/// The page.
 pub(super) fn html(trained: &Trained, options: &RankerOptions) -> String {
     let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let [trained_on, judges] = trained.queries;

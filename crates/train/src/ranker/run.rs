@@ -31,7 +31,6 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// The figure that decides.
     pub fn figure(&self, goal: Goal) -> f64 {
         match goal {
             Goal::Map => self.map,
@@ -43,7 +42,6 @@ impl Epoch {
 /// How far a run is.
 #[derive(Debug, Clone, Default)]
 struct Position {
-    /// Epochs gone.
     epochs: Vec<Epoch>,
     /// Batches gone of the next.
     batches: usize,
@@ -87,7 +85,6 @@ impl From<Bits> for Position {
 /// How a run went.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// Its epochs.
     pub epochs: Vec<Epoch>,
     /// The best of them, by place.
     pub best: usize,

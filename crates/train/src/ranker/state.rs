@@ -12,7 +12,6 @@ use crate::sampling;
 /// How far a step goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// The rate.
     pub rate: f64,
     /// The share of the step before that each step repeats.
     pub momentum: f64,
@@ -26,7 +25,6 @@ pub struct Pace {
 
 /// The network, the word vectors, and the last step.
 pub struct State {
-    /// The network.
     pub network: Network,
     /// A row a word; the first stands for no word and stays zeros.
     pub rows: Vec<f32>,
@@ -38,7 +36,6 @@ pub struct State {
 /// The numbers of a state, to be kept or gone back to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
-    /// Of the network.
     pub network: Vec<f32>,
     /// Of the word vectors.
     pub rows: Vec<f32>,

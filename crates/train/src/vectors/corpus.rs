@@ -76,7 +76,6 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// Number of sentences.
     pub fn sentences(&self) -> usize {
         self.ends.len()
     }

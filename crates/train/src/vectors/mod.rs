@@ -119,14 +119,12 @@ pub struct VectorsOptions {
     pub licence: Option<String>,
 }
 
-/// What was trained.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trained {
     /// What the vectors were learned for.
     pub objective: Objective,
     /// Words of the model.
     pub words: usize,
-    /// Numbers a row.
     pub dims: usize,
     /// Words of the text, and how many of them are in the vocabulary.
     pub tokens: [u64; 2],
@@ -144,7 +142,6 @@ pub struct Trained {
     pub smallest: Vec<(String, f32)>,
     /// The ten of largest norm among them, the largest first.
     pub largest: Vec<(String, f32)>,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }

@@ -20,20 +20,16 @@ use crate::vectors::{Objective, VectorsOptions};
 /// The section that says how vectors were trained.
 pub const SECTION: &str = "trained-vectors";
 
-/// What is written.
 #[derive(Debug)]
 pub struct Output<'o> {
     /// How it was trained.
     pub options: &'o VectorsOptions,
     /// The model that was the start.
     pub base: Option<&'o Model>,
-    /// The text.
     pub corpus: &'o Corpus,
     /// The words in the order of their rows.
     pub words: &'o [String],
-    /// The vectors.
     pub rows: &'o [f32],
-    /// Numbers a row.
     pub dims: usize,
     /// Mean loss of the last hundredth of the run.
     pub loss: Option<f64>,

@@ -5,7 +5,6 @@ use cognate_stats::page::{Head, Page};
 
 use crate::vectors::{Trained, VectorsOptions};
 
-/// The page.
 pub(super) fn html(trained: &Trained, options: &VectorsOptions) -> String {
     let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let schedule = &options.schedule;

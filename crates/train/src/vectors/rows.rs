@@ -19,7 +19,6 @@ pub enum Update {
 const SMALLEST: f32 = 1e-8;
 
 impl Update {
-    /// The rate.
     pub fn rate(self) -> f32 {
         match self {
             Self::Descend(rate) | Self::Adagrad(rate) => rate,
@@ -97,7 +96,6 @@ impl Blocks {
         Self { bounds, of, dims }
     }
 
-    /// Numbers a row.
     pub fn dims(&self) -> usize {
         self.dims
     }

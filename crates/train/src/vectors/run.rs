@@ -39,7 +39,6 @@ pub struct Schedule {
     pub rate: f32,
     /// Whether rows are changed by Adagrad.
     pub adagrad: bool,
-    /// Threads.
     pub threads: usize,
     /// Whether threads do not wait for each other, and bits differ from run to run.
     pub hogwild: bool,
@@ -59,7 +58,6 @@ pub enum Learner<'c> {
 /// The numbers that a run changes.
 #[derive(Debug)]
 pub struct Tables {
-    /// The word vectors.
     pub rows: Vec<f32>,
     /// word2vec's other vectors, or Adagrad's squares; else empty.
     pub beside: Vec<f32>,
@@ -90,11 +88,9 @@ pub struct Course {
 /// Everything that stays the same during a run.
 #[derive(Debug)]
 pub struct Run<'r> {
-    /// The text.
     pub corpus: &'r Corpus,
     /// How busy each row is.
     pub blocks: &'r Blocks,
-    /// How it goes.
     pub schedule: Schedule,
     /// Where the state is kept.
     pub checkpoint: &'r Checkpoint,
@@ -212,7 +208,6 @@ enum Workers {
     One,
     /// As many chunks at a time as threads, each with its own changes to the two tables.
     Apart(Vec<[Changes; 2]>),
-    /// Everyone for himself.
     Hogwild,
 }
 

@@ -21,9 +21,7 @@ pub struct Start {
     pub words: Vec<String>,
     /// How often each occurs in the text.
     pub busy: Vec<u64>,
-    /// Numbers a row.
     pub dims: usize,
-    /// First numbers.
     pub tables: Tables,
 }
 

@@ -10,9 +10,7 @@ use crate::vectors::word2vec::Table;
 /// A table that nobody else touches.
 #[derive(Debug)]
 pub struct Alone<'t> {
-    /// Its numbers.
     pub values: &'t mut [f32],
-    /// Numbers a row.
     pub dims: usize,
 }
 
@@ -83,7 +81,6 @@ impl Changes {
         }
     }
 
-    /// Forgets the changes.
     pub fn forget(&mut self) {
         for &word in &self.touched {
             self.place[word as usize] = NONE;

@@ -58,7 +58,6 @@ pub struct Word2Vec<'c> {
 pub struct Shape {
     /// Which of the two models.
     pub model: Model,
-    /// Numbers a row.
     pub dims: usize,
     /// Most words on each side of the middle.
     pub window: usize,
@@ -70,7 +69,6 @@ pub struct Shape {
 
 /// A table of rows that a worker reads and changes.
 pub trait Table {
-    /// Shows a row.
     fn read(&mut self, word: u32, see: impl FnOnce(&[f32]));
 
     /// Asks for the memory of a row that will be needed soon.

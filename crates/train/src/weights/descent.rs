@@ -25,7 +25,6 @@ pub(super) struct Descent<'f> {
     pub(super) forms: &'f Forms<'f>,
     pub(super) objective: Objective,
     pub(super) seed: u64,
-    /// Most epochs.
     pub(super) epochs: usize,
     /// The places of related couples and of others, at least [`HALF`] of either.
     pub(super) by_label: [&'f [usize]; 2],

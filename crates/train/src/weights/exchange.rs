@@ -23,7 +23,6 @@ const FORMAT: &str = "cognate-weights-1";
 /// Largest file of weights.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// A file of weights.
 #[derive(Debug, Serialize, Deserialize)]
 struct Exchanged {
     format: String,
@@ -53,9 +52,7 @@ pub(super) fn export(set: &NamedSet, path: &Path) -> Result<(), TrainError> {
 /// Weights to be put into a model.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// The file of weights.
     pub file: PathBuf,
-    /// The model.
     pub model: PathBuf,
     /// The model file to write; may be the same.
     pub output: PathBuf,
@@ -68,12 +65,10 @@ pub struct ImportOptions {
 /// What was put into a model.
 #[derive(Debug, Clone, Serialize)]
 pub struct Imported {
-    /// The set.
     #[serde(flatten)]
     pub set: NamedSet,
     /// Whether it is the one in use.
     pub in_use: bool,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }

@@ -32,7 +32,6 @@ pub(super) struct Forms<'c> {
     kept: Option<Vec<f32>>,
 }
 
-/// Forms at hand.
 pub(super) struct Block<'b> {
     numbers: &'b [f32],
     /// The places of the forms asked for, where all are there.

@@ -106,7 +106,6 @@ impl Kept {
         Ok(Self { finished: finished.collect(), state })
     }
 
-    /// Keeps this.
     pub(super) fn save(
         checkpoint: &Checkpoint,
         finished: &Finished,

@@ -33,9 +33,7 @@ impl Loss {
 /// A loss with all it needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Slope {
-    /// See [`Loss::Contrastive`].
     Contrastive,
-    /// See [`Loss::Median`].
     Median {
         /// How steep it is, κ.
         kappa: f64,

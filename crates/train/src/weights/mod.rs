@@ -65,7 +65,6 @@ const FOLDS: usize = 5;
 pub enum Kappa {
     /// As cross-validation finds best.
     Searched,
-    /// As said.
     Given(f64),
 }
 
@@ -76,7 +75,6 @@ pub struct WeightsOptions {
     pub couples: Vec<PathBuf>,
     /// Couples that the weights are judged by; a tenth of the others without it.
     pub validation: Option<PathBuf>,
-    /// The model.
     pub model: PathBuf,
     /// The model file to write; may be the same.
     pub output: PathBuf,

@@ -9,12 +9,10 @@ use crate::weights::{NamedSet, Tried};
 /// What was trained and written.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trained {
-    /// The run.
     #[serde(flatten)]
     pub course: Course,
     /// Whether the set is the one in use.
     pub in_use: bool,
-    /// The file.
     #[serde(flatten)]
     pub written: Written,
 }
@@ -22,7 +20,6 @@ pub struct Trained {
 /// How a run went.
 #[derive(Debug, Clone, Serialize)]
 pub struct Course {
-    /// The weights.
     #[serde(flatten)]
     pub set: NamedSet,
     /// Each κ tried, where one was searched for.
@@ -43,7 +40,6 @@ pub struct Course {
 pub struct Resumed {
     /// Runs of the search for κ.
     pub runs: usize,
-    /// Epochs.
     pub epochs: usize,
 }
 
@@ -52,11 +48,8 @@ pub struct Resumed {
 pub struct Seconds {
     /// Couples read and looked up.
     pub reading: f64,
-    /// Their forms.
     pub forms: f64,
-    /// The search for κ.
     pub search: f64,
-    /// The epochs.
     pub training: f64,
     /// The figures before and after.
     pub judging: f64,
@@ -76,7 +69,6 @@ pub struct Judged {
 /// Couples under some weights.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
-    /// Their distances.
     pub distances: Vec<f64>,
     /// The distance that best parts the couples trained on.
     pub threshold: f64,

@@ -29,7 +29,6 @@ pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
 pub(super) struct Run<'r> {
     pub(super) options: &'r WeightsOptions,
     pub(super) model: &'r Model,
-    /// Room for forms.
     pub(super) most_bytes: usize,
     pub(super) go_on: GoOn<'r>,
 }

@@ -30,7 +30,6 @@ const WIDEST: [i32; 2] = [-8, 14];
 /// The split error of each run that is finished, by the power of two that κ is and by the fold.
 pub(super) type Finished = BTreeMap<(i32, usize), f64>;
 
-/// A κ that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tried {
     /// κ, in multiples of one over the unit.

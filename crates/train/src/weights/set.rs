@@ -26,14 +26,12 @@ const NAME_BYTES: usize = 64;
 pub enum Use {
     /// The one it uses already; this one if it had none.
     AsBefore,
-    /// This one.
     This,
 }
 
 /// A set of weights and its name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NamedSet {
-    /// Its name.
     pub set: String,
     /// What it is for.
     pub measure: Measure,

@@ -15,7 +15,6 @@ use crate::http::work::turns::Turn;
 /// A collection that texts are matched against.
 pub(crate) struct Against {
     collection: Arc<dyn Collection>,
-    /// Whose texts they are.
     caller: Caller,
     /// What was written and is not known to last.
     pending: Mutex<Vec<Pending>>,
@@ -27,7 +26,6 @@ impl Against {
         Self { collection, caller, pending: Mutex::default() }
     }
 
-    /// The collection.
     pub(crate) fn collection(&self) -> &dyn Collection {
         &*self.collection
     }

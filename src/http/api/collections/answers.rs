@@ -80,7 +80,6 @@ impl From<Applied> for Changed {
     }
 }
 
-/// An item.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct ItemEntry<'i>(pub(super) Outgoing<'i>);

@@ -16,7 +16,6 @@ const UNLIKE_WEIGHT: f32 = 0.5;
 
 /// What candidates are compared with.
 pub(crate) enum Asked<'r, 'b> {
-    /// One text.
     Query(&'r Text<'b>),
     /// Several, a ranking each.
     Queries(&'r [Text<'b>]),

@@ -25,7 +25,6 @@ pub(super) struct Contenders<'r, 'b> {
 /// Candidates that are not excluded.
 struct Kept<'r, 'b> {
     list: Vec<&'r Candidate<'b>>,
-    /// Their places among all.
     places: Vec<usize>,
 }
 

@@ -49,7 +49,6 @@ pub(crate) struct Ranked<'b> {
 
 /// What a question finds in a collection.
 pub(super) struct Held {
-    /// The collection.
     collection: Arc<dyn Collection>,
     /// The items that are ranked, with their numbers.
     pub(super) items: Vec<(u64, Arc<Item>)>,

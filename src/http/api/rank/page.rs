@@ -40,7 +40,6 @@ pub(crate) struct Placed {
     pub(crate) duplicates: Vec<Duplicate>,
     /// The liked text that speaks most for it.
     pub(crate) like: Option<usize>,
-    /// The words that do.
     pub(crate) words: Option<Vec<SharedWord>>,
 }
 

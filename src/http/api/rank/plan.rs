@@ -223,11 +223,9 @@ impl Question for RankRequest<'_> {
 
 /// What is told of candidates.
 pub(super) struct Told {
-    /// One a query.
     pub(super) pages: Vec<Page>,
     /// Liked and disliked texts that are part of no score.
     pub(super) passed: Passed,
-    /// What was read.
     pub(super) counts: Counts,
 }
 

@@ -55,7 +55,6 @@ impl<'b> RankRequest<'b> {
         error
     }
 
-    /// The least score wanted.
     pub(crate) fn least(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
         let cutoff = self.min_score.map(|threshold| threshold.resolve(resolved, "/min_score"));
         Ok(cutoff.transpose()?.map(Cutoff::least))

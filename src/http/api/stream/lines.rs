@@ -8,7 +8,6 @@ use axum::body::Bytes;
 /// Longest line that is kept.
 pub(crate) const MOST_LINE_BYTES: usize = 64 << 10;
 
-/// One line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     /// Its number, from 1.

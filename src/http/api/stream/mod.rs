@@ -195,7 +195,6 @@ struct Stream<Q> {
     caller: Caller,
 }
 
-/// A stream under way.
 struct Talk<Q> {
     stream: Arc<Stream<Q>>,
     writer: Writer,

@@ -37,7 +37,6 @@ pub(in crate::http::net) struct Door {
     pub header_timeout: Duration,
     /// Since when it waits, if it does.
     pub waits: Option<Instant>,
-    /// Where requests begin.
     pub framing: Framing,
 }
 

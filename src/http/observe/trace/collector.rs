@@ -24,7 +24,6 @@ const ANSWER_BYTES: usize = 64 << 10;
 /// Least time between two log lines on a collector that is down.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// Posts batches.
 #[derive(Debug, Default)]
 pub(super) struct Collector(Mutex<Lost>);
 

@@ -29,7 +29,6 @@ pub(crate) use unseen::check_endpoint;
 /// What a span tells when its request is answered. Neither texts nor headers.
 #[derive(Debug)]
 pub struct Answered<'a> {
-    /// The request's id.
     pub id: &'a str,
     /// The status of the answer.
     pub status: StatusCode,

@@ -20,12 +20,10 @@ impl fmt::Display for TraceId {
     }
 }
 
-/// The caller's span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parent {
     /// The trace that it belongs to.
     pub trace: TraceId,
-    /// Its own name.
     pub span: u64,
     /// Whether it is recorded.
     pub sampled: bool,

@@ -14,7 +14,6 @@ use crate::http::request::fields::{CandidateId, NonEmptyText, Text, Weight};
 /// A text that candidates should be like.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LikedText<'b> {
-    /// The text.
     pub text: Text<'b>,
     /// What it weighs; nothing for 1.
     pub weight: Option<Weight>,
@@ -50,7 +49,6 @@ impl AsRef<str> for LikedText<'_> {
 }
 
 impl<'b> LikedText<'b> {
-    /// A text by itself.
     pub(crate) fn of(text: Text<'b>) -> Self {
         Self { text, weight: None, named: false, id: None }
     }

@@ -12,7 +12,6 @@ pub(crate) const MOST_KEPT: usize = 100_000;
 /// A list of which at most `MOST_KEPT` items are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct List<T> {
-    /// The items.
     pub items: Vec<T>,
     /// How many the list had.
     pub length: usize,
@@ -24,7 +23,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     }
 }
 
-/// Reads a [`List`].
 pub(crate) struct ListVisitor<T>(pub PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {

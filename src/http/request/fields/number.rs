@@ -20,7 +20,6 @@ pub(crate) fn out_of_range<E: Error>(expected: impl fmt::Display) -> E {
     E::custom(format_args!("{OUT_OF_RANGE}{EXPECTED}{expected}"))
 }
 
-/// A score.
 // Kept as it was written: the parser would turn what is too large for an f32 into infinity.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
 #[schema(minimum = -1e6, maximum = 1e6)]
@@ -120,7 +119,6 @@ impl<'de> Deserialize<'de> for Items {
 pub(crate) struct Pool(pub usize);
 
 impl Pool {
-    /// The most.
     pub(crate) const MOST: usize = 1000;
 }
 
@@ -146,9 +144,7 @@ impl<'de> Deserialize<'de> for Offset {
 /// Reads a whole number between bounds.
 #[derive(Clone, Copy)]
 pub(crate) struct WholeVisitor {
-    /// The least.
     pub least: usize,
-    /// The most.
     pub most: usize,
     /// What is expected, in words.
     pub expected: &'static str,

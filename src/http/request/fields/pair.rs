@@ -14,9 +14,7 @@ use crate::http::request::fields::Text;
 /// Two texts: a list of exactly two, or an object with `a` and `b`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Pair<'b> {
-    /// The first.
     pub a: Text<'b>,
-    /// The second.
     pub b: Text<'b>,
     /// Whether they came by name.
     pub named: bool,

@@ -20,7 +20,6 @@ const EXPECTED: &str = "\"all\" or a whole number from 1 to 100000";
 /// How many items of a collection are scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShortlistLength {
-    /// Each.
     All,
     /// So many for each text that is asked about.
     Items(usize),

@@ -16,9 +16,7 @@ use crate::http::settings::Settings;
 /// One text or many.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Texts<'b> {
-    /// One.
     One(Text<'b>),
-    /// Many.
     Many(List<Text<'b>>),
 }
 

@@ -51,12 +51,10 @@ impl Default for State {
 }
 
 impl State {
-    /// Units in use.
     pub(super) fn used(&self) -> usize {
         self.used
     }
 
-    /// Requests that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.iter().filter(|waiting| waiting.is_there()).count()
     }
@@ -99,7 +97,6 @@ impl State {
     }
 }
 
-/// A request that waits.
 struct Waiting {
     client: Client,
     units: usize,

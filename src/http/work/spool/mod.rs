@@ -98,7 +98,6 @@ struct Reserved {
 }
 
 impl Reserved {
-    /// Both as one.
     fn merge(&mut self, mut other: Self) {
         self.bytes += std::mem::take(&mut other.bytes);
     }

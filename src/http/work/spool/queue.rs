@@ -28,7 +28,6 @@ impl Shared {
 /// Whether more is to come.
 #[derive(Debug, Default)]
 pub(super) enum Phase {
-    /// Yes.
     #[default]
     Open,
     /// Only this, after all else.
@@ -40,10 +39,8 @@ pub(super) enum Phase {
 /// How the reader's part of it ended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Not yet.
     #[default]
     Going,
-    /// All was taken.
     Whole,
     /// Nobody reads the rest.
     Left,

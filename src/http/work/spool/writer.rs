@@ -43,7 +43,6 @@ pub(crate) enum Stopped {
     Ordered,
 }
 
-/// What is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
     /// The room of this stream, in bytes.

@@ -11,7 +11,6 @@ use crate::embedded::storage::{Storage, Stored};
 /// Bytes that are written as a whole or not at all.
 const SECTOR: usize = 64;
 
-/// A disk in memory.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Simulated(Arc<Mutex<State>>);
 

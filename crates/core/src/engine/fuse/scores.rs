@@ -9,7 +9,6 @@ use crate::engine::{BoostBy, Boosts, Counts, Parts, RankOptions, Ranked, Ranking
 /// The scores of candidates by the methods of a fusion.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PartScores {
-    /// Candidates.
     pub(super) candidates: usize,
     /// A column for each method, in the order of the fusion; negative infinity for no score.
     pub(super) columns: Vec<Vec<f64>>,

@@ -89,7 +89,6 @@ pub struct FuseSession<'s, 'e> {
     workspace: &'s mut Workspace<'e>,
 }
 
-/// A method at work.
 struct Scoring<'s> {
     info: &'static Info,
     /// Whether a candidate's score depends on the others: by the tokens of all.

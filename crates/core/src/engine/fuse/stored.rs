@@ -17,7 +17,6 @@ use crate::methods::{Measure, Method, Unavailable};
 use crate::model::draft::Draft;
 use crate::model::{Model, ModelError};
 
-/// The section's name.
 const SECTION: &str = "fused";
 /// What the names of fused methods begin with.
 pub const PREFIX: &str = "fused:";

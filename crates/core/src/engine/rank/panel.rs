@@ -168,7 +168,6 @@ impl Visitor<'_> {
         finite(score[0], panel.info)
     }
 
-    /// Hands memory back.
     pub(super) fn leave(mut self, scratch: &mut Scratch) {
         if let By::Both(against) = &mut self.by {
             against.give_back(scratch);

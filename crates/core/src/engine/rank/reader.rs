@@ -7,7 +7,6 @@ use crate::engine::{Engine, Place, Query, QueryError, Ranking, scorable};
 use crate::methods::{Info, Reads};
 use crate::model::Phrase;
 
-/// Reads candidates.
 pub(super) struct Reader<'s, 'e> {
     engine: &'e Engine,
     query: &'s Query,
@@ -30,7 +29,6 @@ impl<'s, 'e> Reader<'s, 'e> {
         (phrases, &self.indexes)
     }
 
-    /// Hands memory back.
     pub(super) fn end(self, workspace: &mut Workspace<'e>) {
         workspace.take_back(self.phrases);
     }

@@ -34,7 +34,6 @@ impl<'q> TextVector<'q> {
         Self { embedder, one, vectors, made: false }
     }
 
-    /// The text.
     pub(crate) fn text(&self) -> &'q Phrase<'q> {
         self.one
     }

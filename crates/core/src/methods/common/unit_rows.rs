@@ -39,7 +39,6 @@ pub(crate) struct Products<'w> {
 }
 
 impl<'w> Products<'w> {
-    /// The rows, in turn.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &'w [f32]> + use<'w> {
         let columns = self.columns;
         self.numbers.chunks_exact(self.stride.max(1)).filter_map(move |row| row.get(..columns))

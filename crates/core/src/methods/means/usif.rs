@@ -51,7 +51,6 @@ const PROJECTION: u64 = 320;
 /// F32 `[5, d]`, and `factors`, F32 `[5]`.
 pub const SECTION: &str = "usif";
 
-/// Components taken away.
 const COMPONENTS: usize = 5;
 
 /// The constants, and what they come from.

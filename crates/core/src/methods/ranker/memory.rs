@@ -8,7 +8,6 @@ use crate::model::{Phrase, WordId};
 /// Numbers of memory that is kept for the next question.
 const KEPT_NUMBERS: usize = 1 << 20;
 
-/// A query at work.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) query: Query,
@@ -19,7 +18,6 @@ pub(super) struct Memory {
     pub(super) work: Work,
 }
 
-/// A query prepared.
 #[derive(Default)]
 pub(super) struct Query {
     pub(super) ids: Vec<WordId>,

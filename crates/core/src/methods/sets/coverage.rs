@@ -77,7 +77,6 @@ impl Default for Exponents {
     }
 }
 
-/// An exponent, in quarters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Quarters(u32);
 
@@ -227,7 +226,6 @@ pub(crate) struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Completes both sides.
     fn complete(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) {
         let (side, work) = (&mut scratch.coverage[1], &mut scratch.products);
         let memory = std::mem::take(&mut scratch.unit_rows[1]);

@@ -199,7 +199,6 @@ pub(crate) struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Completes both sides.
     fn complete(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) {
         let (side, work) = (&mut scratch.sides[1], &mut scratch.products);
         let memory = std::mem::take(&mut scratch.unit_rows[1]);

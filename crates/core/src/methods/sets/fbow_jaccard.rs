@@ -47,7 +47,6 @@ const COST: Cost = Cost {
     bound: None,
 };
 
-/// Of one word.
 const fn products(d: u64) -> u64 {
     d * d * 3 / 4
 }

@@ -4,7 +4,6 @@ use crate::model::subword::LONGEST_WORD_BYTES;
 
 /// The longest piece that [`PieceLengths`] can tell of, in bytes without its mark.
 pub const LONGEST_PIECE_BYTES: usize = u32::BITS as usize - 1;
-/// Buckets of [`PieceLengths`].
 const LENGTH_BUCKETS: usize = 4096;
 
 /// Which lengths the pieces have that begin with the same two bytes: what need not be looked up.

@@ -119,7 +119,6 @@ impl PieceTable {
         })
     }
 
-    /// The pieces, marks included.
     pub(crate) fn strings<'m>(&self, model: &'m Model) -> Vocabulary<'m> {
         let table = |range| model.slice(range);
         Vocabulary::new(

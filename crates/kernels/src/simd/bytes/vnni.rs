@@ -211,7 +211,6 @@ fn scaled(sums: &[[__m512i; SIDE]; SIDE], a: Block<'_>, b: Block<'_>) -> __m512 
     _mm512_mul_ps(products, _mm512_mul_ps(of_rows, _mm512_broadcast_f32x4(four(b.factors))))
 }
 
-/// Where rows begin.
 #[inline(always)]
 fn starts(rows: &[&[i8]; SIDE]) -> [*const i8; SIDE] {
     [rows[0].as_ptr(), rows[1].as_ptr(), rows[2].as_ptr(), rows[3].as_ptr()]

@@ -18,7 +18,6 @@ pub(in crate::simd) trait Load: Copy {
     /// a double.
     const IS_SHORT: bool;
 
-    /// Sixteen numbers, widened.
     fn load(chunk: &[Self; LANES]) -> Wide;
 }
 
@@ -84,7 +83,6 @@ pub(super) fn singles(chunk: &[f32; LANES]) -> [v128; 4] {
     }
 }
 
-/// Singles as doubles.
 #[inline(always)]
 pub(super) fn wide(quarters: [v128; 4]) -> Wide {
     pairs(quarters, |four| f64x2_promote_low_f32x4(four))

@@ -23,11 +23,9 @@ const CENTROIDS: usize = 256;
 pub(super) enum Matrix {
     /// Floats from this byte on.
     Floats { begin: u64, dims: usize },
-    /// Codes.
     Quantised(Quantised),
 }
 
-/// Rows as codes.
 #[derive(Debug)]
 pub(super) struct Quantised {
     codes: u64,

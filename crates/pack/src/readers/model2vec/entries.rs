@@ -17,7 +17,6 @@ use crate::readers::{Budget, ReadError, Subword};
 /// The largest in use has half a million entries in 20 MB.
 const MOST_TOKENIZER_BYTES: u64 = 256 << 20;
 
-/// One entry.
 #[derive(Debug)]
 pub(super) struct Entry {
     /// Which row it has.

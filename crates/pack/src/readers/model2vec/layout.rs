@@ -50,7 +50,6 @@ impl Settings {
     /// Where there are none.
     pub(super) const USUAL: Self = Self { normalize: false, max_length: Some(USUAL_MAX_LENGTH) };
 
-    /// Reads settings.
     pub(super) fn read(source: &Source) -> Result<Self, ReadError> {
         #[derive(serde::Deserialize)]
         struct Config {

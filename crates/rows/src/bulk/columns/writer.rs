@@ -21,7 +21,6 @@ use crate::bulk::pipeline::Sink;
 use crate::bulk::question::{Answer, Cell, Kind, Question};
 use crate::bulk::{BulkError, Options, rows, unwritten};
 
-/// Where batches go.
 enum Out {
     Parquet(Box<ArrowWriter<Growing>>),
     Arrow(Box<FileWriter<Growing>>),

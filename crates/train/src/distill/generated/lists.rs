@@ -6,7 +6,6 @@ pub(in crate::distill) const FUNCTION_WORDS: &str = "\
     a,an,and,are,as,at,be,been,being,by,for,had,has,have,her,his,is,it,its,of,that,the,\
     their,these,this,those,to,was,were,which,who,will,with,would";
 
-/// People and animals.
 pub(in crate::distill) const WHO: &str = "\
     man,woman,boy,girl,child,baby,kid,person,lady,guy,teacher,doctor,nurse,player,soldier,\
     worker,farmer,chef,singer,dancer,cyclist,runner,swimmer,student,policeman,dog,cat,puppy,\
@@ -42,7 +41,6 @@ pub(in crate::distill) const DONE: &str = "\
 pub(in crate::distill) const STANDS: &str = "\
     sits,stands,lies,waits,plays,runs,walks,jumps,sleeps,looks,swims";
 
-/// Things.
 pub(in crate::distill) const WHAT: &str = "\
     guitar,piano,violin,flute,drum,trumpet,bicycle,motorcycle,horse,car,truck,bus,train,\
     boat,plane,skateboard,surfboard,ball,football,basketball,frisbee,stick,rope,bag,box,\
@@ -53,7 +51,6 @@ pub(in crate::distill) const WHAT: &str = "\
     pan,pot,knife,spoon,shirt,hat,dress,coat,shoe,umbrella,sword,gun,paper,picture,toy,doll,\
     snow,sand,rock,river,lake,pool,ocean,bridge,road,mountain";
 
-/// Where it is.
 pub(in crate::distill) const WHERE: &str = "\
     in the kitchen,on the street,at the beach,in the park,on a stage,in the water,\
     in a field,on the grass,in the snow,outside,indoors,at night,in front of a house,\
@@ -83,13 +80,11 @@ pub(in crate::distill) const PEOPLE: &str = "\
     coach,striker,actor,singer,scientists,doctors,soldiers,militants,central bank,\
     parliament,voters,pope,king";
 
-/// What they do.
 pub(in crate::distill) const SAYS: &str = "\
     condemns,rejects,approves,denies,announces,delays,cancels,wins,loses,ends,starts,\
     survives,faces,warns of,calls for,votes on,agrees to,backs,opposes,reports,investigates,\
     fears,halts,resumes,plans,welcomes,blames,protests against,seeks,suspends";
 
-/// What happens.
 pub(in crate::distill) const EVENTS: &str = "\
     earthquake,flood,storm,bomb blast,explosion,plane crash,train crash,fire,shooting,\
     attack,air strike,protest,strike,election,vote,summit,talks,trial,ceasefire,sanctions,\

@@ -29,7 +29,6 @@ const TELEGRAM: usize = 3;
 /// How many texts are made, and what they must not be.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'w> {
-    /// Texts at most.
     pub most: usize,
     /// Rules that turn texts into words.
     pub rules: &'w Normalisation,

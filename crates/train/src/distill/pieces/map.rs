@@ -7,7 +7,6 @@
 use ndarray::Array2;
 use rayon::prelude::*;
 
-/// λ.
 const RIDGE: f64 = 1.0;
 /// Words that a thread takes at a time; sums are joined in their order.
 const PART: usize = 4096;

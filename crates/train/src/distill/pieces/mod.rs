@@ -21,13 +21,11 @@ use rayon::prelude::*;
 use crate::distill::pieces::solve::Symmetric;
 use crate::distill::space;
 
-/// λ.
 const RIDGE: f32 = 2.0;
 
 /// A word whose direction is known.
 #[derive(Debug, Clone, Copy)]
 pub struct Example<'e> {
-    /// The word.
     pub word: &'e str,
     /// A vector of length 1.
     pub direction: &'e [f32],
@@ -35,7 +33,6 @@ pub struct Example<'e> {
     pub weight: f32,
 }
 
-/// Pieces with rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
     /// The pieces, marks included, the most used first.

@@ -14,7 +14,6 @@ const SOLVED: f64 = 1e-5;
 /// Rows that a thread takes at a time.
 const STRIPE: usize = 64;
 
-/// A matrix by rows.
 #[derive(Debug)]
 pub(super) struct Symmetric {
     starts: Vec<usize>,

@@ -38,7 +38,6 @@ pub enum Kind {
 /// How the vectors of a text's tokens become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// Their mean.
     Mean,
     /// That of the first token.
     First,
@@ -49,15 +48,11 @@ pub enum Pooling {
 /// The sizes of an encoder and what comes after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// The architecture.
     pub kind: Kind,
-    /// Numbers a token.
     pub hidden: usize,
     /// Numbers a token between the two products of a layer.
     pub inner: usize,
-    /// Layers.
     pub layers: usize,
-    /// Heads of attention.
     pub heads: usize,
     /// Rows of the table of positions.
     pub positions: usize,
@@ -77,7 +72,6 @@ pub struct Shape {
     pub lower_case: bool,
 }
 
-/// `config.json`.
 #[derive(Deserialize)]
 struct Config {
     model_type: String,
@@ -122,7 +116,6 @@ struct PoolingConfig {
     pooling_mode_lasttoken: bool,
 }
 
-/// `sentence_bert_config.json`.
 #[derive(Default, Deserialize)]
 struct Lengths {
     #[serde(default)]
@@ -277,7 +270,6 @@ fn read_pooling(path: &Path) -> Result<Pooling, TrainError> {
     }
 }
 
-/// A small JSON file.
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, TrainError> {
     let bytes = small(path, SETTINGS_BYTES)?;
     serde_json::from_slice(&bytes).map_err(|error| wrong(path, error.to_string()))

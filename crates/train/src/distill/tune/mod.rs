@@ -45,10 +45,8 @@ const SECOND: f64 = 0.99;
 /// The share of the steps at either end that is told about.
 const ENDS: f64 = 0.05;
 
-/// How tuning went.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tuned {
-    /// Families of texts.
     pub families: usize,
     /// How far scores are from the teacher's cosines: the root of the mean square of the first steps
     /// and of the last.

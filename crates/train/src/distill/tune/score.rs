@@ -11,7 +11,6 @@ use cognate_kernels::{pairwise, simd};
 
 /// f_S: what the mean, the cosine and the coverage count.
 const COUNTS: [f32; 3] = [1.0, 0.3, 0.3];
-/// The factor of squares.
 const SQUARES: f32 = 20.0;
 /// What a pair of cosine 0 counts.
 const UNLIKE: f32 = 0.1;

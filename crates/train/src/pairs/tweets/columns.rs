@@ -22,7 +22,6 @@ const TIMES: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
 /// Which columns hold what.
 #[derive(Debug, Clone)]
 pub struct Columns {
-    /// The text.
     pub text: String,
     /// The time; without it, the first of `time`, `time_utc`, `created_at`, `timestamp`.
     pub time: Option<String>,

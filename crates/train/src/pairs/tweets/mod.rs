@@ -27,7 +27,6 @@ use crate::pairs::{Columns, PairsError, Rows};
 pub struct TweetOptions {
     /// Files of tweets: rows under a header, or JSON objects if the name ends in .ndjson or .jsonl.
     pub files: Vec<PathBuf>,
-    /// The file to write.
     pub output: PathBuf,
     /// Which columns hold what.
     pub columns: Columns,
@@ -37,7 +36,6 @@ pub struct TweetOptions {
     pub per_tweet: u32,
     /// Rows to write, half of them related; without it, as many as the tweets give.
     pub rows: Option<u64>,
-    /// Fixes every draw.
     pub seed: u64,
     /// The rules that tell which texts are the same, and how they are written if normalised.
     pub normalisation: Normalisation,
@@ -58,7 +56,6 @@ pub enum Texts {
 /// What was made of tweets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TweetsMade {
-    /// What was written.
     #[serde(flatten)]
     pub written: Rows,
     /// Rows that were asked for.

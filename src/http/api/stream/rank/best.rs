@@ -129,7 +129,6 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// None yet.
     pub(super) fn new(options: RankOptions, memory: Growing) -> Self {
         Self {
             most: options.top_k.unwrap_or(usize::MAX),

@@ -13,7 +13,6 @@ use crate::http::api::stream::line::LineId;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{CallersData, CallersScores, Score, Text};
 
-/// One candidate.
 pub(super) struct CandidateLine<'b> {
     pub(super) id: Option<LineId<'b>>,
     text: Text<'b>,

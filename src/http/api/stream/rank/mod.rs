@@ -138,7 +138,6 @@ enum Standing {
 
 /// What the engine answers to some candidates.
 struct Standings {
-    /// One a candidate.
     each: Vec<Standing>,
     truncated: Vec<usize>,
     query_truncated: bool,
