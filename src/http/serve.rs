@@ -38,10 +38,7 @@ pub enum ServeError {
     Signals(io::Error),
     /// An address cannot be listened on.
     #[error("cannot listen on {address}: {source}; choose another with `listen` or `admin_listen`")]
-    Bind {
-        address: SocketAddr,
-        source: io::Error,
-    },
+    Bind { address: SocketAddr, source: io::Error },
     /// The models could not be loaded at the start.
     #[error("the models could not be loaded; the log says why")]
     Models,

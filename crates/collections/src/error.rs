@@ -20,9 +20,7 @@ pub enum CollectionError {
     BadName,
     /// As many collections as there may be.
     #[error("there are {limit} collections, which is the limit")]
-    TooMany {
-        limit: usize,
-    },
+    TooMany { limit: usize },
     /// More items than a collection may have.
     #[error("the collection would have {wanted} items; the limit is {limit}")]
     TooManyItems {
@@ -39,9 +37,7 @@ pub enum CollectionError {
     },
     /// No memory is left for more items.
     #[error("collections would take more than {limit} bytes of memory, which is the limit")]
-    NoMemory {
-        limit: usize,
-    },
+    NoMemory { limit: usize },
     /// What was asked could not be written; nothing of it was done.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -56,9 +52,7 @@ pub enum CollectionError {
          written until the process starts again",
         path.display()
     )]
-    Unsynced {
-        path: PathBuf,
-    },
+    Unsynced { path: PathBuf },
     /// A file that is written to, or the lock of its folder, is not where it was any more. What was to be
     /// written was not.
     #[error(
@@ -66,9 +60,7 @@ pub enum CollectionError {
          is written until the process starts again",
         path.display()
     )]
-    Away {
-        path: PathBuf,
-    },
+    Away { path: PathBuf },
     /// A collection's folder has no log.
     #[error(
         "{}: {problem}. Bring back a copy of this file, or move its folder away to start without this \
@@ -89,9 +81,7 @@ pub enum CollectionError {
     },
     /// Another process writes there.
     #[error("{}: another process has these collections open", path.display())]
-    InUse {
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// A replica was asked to change something.
     #[error(
         "these collections are read along with the process that writes them, and take no changes"
@@ -103,41 +93,25 @@ pub enum CollectionError {
          its folder away to start without this collection",
         path.display()
     )]
-    Damaged {
-        path: PathBuf,
-        offset: u64,
-        problem: String,
-    },
+    Damaged { path: PathBuf, offset: u64, problem: String },
     /// The database cannot be asked. What was to be written was not.
     #[error("the database of the collections cannot be reached: {problem}")]
-    Unreachable {
-        problem: String,
-    },
+    Unreachable { problem: String },
     /// The database takes too long.
     #[error("the database of the collections takes too long: {problem}")]
-    Slow {
-        problem: String,
-    },
+    Slow { problem: String },
     /// The database takes nothing; what was to be written was not.
     #[error("the database of the collections takes nothing: {problem}")]
-    Unwritable {
-        problem: String,
-    },
+    Unwritable { problem: String },
     /// Another server writes to the collection; what was to be written was not.
     #[error("{problem}")]
-    OtherWriter {
-        problem: String,
-    },
+    OtherWriter { problem: String },
     /// The connection was lost while the database wrote, so that it may be there or not.
     #[error("the database of the collections did not say whether it wrote: {problem}")]
-    Uncertain {
-        problem: String,
-    },
+    Uncertain { problem: String },
     /// The database refuses what was asked for a reason that is not foreseen.
     #[error("the database of the collections: {problem}")]
-    Database {
-        problem: String,
-    },
+    Database { problem: String },
     /// The database has not what is needed.
     #[error("{problem}")]
     NotSetUp {
@@ -146,7 +120,5 @@ pub enum CollectionError {
     },
     /// More items are meant than are sent from a database to be ranked.
     #[error("more than {limit} items would be ranked; ask for a `shortlist`, or filter them")]
-    TooManyChosen {
-        limit: usize,
-    },
+    TooManyChosen { limit: usize },
 }

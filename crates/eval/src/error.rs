@@ -42,8 +42,5 @@ pub enum EvalError {
     },
     /// Data that a measure has no value for.
     #[error("{file}: {problem}")]
-    Data {
-        file: String,
-        problem: String,
-    },
+    Data { file: String, problem: String },
 }

@@ -94,7 +94,7 @@ mod tests {
     fn published() -> Vec<serde_json::Value> {
         let golden = include_str!(concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../tests/data/stats/golden.json"
+            "/../stats/tests/data/stats/golden.json"
         ));
         let golden: serde_json::Value = serde_json::from_str(golden).unwrap();
         golden["random"].as_array().unwrap().clone()

@@ -28,14 +28,10 @@ pub enum PackError {
     },
     /// A table or corpus without a single count.
     #[error("{}: no line holds a word and a count", path.display())]
-    NoCounts {
-        path: PathBuf,
-    },
+    NoCounts { path: PathBuf },
     /// Vectors of which every row was left out, or that have none.
     #[error("{}: the input holds no usable row", path.display())]
-    NoRows {
-        path: PathBuf,
-    },
+    NoRows { path: PathBuf },
     /// Options that contradict each other or the input.
     #[error("{0}")]
     Options(String),

@@ -9,8 +9,7 @@ pub(super) const TOLERANCE: f64 = 1e-10;
 
 /// The part of the golden file for one topic.
 pub(super) fn topic(name: &str) -> Value {
-    let text =
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/stats/golden.json"));
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/stats/golden.json"));
     let mut all: Value = serde_json::from_str(text).unwrap();
     all[name].take()
 }

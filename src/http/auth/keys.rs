@@ -104,9 +104,7 @@ pub enum KeysError {
     },
     /// It is a folder, a pipe or a device.
     #[error("{} is not a regular file", path.display())]
-    NotAFile {
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// It holds too much, or nothing.
     #[error("{}: {problem}", path.display())]
     Whole {

@@ -83,18 +83,10 @@ pub struct Models {
 pub enum ModelsError {
     /// The file is not sound.
     #[error("model `{name}`: {source}")]
-    Model {
-        name: String,
-        source: Box<ModelError>,
-    },
+    Model { name: String, source: Box<ModelError> },
     /// The file has another digest than the settings demand.
     #[error("model `{name}`: {}: expected BLAKE3 digest {expected}, got {got}; this is not the file that `model_digest` names", path.display())]
-    Digest {
-        name: String,
-        path: PathBuf,
-        expected: String,
-        got: String,
-    },
+    Digest { name: String, path: PathBuf, expected: String, got: String },
     /// The settings demand a file that this process cannot change.
     #[error("model `{name}`: this process could write to {}; mount it read-only, or serve without `strict`", path.display())]
     Writable {
@@ -106,24 +98,15 @@ pub enum ModelsError {
     #[error(
         "model `{name}`: this program was built without the feature `embed-model` and holds no model"
     )]
-    NotEmbedded {
-        name: String,
-    },
+    NotEmbedded { name: String },
     /// There is no memory for it beside what is in use.
     #[error(
         "model `{name}`: model_too_large: {need} bytes are needed and {free} are free; raise the memory limit, or serve it mapped with `model_storage = \"map\"`"
     )]
-    TooLarge {
-        name: String,
-        need: u64,
-        free: u64,
-    },
+    TooLarge { name: String, need: u64, free: u64 },
     /// Scores of ordinary sentences are not numbers.
     #[error("model `{name}`: {source}; the file is damaged or was packed from damaged vectors")]
-    Canary {
-        name: String,
-        source: QueryError,
-    },
+    Canary { name: String, source: QueryError },
 }
 
 impl ModelsError {

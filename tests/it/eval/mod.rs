@@ -2,7 +2,9 @@
 
 mod calibrate;
 mod combination;
-pub mod figures;
+mod figures;
+mod kept_combination;
+mod lexical;
 mod published_data;
 mod recommend;
 mod set_auto;

@@ -12,7 +12,7 @@ use cognate::model::format::Dtype;
 use cognate_server::http::{App, NamedModel, Settings};
 use serde_json::json;
 
-use crate::model::breaches;
+use cognate_testing::breaches;
 use crate::support::app::TestApp;
 use crate::support::{rounds, tiny};
 

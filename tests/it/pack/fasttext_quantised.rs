@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use crate::support;
 use crate::support::command::{cognate, stderr};
 
-const PRUNED: &[u8] = include_bytes!("../../data/fasttext/pruned.ftz");
-const WHOLE: &[u8] = include_bytes!("../../data/fasttext/whole.ftz");
+const PRUNED: &[u8] = include_bytes!("../../../crates/pack/tests/data/fasttext/pruned.ftz");
+const WHOLE: &[u8] = include_bytes!("../../../crates/pack/tests/data/fasttext/whole.ftz");
 
 /// What fastText says of a model.
 #[derive(serde::Deserialize)]
@@ -22,7 +22,7 @@ struct Computed {
 }
 
 fn computed() -> BTreeMap<String, Computed> {
-    serde_json::from_str(include_str!("../../data/fasttext/golden.json")).unwrap()
+    serde_json::from_str(include_str!("../../../crates/pack/tests/data/fasttext/golden.json")).unwrap()
 }
 
 fn open(bytes: &[u8]) -> Result<FastTextReader, ReadError> {

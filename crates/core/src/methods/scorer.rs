@@ -51,6 +51,7 @@ pub trait Compare: Send + Sync {
     where
         Self: 'q;
 
+    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
 }
 
@@ -94,6 +95,7 @@ pub trait Against {
 
 /// [`Compare`], whichever method it is.
 pub trait DynCompare: Send + Sync {
+    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
     /// Scores one pair, without an allocation for what is prepared.

@@ -20,11 +20,13 @@ pub const TEMPORARY_PREFIX: &str = ".cognate-tmp-";
 
 /// The operations that replacing a file needs.
 pub trait Disk {
+    /// An open temporary file.
     type File: DiskFile;
 
     /// Waits until no other process replaces files in `directory`; held until dropped.
     type Lock;
 
+    /// See [`Disk::Lock`].
     fn lock(&self, directory: &Path) -> io::Result<Self::Lock>;
 
     /// Removes the temporary files in `directory` that no process holds.
@@ -37,6 +39,7 @@ pub trait Disk {
     /// Moves a file over another.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Makes renames in `directory` last.

@@ -18,9 +18,7 @@ pub enum Task {
         b: String,
     },
     /// The vector of a text.
-    Embed {
-        text: String,
-    },
+    Embed { text: String },
     /// The place of a text among those of the same query, whose rows stand together.
     Rank {
         /// Column of the query.

@@ -121,9 +121,7 @@ pub enum DedupeError {
     #[error(
         "--method: {method} compares letters or tokens; duplicates are looked for by word vectors"
     )]
-    OnlyTokens {
-        method: &'static str,
-    },
+    OnlyTokens { method: &'static str },
     /// A file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),

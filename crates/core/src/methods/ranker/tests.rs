@@ -28,8 +28,7 @@ fn model() -> Model {
     let tables = VocabularyTables::build(words.iter().map(String::as_str));
     let rows = numbers(1, WORDS * DIMS);
     let mut draft = Draft::default();
-    let example =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/model/cognate-1.safetensors");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/model/cognate-1.safetensors");
     let example = Model::open(example.as_ref(), &OpenOptions::default()).unwrap();
     let entries = [
         ("dim", DIMS.to_string()),

@@ -22,7 +22,10 @@ const CENTROIDS: usize = 256;
 #[derive(Debug)]
 pub(super) enum Matrix {
     /// Floats from this byte on.
-    Floats { begin: u64, dims: usize },
+    Floats {
+        begin: u64,
+        dims: usize,
+    },
     Quantised(Quantised),
 }
 

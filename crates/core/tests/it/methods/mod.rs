@@ -1,0 +1,10 @@
+//! Methods: laws, golden numbers, independent references.
+
+mod golden;
+mod laws;
+mod oracle;
+mod pair_methods;
+mod pair_methods_data;
+mod pruned_ranking;
+mod ranker;
+mod widths;

@@ -1,0 +1,6 @@
+//! The model file: written, opened, damaged, replaced.
+
+mod breaches;
+mod damage;
+mod file;
+mod replace;

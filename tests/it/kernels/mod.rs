@@ -1,4 +1,0 @@
-//! Numeric kernels against other ways to the same numbers.
-
-mod linalg;
-mod transport;

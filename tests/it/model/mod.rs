@@ -1,7 +1,0 @@
-//! The model file: written, opened, damaged, replaced.
-
-pub mod breaches;
-mod damage;
-mod file;
-mod overflow;
-mod replace;
