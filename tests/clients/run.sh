@@ -17,4 +17,5 @@ for set in newest held-back; do
     [ -x "$tools/$set/bin/python" ] || "$tools/uv/bin/uv" venv --quiet "$tools/$set"
     "$tools/uv/bin/uv" pip sync --quiet --python "$tools/$set/bin/python" "$here/requirements/$set.txt"
 done
+"$tools/newest/bin/python" "$here/vector_store.py" "$cognate"
 exec python3 "$here/run.py" "$cognate" "$tools"

@@ -143,8 +143,14 @@ fn fasttext_seeds() -> Vec<Seed> {
         ("pruned", FastText::changed(|m| m.pruned = 12)),
         ("pruned-negative", FastText::changed(|m| m.pruned = i64::MIN)),
         ("quantised", FastText::changed(|m| m.quantised = 1)),
-        ("ftz-pruned", include_bytes!("../../../crates/pack/tests/data/fasttext/pruned.ftz").to_vec()),
-        ("ftz-whole", include_bytes!("../../../crates/pack/tests/data/fasttext/whole.ftz").to_vec()),
+        (
+            "ftz-pruned",
+            include_bytes!("../../../crates/pack/tests/data/fasttext/pruned.ftz").to_vec(),
+        ),
+        (
+            "ftz-whole",
+            include_bytes!("../../../crates/pack/tests/data/fasttext/whole.ftz").to_vec(),
+        ),
         ("shape-absurd", FastText::changed(|m| m.shape = (i64::MAX, i64::MAX))),
         ("shape-negative", FastText::changed(|m| m.shape = (-7, -2))),
         ("count-negative", FastText::changed(|m| m.entries[1].1 = -7)),
@@ -158,9 +164,12 @@ fn fasttext_seeds() -> Vec<Seed> {
 }
 
 fn finalfusion_seeds() -> Vec<Seed> {
-    let simple = include_bytes!("../../../crates/pack/tests/data/finalfusion/simple.fifu").as_slice();
-    let fasttext = include_bytes!("../../../crates/pack/tests/data/finalfusion/fasttext.fifu").as_slice();
-    let hashed = include_bytes!("../../../crates/pack/tests/data/finalfusion/hashed.fifu").as_slice();
+    let simple =
+        include_bytes!("../../../crates/pack/tests/data/finalfusion/simple.fifu").as_slice();
+    let fasttext =
+        include_bytes!("../../../crates/pack/tests/data/finalfusion/fasttext.fifu").as_slice();
+    let hashed =
+        include_bytes!("../../../crates/pack/tests/data/finalfusion/hashed.fifu").as_slice();
     // Words are counted in eight bytes and begin with `the`, behind its length in four.
     let words = [&4_u64.to_le_bytes()[..], &3_u32.to_le_bytes(), b"the"].concat();
     let counted = |count: u64| {

@@ -12,9 +12,9 @@ use cognate::model::format::Dtype;
 use cognate_server::http::{App, NamedModel, Settings};
 use serde_json::json;
 
-use cognate_testing::breaches;
 use crate::support::app::TestApp;
 use crate::support::{rounds, tiny};
+use cognate_testing::breaches;
 
 async fn app_over(path: &Path, change: impl FnOnce(&mut Settings)) -> TestApp {
     let model = vec![NamedModel { name: "default".to_owned(), path: path.to_owned() }];

@@ -205,7 +205,10 @@ fn a_model_names_the_digest_of_the_whole_source() {
     let files: [(&str, Vec<u8>); 3] = [
         ("v.bin", binary),
         ("v.txt.gz", packed_text.finish().unwrap()),
-        ("v.fifu", include_bytes!("../../../crates/pack/tests/data/finalfusion/fasttext.fifu").to_vec()),
+        (
+            "v.fifu",
+            include_bytes!("../../../crates/pack/tests/data/finalfusion/fasttext.fifu").to_vec(),
+        ),
     ];
     for (name, bytes) in files {
         std::fs::write(folder.path().join(name), &bytes).unwrap();

@@ -22,7 +22,8 @@ struct Computed {
 }
 
 fn computed() -> BTreeMap<String, Computed> {
-    serde_json::from_str(include_str!("../../../crates/pack/tests/data/fasttext/golden.json")).unwrap()
+    serde_json::from_str(include_str!("../../../crates/pack/tests/data/fasttext/golden.json"))
+        .unwrap()
 }
 
 fn open(bytes: &[u8]) -> Result<FastTextReader, ReadError> {
