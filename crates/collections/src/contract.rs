@@ -231,7 +231,7 @@ pub(super) fn engine() -> SharedEngine {
             &self.0
         }
     }
-    let model = Path::new("models/default.safetensors");
+    let model = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors"));
     SharedEngine::of(Arc::new(Held(Engine::open(model, &Default::default()).unwrap())))
 }
 

@@ -37,7 +37,9 @@ fn read(path: &str) -> String {
 /// Every document, by its path from the root.
 fn documents() -> BTreeMap<PathBuf, String> {
     let folders = ["", "docs", "docs/integrations", "benches", "deploy", "fuzz", "models"];
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = folders.iter().map(|folder| root().join(folder)).chain(crates);
+    let entries = folders.flat_map(|folder| fs::read_dir(folder).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path());
     let markdown = paths.filter(|path| path.extension().is_some_and(|end| end == "md"));
     let found: BTreeMap<_, _> = markdown
@@ -283,8 +285,9 @@ fn tests_that_are_named_exist() {
         }
     }
     let mut code = String::new();
-    sources(&root().join("tests/it"), &mut code);
-    sources(&root().join("src"), &mut code);
+    for folder in ["crates", "src", "tests/it"] {
+        sources(&root().join(folder), &mut code);
+    }
     let mut named = 0;
     for path in ["docs/PROMISES.md", "docs/ARCHITECTURE.md", "RELEASE.md"] {
         let text = read(path);

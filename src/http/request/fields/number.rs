@@ -20,6 +20,7 @@ pub(crate) fn out_of_range<E: Error>(expected: impl fmt::Display) -> E {
     E::custom(format_args!("{OUT_OF_RANGE}{EXPECTED}{expected}"))
 }
 
+/// A score.
 // Kept as it was written: the parser would turn what is too large for an f32 into infinity.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
 #[schema(minimum = -1e6, maximum = 1e6)]
