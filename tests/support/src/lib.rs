@@ -233,6 +233,7 @@ pub struct Chance(pub u64);
 
 impl Chance {
     /// The next number.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
