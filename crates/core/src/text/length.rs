@@ -63,6 +63,9 @@ enum Part {
     Small,
     Capital,
     Digit,
+    /// What stands for a digit in texts whose digits were replaced so; beside a digit that was not, it may
+    /// part words.
+    Hash,
     /// A letter without case.
     Uncased,
 }
@@ -85,9 +88,8 @@ fn by_characters(rules: &Normalisation, input: &str, camel: bool) -> usize {
                 continue;
             }
             Byte::Gap => Part::Gap,
-            // It stands for a digit where the words' own digits were so replaced, but not beside digits
-            // of other scripts, which are not.
-            Byte::Hash if rules.numbers == Numbers::Hashes && !after_wide => Part::Digit,
+            // Not beside digits of other scripts, which were not replaced.
+            Byte::Hash if rules.numbers == Numbers::Hashes && !after_wide => Part::Hash,
             Byte::Hash if rules.numbers == Numbers::Hashes => {
                 count += 1;
                 Part::Gap
@@ -127,6 +129,8 @@ fn by_characters(rules: &Normalisation, input: &str, camel: bool) -> usize {
         let begins = match (before, part) {
             (_, Part::Gap) => false,
             (Part::Gap, _) => true,
+            (Part::Hash, part) => part != Part::Hash,
+            (_, Part::Hash) => true,
             // The last of several capitals begins a small word.
             (Part::Capital, Part::Small) => camel && capitals > 1,
             (before, part) => camel && before != part,
