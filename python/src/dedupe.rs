@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
-use cognate::{Engine, dedupe};
+use cognate::Engine;
+use cognate_rows::dedupe;
 use cognate_rows::dedupe::{DedupeError, Duplicates, Search};
 use numpy::PyArray1;
 use pyo3::prelude::*;

@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cognate::{Engine, dedupe};
+use cognate::Engine;
+use cognate_rows::dedupe;
 use cognate_rows::dedupe::steps::drawn;
 use cognate_rows::dedupe::{
     Block, Blocks, Buckets, Centres, DedupeError, Judge, Match, Member, Search, WordCounts,

@@ -3,24 +3,23 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use governor::RateLimiter;
-use governor::clock::{Clock, DefaultClock};
-use governor::middleware::NoOpMiddleware;
-use governor::state::{InMemoryState, NotKeyed};
+const SECOND: u64 = 1_000_000_000;
 
-/// What one key may still ask. Its clock cannot be set, so it never jumps.
-pub struct Bucket<C: Clock = DefaultClock> {
-    limiter: RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<C::Instant>>,
-    clock: C,
+/// What one key may still ask, by the generic cell rate algorithm: a single number says when the bucket is
+/// full again, and a request puts that off by its share of a second.
+pub struct Bucket {
     per_second: NonZeroU32,
+    start: Instant,
+    /// Nanoseconds after `start` at which nothing is owed any more.
+    full_at: AtomicU64,
 }
 
-impl<C: Clock + Clone> Bucket<C> {
-    fn new(per_second: NonZeroU32, clock: C) -> Self {
-        let rate = governor::Quota::per_second(per_second);
-        Self { limiter: RateLimiter::direct_with_clock(rate, clock.clone()), clock, per_second }
+impl Bucket {
+    fn new(per_second: NonZeroU32) -> Self {
+        Self { per_second, start: Instant::now(), full_at: AtomicU64::new(0) }
     }
 
     /// Requests a second, and at once.
@@ -31,32 +30,37 @@ impl<C: Clock + Clone> Bucket<C> {
     /// Counts `requests` requests if they are within the quota now, or says how long until they are.
     /// More at once than a second allows count as many as it allows.
     pub fn take(&self, requests: NonZeroU32) -> Result<(), Duration> {
-        match self.limiter.check_n(requests.min(self.per_second)) {
-            Ok(taken) => taken.map_err(|spent| spent.wait_time_from(self.clock.now())),
-            Err(_) => Err(Duration::from_secs(1)),
+        self.take_at(requests, self.start.elapsed())
+    }
+
+    /// The same at a time after the bucket was made.
+    pub fn take_at(&self, requests: NonZeroU32, now: Duration) -> Result<(), Duration> {
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let one = SECOND / u64::from(self.per_second.get());
+        let cost = one * u64::from(requests.min(self.per_second).get());
+        let most = one * u64::from(self.per_second.get());
+        let put_off = |full_at: u64| {
+            let after = full_at.max(now).saturating_add(cost);
+            (after - now <= most).then_some(after)
+        };
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        match self.full_at.fetch_update(set, fetch, put_off) {
+            Ok(_) => Ok(()),
+            Err(full_at) => Err(Duration::from_nanos(full_at.max(now) - now + cost - most)),
         }
     }
 }
 
 /// The bucket of every key, or none at all.
-pub struct Quota<C: Clock = DefaultClock> {
-    buckets: Vec<Arc<Bucket<C>>>,
+pub struct Quota {
+    buckets: Vec<Arc<Bucket>>,
 }
 
 impl Quota {
     /// A quota for `keys` keys; without a rate there is none.
     pub fn new(keys: usize, per_second: Option<u32>) -> Self {
-        Self::with_clock(keys, per_second, DefaultClock::default())
-    }
-}
-
-impl<C: Clock + Clone> Quota<C> {
-    /// The same by another clock.
-    pub fn with_clock(keys: usize, per_second: Option<u32>, clock: C) -> Self {
-        let bucket = |per_second| Arc::new(Bucket::new(per_second, clock.clone()));
-        let buckets = per_second.and_then(NonZeroU32::new);
-        let buckets = buckets.map_or_else(Vec::new, |per_second| {
-            std::iter::repeat_with(|| bucket(per_second)).take(keys).collect()
+        let buckets = per_second.and_then(NonZeroU32::new).map_or_else(Vec::new, |per_second| {
+            std::iter::repeat_with(|| Arc::new(Bucket::new(per_second))).take(keys).collect()
         });
         Self { buckets }
     }
@@ -73,7 +77,7 @@ impl<C: Clock + Clone> Quota<C> {
     }
 
     /// What the key at that place among all keys may still ask; nothing if there is no quota.
-    pub fn bucket(&self, key: usize) -> Option<&Arc<Bucket<C>>> {
+    pub fn bucket(&self, key: usize) -> Option<&Arc<Bucket>> {
         self.buckets.get(key)
     }
 }

@@ -10,7 +10,6 @@ use cognate_server::http::auth::keys::{
     FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS, Refused, Scope,
 };
 use cognate_server::http::auth::quota::Quota;
-use governor::clock::FakeRelativeClock;
 
 /// Collections that a key is limited to.
 const NAMES: &str = "news,shop-*";
@@ -146,37 +145,50 @@ fn too_many_keys_and_too_large_files_are_refused() {
 
 #[test]
 fn a_quota_counts_each_key_for_itself_and_refills() {
-    let clock = FakeRelativeClock::default();
-    let quota = Quota::with_clock(2, Some(2), clock.clone());
-    let take = |key: usize| quota.bucket(key).unwrap().take(NonZeroU32::MIN);
+    let quota = Quota::new(2, Some(2));
+    let take = |key: usize, milliseconds: u64| {
+        let now = Duration::from_millis(milliseconds);
+        quota.bucket(key).unwrap().take_at(NonZeroU32::MIN, now)
+    };
     assert_eq!(quota.bucket(0).unwrap().per_second().get(), 2);
     for _ in 0..2 {
-        assert_eq!(take(0), Ok(()));
+        assert_eq!(take(0, 0), Ok(()));
     }
-    assert_eq!(take(0), Err(Duration::from_millis(500)));
-    assert_eq!(take(1), Ok(()));
-    clock.advance(Duration::from_millis(499));
-    assert_eq!(take(0), Err(Duration::from_millis(1)));
-    clock.advance(Duration::from_millis(2));
-    assert_eq!(take(0), Ok(()));
-    assert!(take(0).is_err());
-    clock.advance(Duration::from_secs(3600));
-    let within = (0..100).filter(|_| take(0).is_ok()).count();
+    assert_eq!(take(0, 0), Err(Duration::from_millis(500)));
+    assert_eq!(take(1, 0), Ok(()));
+    assert_eq!(take(0, 499), Err(Duration::from_millis(1)));
+    assert_eq!(take(0, 501), Ok(()));
+    assert_eq!(take(0, 501), Err(Duration::from_millis(499)));
+    let within = (0..100).filter(|_| take(0, 3_600_000).is_ok()).count();
     assert_eq!(within, 2);
 }
 
 #[test]
 fn a_bucket_gives_several_requests_at_once_and_never_more_than_it_holds() {
-    let clock = FakeRelativeClock::default();
-    let quota = Quota::with_clock(1, Some(10), clock.clone());
-    let take = |requests: u32| quota.bucket(0).unwrap().take(NonZeroU32::new(requests).unwrap());
-    assert_eq!(take(7), Ok(()));
-    assert_eq!(take(7), Err(Duration::from_millis(400)));
-    clock.advance(Duration::from_millis(400));
-    assert_eq!(take(7), Ok(()));
-    clock.advance(Duration::from_secs(1));
-    assert_eq!(take(1000), Ok(()), "as many as there are in a second");
-    assert!(take(1).is_err());
+    let quota = Quota::new(1, Some(10));
+    let take = |requests: u32, milliseconds: u64| {
+        let requests = NonZeroU32::new(requests).unwrap();
+        quota.bucket(0).unwrap().take_at(requests, Duration::from_millis(milliseconds))
+    };
+    assert_eq!(take(7, 0), Ok(()));
+    assert_eq!(take(7, 0), Err(Duration::from_millis(400)));
+    assert_eq!(take(7, 400), Ok(()));
+    assert_eq!(take(1000, 1400), Ok(()), "as many as there are in a second");
+    assert!(take(1, 1400).is_err());
+}
+
+/// However many threads ask, a bucket gives no more than its rate.
+#[test]
+fn threads_share_a_bucket() {
+    let quota = Quota::new(1, Some(1000));
+    let bucket = quota.bucket(0).unwrap();
+    let taken =
+        || (0..1000).filter(|_| bucket.take_at(NonZeroU32::MIN, Duration::ZERO).is_ok()).count();
+    let sum: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(taken)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(sum, 1000);
 }
 
 #[test]
