@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use cognate::engine::{Engine, Measure};
-use cognate::model::target::clash;
+use cognate::model::writer::clash;
 use cognate::model::{OpenOptions, disk};
 use cognate_eval::{
     CalibrateOptions, Choice, CombineOptions, Deciding, EvalError, PairsOptions, Presented,

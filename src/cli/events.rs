@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use cognate::model::target::clash;
+use cognate::model::writer::clash;
 use cognate::window::usual;
 use cognate_files::records::{Format, Options as RecordOptions};
 use cognate_rows::events;

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+#[cfg(any(feature = "eval", feature = "train"))]
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::http::NamedModel;

@@ -8,7 +8,6 @@
 mod compression;
 pub mod input;
 pub mod instant;
-pub mod pairs;
 pub mod progress;
 pub mod records;
 pub mod rows;

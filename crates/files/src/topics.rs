@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::ReadError;
-use crate::pairs::Accept;
-use crate::rows::{Rows, field, number, short};
+use crate::rows::{Accept, Rows, field, number, short};
 
 /// A query and its candidates.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -3,7 +3,6 @@
 pub mod convolution;
 pub mod elementary;
 pub mod linalg;
-pub mod pairwise;
 pub mod random;
 pub mod row_sum;
 pub mod scan;

@@ -25,10 +25,9 @@ use std::path::{Path, PathBuf};
 
 use cognate::model::format::{Dtype, Limits, PREFIX};
 use cognate::model::pieces::put_pieces;
-use cognate::model::target::{Target, clash, directory_of};
 use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
-use cognate::model::writer::{Draft, Written};
+use cognate::model::writer::{Draft, Target, Written, clash, directory_of};
 use cognate::model::{Counts, Frequency, LONGEST, ModelError, Unknown};
 use cognate::text::Normalisation;
 use cognate_files::progress::Progress;

@@ -5,7 +5,7 @@ use std::io;
 use std::io::Write;
 
 use cognate::model::format::Dtype;
-use cognate::model::quantise::Quantiser;
+use cognate::model::vectors::Quantiser;
 use cognate::model::writer::{Source, Table};
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;

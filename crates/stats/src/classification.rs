@@ -4,7 +4,8 @@
 //! A larger score always means more alike, and a score equal to the threshold is accepted.
 //! Distances are negated by the caller. Finding a threshold is the business of `threshold`.
 
-use super::sweep::Sweep;
+use super::correlation::average_ranks;
+use super::normal;
 
 /// The area under the ROC curve: the chance that a positive scores above a negative, ties counting
 /// half.
@@ -156,6 +157,105 @@ fn share(part: f64, rest: f64) -> f64 {
     if part > 0.0 { part / (part + rest) } else { 0.0 }
 }
 
+/// What is accepted at each distinct score.
+pub(super) struct Sweep {
+    /// How many labels are positive; at least one.
+    pub(super) positives: usize,
+    /// How many labels are negative; at least one.
+    pub(super) negatives: usize,
+    /// One for each distinct score, the highest first.
+    pub(super) steps: Vec<Step>,
+}
+
+/// What is accepted when everything with at least this score is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    pub(super) score: f64,
+    /// How many accepted items are positive.
+    pub(super) true_positives: usize,
+    /// How many accepted items are negative.
+    pub(super) false_positives: usize,
+}
+
+impl Sweep {
+    /// Sweeps over the scores. `None` when the lengths differ, a score is not finite, or either
+    /// label is missing.
+    pub(super) fn over(labels: &[bool], scores: &[f64]) -> Option<Self> {
+        let positives = labels.iter().filter(|&&label| label).count();
+        let negatives = labels.len() - positives;
+        let unfit = labels.len() != scores.len() || scores.iter().any(|score| !score.is_finite());
+        if unfit || positives == 0 || negatives == 0 {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..scores.len()).collect();
+        order.sort_unstable_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        let (mut true_positives, mut false_positives) = (0, 0);
+        let steps = order
+            .chunk_by(|&a, &b| scores[a] == scores[b])
+            .map(|tied| {
+                let accepted = tied.iter().filter(|&&item| labels[item]).count();
+                true_positives += accepted;
+                false_positives += tied.len() - accepted;
+                Step { score: scores[tied[0]], true_positives, false_positives }
+            })
+            .collect();
+        Some(Self { positives, negatives, steps })
+    }
+
+    /// A threshold that accepts exactly what this step does: midway to the next lower score, or the
+    /// lowest score itself.
+    pub(super) fn threshold(&self, step: usize) -> Option<f64> {
+        let upper = self.steps.get(step)?.score;
+        let Some(lower) = self.steps.get(step + 1).map(|next| next.score) else {
+            return Some(upper);
+        };
+        let middle = f64::midpoint(lower, upper);
+        // Between two neighbouring doubles there is no middle, and the lower one would accept too
+        // much.
+        Some(if middle > lower { middle } else { upper })
+    }
+}
+
+/// The interval, within 0 to 1.
+///
+/// `None` when the lengths differ, a score is not finite, or there are fewer than two items of
+/// either label.
+#[must_use]
+pub fn roc_auc_interval(labels: &[bool], scores: &[f64]) -> Option<[f64; 2]> {
+    if labels.len() != scores.len() || scores.iter().any(|score| !score.is_finite()) {
+        return None;
+    }
+    let of = |wanted: bool| -> Vec<f64> {
+        let items = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);
+        items.map(|(_, score)| *score).collect()
+    };
+    let (positive, negative) = (of(true), of(false));
+    if positive.len() < 2 || negative.len() < 2 {
+        return None;
+    }
+    // An item's rank among all, less its rank among its own, is how many of the others it passes.
+    let together: Vec<f64> = positive.iter().chain(&negative).copied().collect();
+    let ranks = average_ranks(&together);
+    let (of_positive, of_negative) = ranks.split_at(positive.len());
+    let passed = |ranks: &[f64], own: &[f64], others: usize| -> Vec<f64> {
+        let own = average_ranks(own);
+        ranks.iter().zip(own).map(|(all, own)| (all - own) / others as f64).collect()
+    };
+    let wins = passed(of_positive, &positive, negative.len());
+    let losses = passed(of_negative, &negative, positive.len());
+    let area = wins.iter().sum::<f64>() / wins.len() as f64;
+    let variance = spread(&wins) / wins.len() as f64 + spread(&losses) / losses.len() as f64;
+    let half = -normal::quantile(0.025) * variance.sqrt();
+    Some([(area - half).max(0.0), (area + half).min(1.0)])
+}
+
+/// The sample variance of at least two numbers.
+fn spread(numbers: &[f64]) -> f64 {
+    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+    squares / (numbers.len() as f64 - 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -237,5 +337,66 @@ mod tests {
             let naive = (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
             prop_assert_eq!(roc_auc(&labels, &scores), naive);
         }
+    }
+}
+
+#[cfg(test)]
+mod sweep_tests {
+    use super::{Step, Sweep};
+
+    #[test]
+    fn ties_are_accepted_together() {
+        let sweep = Sweep::over(&[true, false, true, false], &[0.5, 0.5, 0.9, 0.1]).unwrap();
+        let step = |score, true_positives, false_positives| Step {
+            score,
+            true_positives,
+            false_positives,
+        };
+        assert_eq!(sweep.steps, [step(0.9, 1, 0), step(0.5, 2, 1), step(0.1, 2, 2)]);
+        let thresholds: Vec<_> = (0..4).map(|place| sweep.threshold(place)).collect();
+        assert_eq!(thresholds, [Some(0.7), Some(0.3), Some(0.1), None]);
+    }
+
+    #[test]
+    fn neighbouring_doubles_are_still_parted() {
+        let above = 1.0_f64.next_up();
+        let sweep = Sweep::over(&[true, false], &[above, 1.0]).unwrap();
+        assert_eq!(sweep.threshold(0), Some(above));
+        let widest = Sweep::over(&[true, false], &[f64::MAX, f64::MIN]).unwrap();
+        assert_eq!(widest.threshold(0), Some(0.0));
+    }
+
+    #[test]
+    fn one_sided_or_broken_input_is_refused() {
+        assert!(Sweep::over(&[true, true], &[1.0, 2.0]).is_none());
+        assert!(Sweep::over(&[true, false], &[1.0]).is_none());
+        assert!(Sweep::over(&[true, false], &[1.0, f64::NAN]).is_none());
+        assert!(Sweep::over(&[], &[]).is_none());
+    }
+}
+
+#[cfg(test)]
+mod auc_interval_tests {
+    use super::roc_auc_interval;
+
+    #[test]
+    fn a_small_case_counted_by_hand() {
+        // Positives 4, 3, 1 against negatives 2, 0: they pass 2, 2, 1 of 2, so the area is 5/6.
+        // Wins 1, 1, 1/2 have variance 1/12; losses 1/3, 0 have 1/18. The standard error is
+        // √(1/36 + 1/36).
+        let labels = [true, true, false, true, false];
+        let scores = [4.0, 3.0, 2.0, 1.0, 0.0];
+        let [low, high] = roc_auc_interval(&labels, &scores).unwrap();
+        let half = 1.959_963_985 * (1.0_f64 / 18.0).sqrt();
+        assert!((low - (5.0 / 6.0 - half)).abs() < 1e-9, "{low}");
+        assert_eq!(high, 1.0, "cut at the end of the range");
+    }
+
+    #[test]
+    fn ties_are_level_and_too_little_is_refused() {
+        let level = roc_auc_interval(&[true, true, false, false], &[1.0; 4]).unwrap();
+        assert_eq!(level, [0.5, 0.5]);
+        assert_eq!(roc_auc_interval(&[true, false, false], &[1.0, 2.0, 3.0]), None);
+        assert_eq!(roc_auc_interval(&[true, true, false, false], &[f64::NAN; 4]), None);
     }
 }

@@ -3,7 +3,7 @@
 //! Thinning leaves out points and moves none. Areas are not taken from these points but from all
 //! (`classification`). It knows nothing of drawing.
 
-use super::sweep::{Step, Sweep};
+use super::classification::{Step, Sweep};
 
 /// A point of the ROC curve.
 #[derive(Debug, Clone, Copy, PartialEq)]

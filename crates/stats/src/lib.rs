@@ -9,7 +9,6 @@
 //! and the caller says what that counts as; a ratio whose denominator counts nothing is 0 by
 //! definition, as its documentation says.
 
-pub mod auc_interval;
 pub mod bootstrap;
 pub mod classification;
 pub mod clustering;
@@ -24,8 +23,6 @@ pub mod significance;
 pub mod threshold;
 
 mod normal;
-mod resampled_pearson;
-mod sweep;
 
 #[cfg(test)]
 mod golden;

@@ -4,8 +4,7 @@
 //! sits on it. It knows nothing of the set it will be used on; how that goes is counted by
 //! [`Confusion`](super::classification::Confusion).
 
-use super::classification::Weights;
-use super::sweep::{Step, Sweep};
+use super::classification::{Step, Sweep, Weights};
 
 /// What a threshold is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,7 +6,7 @@
 //! its tensors are bytes. What they mean is known to the run that writes them. The file is replaced
 //! whole, so there is always the state before or the state after, never half of one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cognate::model::disk;
@@ -67,11 +67,14 @@ impl Checkpoint {
         for (name, table) in tables {
             digest.table(name, table);
         }
-        let metadata = HashMap::from([
+        // Whichever map the crate has: that of the standard library is a feature of it.
+        let metadata = [
             ("identity".to_owned(), self.identity.clone()),
             ("position".to_owned(), position),
             ("digest".to_owned(), digest.finish()),
-        ]);
+        ]
+        .into_iter()
+        .collect();
         let mut views = Vec::with_capacity(tables.len());
         for (name, table) in tables {
             let view = TensorView::new(Dtype::U8, vec![table.len()], table);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cognate::model::disk;
-use cognate::model::target::clash;
+use cognate::model::writer::clash;
 
 use crate::TrainError;
 

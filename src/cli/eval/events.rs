@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cognate::engine::Engine;
 use cognate::model::OpenOptions;
-use cognate::model::target::clash;
+use cognate::model::writer::clash;
 use cognate::window::usual;
 use cognate_eval::events;
 use cognate_eval::events::EventsOptions;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cognate::engine::{Engine, Measure};
 use cognate::model::OpenOptions;
-use cognate::model::target::clash;
+use cognate::model::writer::clash;
 use cognate_eval::recommend;
 use cognate_eval::recommend::RecommendOptions;
 

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 use cognate::model::Storage;
 use cognate::model::format::Dtype;
 use cognate_server::http::{App, NamedModel, Settings};
+use cognate_testing::breaches;
 use serde_json::json;
 
 use crate::support::app::TestApp;
 use crate::support::{rounds, tiny};
-use cognate_testing::breaches;
 
 async fn app_over(path: &Path, change: impl FnOnce(&mut Settings)) -> TestApp {
     let model = vec![NamedModel { name: "default".to_owned(), path: path.to_owned() }];

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
-use cognate::model::target::directory_of;
 use cognate::model::whole_folder::WholeFolder;
+use cognate::model::writer::directory_of;
 
 use crate::embedded::folder::{LOCK, LOG, UNWHOLE};
 use crate::embedded::held::Held;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cognate::model::disk::drawn_name;
-use cognate::model::target::directory_of;
+use cognate::model::writer::directory_of;
 
 use crate::embedded::kept::Kept;
 use crate::embedded::log::{Change, Log};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cognate::model::target::directory_of;
+use cognate::model::writer::directory_of;
 use serde::{Deserialize, Serialize};
 
 use crate::embedded::frame::add_frame;

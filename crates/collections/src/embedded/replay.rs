@@ -4,7 +4,7 @@ use std::io;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use cognate::model::target::directory_of;
+use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::CollectionError;

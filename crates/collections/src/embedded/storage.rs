@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
-use cognate::model::target::directory_of;
+use cognate::model::writer::directory_of;
 use rustix::fs::OFlags;
 
 /// A file system. Every file that is opened is locked for this process as long as it is open; where another

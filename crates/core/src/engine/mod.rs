@@ -6,13 +6,10 @@
 
 mod answers;
 pub mod calibration;
-mod check;
 mod embed;
 mod error;
 mod explain;
 pub mod fuse;
-mod parts;
-mod probability;
 mod query;
 mod rank;
 mod sentence;
@@ -24,12 +21,10 @@ mod workspace;
 #[cfg(unix)]
 use std::path::Path;
 
-pub use answers::{Counts, Embeddings, Ranked, Ranking, Reason, Scores};
-pub use calibration::{Calibration, Calibrations};
+pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores};
+pub use calibration::{Calibration, Calibrations, Probability};
 pub use error::{Place, QueryError};
 pub use explain::{ExplainedWord, Explanation, UnknownToken};
-pub use parts::Parts;
-pub use probability::Probability;
 pub use query::{Query, RankOptions};
 pub use rank::{
     BoostBy, Boosts, Duplicate, Fold, KeptFor, KeptText, Liked, Likes, Passed, RankSession,

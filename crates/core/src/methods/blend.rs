@@ -8,8 +8,8 @@
 
 use serde::Deserialize;
 
-use crate::methods::common::cosine;
 use crate::methods::common::text_vector::TextVector;
+use crate::methods::common::unit_rows;
 use crate::methods::means::avg_cos::Mean;
 use crate::methods::{
     Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares, sets,
@@ -143,7 +143,7 @@ impl<S: Compare> Against for Prepared<'_, S> {
         let one = self.vector.text();
         let vectors = self.vector.with(other);
         // Means without length have cosine 0, to which no word adds anything.
-        let of_mean = cosine::shares(&self.method.mean, [one, other], vectors);
+        let of_mean = unit_rows::shares(&self.method.mean, [one, other], vectors);
         let of_mean = of_mean.unwrap_or_else(|| Shares {
             one: vec![0.0; shares.one.len()],
             other: vec![0.0; shares.other.len()],

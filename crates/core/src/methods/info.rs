@@ -1,6 +1,10 @@
 //! What is known of a method without running it, and why a model may lack it.
 
-use crate::methods::Cost;
+use cognate_kernels::vector::Row;
+use cognate_kernels::{simd, vector};
+use strsim::levenshtein;
+
+use crate::methods::Method;
 
 /// What a method is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -54,4 +58,157 @@ pub struct Unavailable {
     pub missing: String,
     /// Which command adds it.
     pub remedy: String,
+}
+
+/// Multiplications for texts of `n` and `m` words and vectors of `d` dimensions. Other work counts
+/// as the multiplications that take as long.
+pub type Formula = fn(n: u64, m: u64, d: u64) -> u64;
+
+/// What a method takes beside looking up the words of the texts, roughly, for the longest texts
+/// there may be. `cargo bench --bench handover -- costs` shows it beside what is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// Of one pair.
+    pub pair: Formula,
+    /// Of one of many candidates of `m` words for a query of `n`, which share what belongs to the query
+    /// alone.
+    pub candidate: Formula,
+    /// Of a candidate that a bound of its score rules out, where the method has such bounds.
+    pub bound: Option<Formula>,
+}
+
+/// Candidates that what is done for the query alone is spread over, at the least.
+pub(crate) const BLOCK: u64 = 32;
+
+impl Cost {
+    /// Of a sum of the words' vectors.
+    pub(crate) const SUM: Self =
+        Self { pair: |n, m, d| (n + m) * d, candidate: |_, m, d| m * d, bound: None };
+
+    /// Of a sum of which the words are first put in the order of their idf.
+    pub(crate) const SUM_BY_IDF: Self = Self {
+        pair: |n, m, d| (n + m) * (d + A_PLACE),
+        candidate: |_, m, d| m * (d + A_PLACE),
+        bound: None,
+    };
+
+    /// Of the tokens of both texts, which are sorted; those of the one are looked for in the other.
+    pub(crate) const TOKENS: Self = Self {
+        pair: |n, m, _| (n + m) * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
+        candidate: |n, m, _| m * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
+        bound: None,
+    };
+}
+
+/// A word's place in an order by idf.
+const A_PLACE: u64 = 2000;
+/// A token among others that are sorted by their keys.
+const A_SORTED_TOKEN: u64 = 800;
+/// A token looked for among those of another text.
+const A_TOKEN_FOUND: u64 = 300;
+
+/// What two vectors are compared by.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The cosine of their angle.
+    #[default]
+    Cosine,
+    /// `1 / (1 + distance)`, so that larger is always more alike.
+    Euclidean,
+}
+
+impl Measure {
+    /// Every measure.
+    pub const ALL: [Self; 2] = [Self::Cosine, Self::Euclidean];
+
+    /// As requests and flags spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cosine => "cosine",
+            Self::Euclidean => "euclidean",
+        }
+    }
+
+    /// How alike two vectors are, larger for more alike.
+    pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
+        match self {
+            Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
+            Self::Euclidean => match simd::squared_distance(a, b) {
+                // Too far to be told is not the same as infinitely far.
+                f32::INFINITY => f32::NAN,
+                square => 1.0 / (1.0 + square.sqrt()),
+            },
+        }
+    }
+}
+
+/// Other names that requests may use.
+const ALIASES: [(&str, &str); 6] = [
+    ("cosine", "avg-cos"),
+    ("dynamax", "dynamax-jaccard"),
+    ("learned-idf-weights", "learned-idf"),
+    ("idf-rank", "learned-idf"),
+    ("max", "max-cos"),
+    ("samcnn", "patt"),
+];
+
+impl Method {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The method of that name or alias.
+    pub fn named(name: &str) -> Option<Self> {
+        let wanted = canonical(name);
+        Self::ALL.iter().copied().find(|method| method.name() == wanted)
+    }
+
+    /// The three names that look most like a misspelt one.
+    pub fn nearest(name: &str) -> [&'static str; 3] {
+        let wanted = canonical(name);
+        let mut names: Vec<&'static str> = Self::ALL.iter().map(|method| method.name()).collect();
+        names.sort_by_key(|known| levenshtein(&wanted, known));
+        let mut nearest = names.into_iter().chain(std::iter::repeat(""));
+        std::array::from_fn(|_| nearest.next().unwrap_or(""))
+    }
+}
+
+fn canonical(name: &str) -> String {
+    // Names are short; a long one is no name, and is not worth the copying.
+    let short: String = name.trim().chars().take(64).collect();
+    let plain = short.to_lowercase().replace('_', "-");
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == plain);
+    alias.map_or(plain, |(_, name)| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_as_people_write_them() {
+        for name in ["dynamax-jaccard", "DynaMax", "dynamax_jaccard", " DYNAMAX-Jaccard "] {
+            assert_eq!(Method::named(name), Some(Method::DynamaxJaccard), "{name}");
+        }
+        assert_eq!(Method::named("cosine"), Some(Method::AvgCos), "other libraries call it that");
+        assert_eq!(Method::named("dynamix"), None);
+        assert_eq!(Method::named(&"x".repeat(1 << 20)), None);
+    }
+
+    #[test]
+    fn a_misspelt_name_is_answered_with_near_ones() {
+        assert_eq!(Method::nearest("dynamax-jacard")[0], "dynamax-jaccard");
+        assert_eq!(Method::nearest("avg_coz")[0], "avg-cos");
+    }
+
+    #[test]
+    fn every_method_has_a_name_of_its_own() {
+        for &method in Method::ALL {
+            assert_eq!(Method::named(method.name()), Some(method));
+        }
+    }
 }

@@ -11,24 +11,19 @@
 mod auto;
 pub mod blend;
 pub(crate) mod common;
-mod cost;
 mod fitted;
 mod info;
 pub mod lexical;
 pub mod means;
-mod measure;
-mod names;
 pub mod ranker;
 mod scorer;
 pub mod sets;
 pub mod transport;
 
 pub use auto::Auto;
-pub use cost::{Cost, Formula};
 pub use fitted::{Fitted, Unfittable};
-pub use info::{Info, Kind, Reads, Unavailable};
-pub use lexical::posts::Posts;
-pub use measure::Measure;
+pub use info::{Cost, Formula, Info, Kind, Measure, Reads, Unavailable};
+pub use lexical::collection::Posts;
 pub use scorer::{
     Against, Compare, DynCompare, Embed, Memberships, RankList, Scorer, Scratch, Shares,
 };

@@ -7,7 +7,7 @@
 use cognate_kernels::transport::Transport;
 
 use crate::methods::common::text_vector::{Sums, TextVector};
-use crate::methods::common::{cosine, unit_rows};
+use crate::methods::common::unit_rows;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
 use crate::methods::{Measure, Posts, ranker};
@@ -213,7 +213,7 @@ impl Against for ByVector<'_> {
             return None;
         }
         let one = self.vector.text();
-        cosine::shares(self.embedder, [one, other], self.vector.with(other))
+        unit_rows::shares(self.embedder, [one, other], self.vector.with(other))
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {

@@ -10,10 +10,9 @@ use std::io::Read;
 
 use cognate_kernels::vector;
 
-use crate::model::bytes::numbers;
+use crate::model::bytes::{LONGEST, numbers};
 use crate::model::error::FormatError;
 use crate::model::format::{Dtype, Header, Tensor};
-use crate::model::limits::LONGEST;
 use crate::model::vectors::Vectors;
 use crate::model::vocabulary::{EMPTY, Vocabulary};
 

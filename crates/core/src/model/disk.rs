@@ -13,7 +13,7 @@ use std::{fs, io};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::model::target::{Target, directory_of};
+use crate::model::writer::{Target, directory_of};
 
 /// How the name of every temporary file of ours begins.
 pub const TEMPORARY_PREFIX: &str = ".cognate-tmp-";

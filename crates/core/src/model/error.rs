@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::model::limits::LONGEST;
+use crate::model::bytes::LONGEST;
 
 /// Opening, checking or writing a model file failed.
 #[derive(Debug, thiserror::Error)]

@@ -34,12 +34,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+pub use crate::model::bytes::Limits;
 use crate::model::error::FormatError;
 pub(crate) use crate::model::error::shorten;
 use crate::model::header::{RawHeader, read_header};
-pub use crate::model::limits::Limits;
 use crate::model::profile;
-pub use crate::model::tensor::{Dtype, Tensor};
+pub use crate::model::vectors::{Dtype, Tensor};
 
 /// The value of `format` that this version writes and reads.
 pub const FORMAT: &str = "cognate/1";

@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::model::disk::{Disk, DiskFile, LocalDisk};
-use crate::model::target::{Target, directory_of};
+use crate::model::writer::{Target, directory_of};
 
 /// Bytes moved at once.
 const BUFFER: usize = 1 << 20;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Error, MapAccess, Visitor};
 
 use crate::model::error::{FormatError, shorten};
-use crate::model::tensor::Dtype;
+use crate::model::vectors::Dtype;
 
 /// Type, shape and place of a tensor, as the header states them.
 #[derive(Debug, Deserialize)]

@@ -15,28 +15,20 @@ pub mod format;
 #[cfg(unix)]
 pub mod growing;
 mod header;
-mod limits;
 #[cfg(unix)]
 pub mod mapped;
 #[cfg(unix)]
-mod origin;
+pub mod origin;
 pub mod phrase;
 pub mod pieces;
 mod profile;
-pub mod provenance;
-pub mod quantise;
 mod section;
 #[cfg(unix)]
 pub mod sigbus;
 pub mod subword;
-#[cfg(unix)]
-pub mod target;
-mod tensor;
 pub mod unigram;
 pub mod unknown;
 pub mod unlisted;
-#[cfg(unix)]
-pub mod update;
 pub mod vectors;
 pub mod vocabulary;
 #[cfg(unix)]
@@ -48,11 +40,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub use bytes::Storage;
+pub use bytes::{LONGEST, Storage};
 pub use check::Verify;
 pub use counts::Counts;
 pub use error::{FormatError, ModelError};
-pub use limits::LONGEST;
 #[cfg(unix)]
 pub use origin::FileState;
 pub use phrase::Phrase;

@@ -4,7 +4,7 @@
 use cognate_kernels::simd::bytes;
 
 use crate::model::error::FormatError;
-use crate::model::tensor::{Dtype, Tensor};
+use crate::model::vectors::{Dtype, Tensor};
 
 /// Names, order, types and shapes of the tensors of `v` words and `d` dimensions: what the table at
 /// the top of `format.rs` says.

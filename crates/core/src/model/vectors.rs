@@ -1,10 +1,14 @@
 //! Word id to row, borrowed from the mapping and never copied.
 
+use std::io;
+use std::io::Write;
+use std::ops::Range;
+
 use cognate_kernels::simd;
+use cognate_kernels::simd::bytes;
 use cognate_kernels::vector::Row;
 use half::f16;
 
-use crate::model::tensor::Dtype;
 use crate::model::vocabulary::WordId;
 
 /// Whether a word's vector already carries the weight of the word.
@@ -123,5 +127,129 @@ impl<'m> Vectors<'m> {
             Data::F16(values) => Row::F16(values.get(range)?),
             Data::I8(values, scales) => Row::I8(values.get(range)?, *scales.get(id as usize)?),
         })
+    }
+}
+
+/// Writes rows as elements of one type, and keeps what the type needs besides.
+#[derive(Debug)]
+pub struct Quantiser {
+    dtype: Dtype,
+    /// One scale a row, for I8 alone.
+    pub scales: Vec<f32>,
+    bytes: Vec<u8>,
+}
+
+impl Quantiser {
+    /// A quantiser to F32, F16 or I8.
+    pub fn new(dtype: Dtype) -> Self {
+        Self { dtype, scales: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Writes one row; an int8 row by [`bytes::quantise`].
+    pub fn write(&mut self, row: &[f32], out: &mut dyn Write) -> io::Result<()> {
+        self.bytes.clear();
+        match self.dtype {
+            Dtype::F16 => {
+                for &value in row {
+                    let half = f16::from_f32(value);
+                    if !half.is_finite() {
+                        let problem = format!("{value} does not fit F16; choose --dtype f32");
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+                    }
+                    self.bytes.extend_from_slice(&half.to_le_bytes());
+                }
+            }
+            Dtype::I8 => {
+                self.bytes.resize(row.len(), 0);
+                self.scales.push(bytes::quantise(row, bytemuck::cast_slice_mut(&mut self.bytes)));
+            }
+            _ => self.bytes.extend_from_slice(bytemuck::cast_slice(row)),
+        }
+        out.write_all(&self.bytes)
+    }
+}
+
+/// The element type of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Dtype {
+    /// 32-bit float.
+    F32,
+    /// 16-bit float.
+    F16,
+    /// Signed byte.
+    I8,
+    /// Byte.
+    U8,
+    /// 32-bit unsigned integer.
+    U32,
+    /// 64-bit unsigned integer.
+    U64,
+}
+
+impl Dtype {
+    /// Bytes of one element.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::F16 => 2,
+            Self::F32 | Self::U32 => 4,
+            Self::U64 => 8,
+        }
+    }
+
+    /// As the header spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "F32",
+            Self::F16 => "F16",
+            Self::I8 => "I8",
+            Self::U8 => "U8",
+            Self::U32 => "U32",
+            Self::U64 => "U64",
+        }
+    }
+}
+
+/// One tensor of an accepted header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: Dtype,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Its bytes, counted from the start of the file.
+    pub range: Range<usize>,
+    /// BLAKE3 of its bytes, as the header has it.
+    pub digest: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn int8_is_within_half_a_step(row in prop::collection::vec(-1e3_f32..1e3, 1..50)) {
+            let mut quantiser = Quantiser::new(Dtype::I8);
+            let mut bytes = Vec::new();
+            quantiser.write(&row, &mut bytes).unwrap();
+            let scale = quantiser.scales[0];
+            for (value, byte) in row.iter().zip(bytes) {
+                let back = f32::from(byte as i8) * scale;
+                prop_assert!((back - value).abs() <= scale * 0.5001, "{value} {back} {scale}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_too_large_for_half_precision_is_an_error() {
+        let mut quantiser = Quantiser::new(Dtype::F16);
+        let error = quantiser.write(&[1.0, 1e6], &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("--dtype f32"), "{error}");
     }
 }

@@ -8,7 +8,7 @@
 use cognate_kernels::simd;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::limits::Limits;
+use crate::model::bytes::Limits;
 
 /// Number of a word: its row in `vectors`.
 pub type WordId = u32;

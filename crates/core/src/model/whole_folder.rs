@@ -13,7 +13,7 @@ use std::{fs, io};
 use rustix::fs::{Mode, OFlags};
 
 use crate::model::disk::drawn_name;
-use crate::model::target::directory_of;
+use crate::model::writer::directory_of;
 
 /// A folder being made. Dropped before it is [finished](Self::finish), it leaves nothing.
 #[derive(Debug)]

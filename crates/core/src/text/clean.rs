@@ -15,7 +15,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use super::classes::{is_emoji, is_emoji_joiner, is_ignorable};
 use super::entities::entity;
 use super::normalisation::{Controls, Emoji, Entities, Normalisation};
-use super::position::position;
+use super::tokens::position;
 
 /// Further marks on one letter are dropped; no orthography needs as many.
 const MARKS_PER_BASE: usize = 8;

@@ -13,14 +13,11 @@ mod classes;
 mod clean;
 mod contractions;
 mod cues;
-mod emoji;
 mod entities;
 mod initials;
 mod length;
 mod normalisation;
 mod plain;
-mod position;
-mod presets;
 mod scan;
 mod spelling;
 #[cfg(test)]

@@ -2,9 +2,8 @@
 //! longer. Their text is the text itself in the right case, which lies in the arena already.
 
 use super::classes::{Byte, byte_class};
-use super::position::position;
 use super::scan::Scanner;
-use super::tokens::Kind;
+use super::tokens::{Kind, position};
 use super::window::Window;
 
 impl Scanner<'_> {

@@ -6,17 +6,15 @@
 
 use std::ops::Range;
 
-use super::classes::{Byte, Wide, byte_class, is_han, wide_class};
+use super::classes::{Byte, Wide, byte_class, cluster, is_han, keycap, wide_class};
 use super::clean::Origin;
 use super::contractions::{ending_len, lone_ending, stem_end};
-use super::emoji::{cluster, keycap};
 use super::normalisation::{
     Case, Cjk, Contractions, Cues, Elongations, Emoji, Initials, Normalisation, Numbers,
     Punctuation,
 };
-use super::position::position;
 use super::spelling;
-use super::tokens::{Kind, Tokens};
+use super::tokens::{Kind, Tokens, position};
 use super::window::{Plain, Window};
 
 /// One pass over one clean text.

@@ -6,7 +6,6 @@ use std::ops::Range;
 use cognate_kernels::simd::BLOCK;
 
 use super::clean::Clean;
-use super::position::position;
 use super::window::Words;
 
 /// Spaces behind a text in the arena, so that it can be gone over by whole blocks, and some bytes
@@ -162,4 +161,9 @@ impl Tokens {
         self.arena.push_str(text);
         self.push(from, span, kind);
     }
+}
+
+/// A byte position as it is stored. `tokenise` cuts its input so that every position fits.
+pub(super) fn position(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

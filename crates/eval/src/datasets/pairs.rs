@@ -1,8 +1,7 @@
 //! Pairs of texts that are related or not, enough of either to be measured on.
 
 use cognate_files::ReadError;
-use cognate_files::pairs::Pairs;
-use cognate_files::rows::Rows;
+use cognate_files::rows::{Pairs, Rows};
 
 use crate::datasets::{Source, text};
 

@@ -3,7 +3,6 @@
 //! A record keeps the bytes that it was read from, so that it can be written back whole with fields
 //! added ([`Appender`]). What a field means is known where it is asked for.
 
-mod append;
 mod object;
 mod reader;
 mod table;
@@ -14,8 +13,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-pub use append::{Added, Appender};
 pub use reader::{Options, Records};
+pub use table::{Added, Appender};
 
 use crate::records::object::Object;
 use crate::records::table::Cells;

@@ -2,13 +2,10 @@
 //!
 //! Every function here needs AVX-512F, F16C and FMA; `simd` calls none before it has asked.
 
-mod load;
-
 use std::arch::x86_64::*;
 
-pub(in crate::simd) use load::Load;
+use half::f16;
 
-use crate::simd::avx512::load::first;
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles};
 use crate::simd::{
@@ -319,3 +316,79 @@ fn scaled(lanes: Lanes, by: f32) -> Lanes {
 }
 
 sums!("avx512f,avx2,fma", 8, [1 2 3 4 5 6 7]);
+
+/// Numbers that a register is filled from.
+pub(in crate::simd) trait Load: Copy {
+    /// Sixteen numbers, widened.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512F.
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512;
+
+    /// Fewer than sixteen numbers, widened; the other lanes are zero.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512F.
+    unsafe fn load_rest(rest: &[Self]) -> __m512;
+}
+
+impl Load for f32 {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
+        // SAFETY: there are sixteen numbers to read.
+        unsafe { _mm512_loadu_ps(chunk.as_ptr()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_rest(rest: &[Self]) -> __m512 {
+        // SAFETY: the mask has a bit a number; what it leaves out is not read.
+        unsafe { _mm512_maskz_loadu_ps(first(rest.len()), rest.as_ptr()) }
+    }
+}
+
+impl Load for f16 {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
+        // SAFETY: there are sixteen numbers of two bytes to read.
+        _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(chunk.as_ptr().cast()) })
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_rest(rest: &[Self]) -> __m512 {
+        let mut chunk = [f16::ZERO; LANES];
+        chunk[..rest.len()].copy_from_slice(rest);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Self::load(&chunk) }
+    }
+}
+
+impl Load for i8 {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
+        // SAFETY: there are sixteen bytes to read.
+        let bytes = unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) };
+        _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_rest(rest: &[Self]) -> __m512 {
+        let mut chunk = [0; LANES];
+        chunk[..rest.len()].copy_from_slice(rest);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Self::load(&chunk) }
+    }
+}
+
+/// A mask of the first `lanes` lanes, fewer than sixteen.
+#[inline]
+fn first(lanes: usize) -> __mmask16 {
+    (1 << lanes) - 1
+}

@@ -20,11 +20,9 @@
 //! for all, the search stops after `PIVOTS_PER_PAIR` a pair with the flow at hand, which is
 //! feasible, so that the answer is then an upper bound; the laws on order hold short of that.
 
-mod fixed;
 mod tree;
 
-use fixed::{Grid, WideSum};
-use tree::Tree;
+use tree::{Grid, Tree, WideSum};
 
 /// The most words a side may have.
 pub const MAX_WORDS: usize = 512;

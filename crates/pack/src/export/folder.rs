@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use cognate::model::disk::TEMPORARY_PREFIX;
-use cognate::model::target::directory_of;
 use cognate::model::whole_folder::WholeFolder;
+use cognate::model::writer::directory_of;
 
 use crate::export::ExportError;
 

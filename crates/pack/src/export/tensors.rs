@@ -13,7 +13,7 @@ use std::io;
 use std::io::Write;
 
 use cognate::model::format::Dtype;
-use cognate::model::quantise::Quantiser;
+use cognate::model::vectors::Quantiser;
 use cognate::model::{Model, WordId};
 use serde_json::json;
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cognate::engine::QueryError;
-use cognate::model::target::clash;
+use cognate::model::writer::clash;
 use cognate_files::{ReadError, records};
 pub use question::{Question, Task};
 pub use report::Report;

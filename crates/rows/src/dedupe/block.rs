@@ -2,7 +2,7 @@
 //! is large, and by the wanted method where the vectors lie near enough.
 
 use cognate::engine::QueryError;
-use cognate_kernels::pairwise;
+use cognate_kernels::vector;
 
 use crate::dedupe::buckets::Room;
 use crate::dedupe::judge::Judge;
@@ -214,7 +214,7 @@ impl Near<'_> {
             let count = own.len() / self.dims;
             let before = (first + count).min(head.max(1));
             let Some(earlier) = rows.get(..before * self.dims) else { continue };
-            pairwise::products(own, earlier, self.dims, &mut products);
+            vector::products(own, earlier, self.dims, &mut products);
             for (at, products) in products.chunks_exact(before).enumerate() {
                 let later = first + at;
                 let earlier = products.get(..later.min(before)).unwrap_or_default();

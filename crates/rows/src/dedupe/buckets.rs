@@ -5,7 +5,7 @@
 //! (`check`). It knows vectors alone, no texts.
 
 use cognate_kernels::linalg::KMeans;
-use cognate_kernels::pairwise;
+use cognate_kernels::vector;
 
 /// Texts that a bucket holds on average, if the sample has centres enough.
 const PER_BUCKET: u64 = 256;
@@ -137,7 +137,7 @@ impl Room {
     ) -> [Option<(usize, f32)>; N] {
         let mut best = [None; N];
         if !rows.is_empty() {
-            pairwise::products(vector, rows, dims, &mut self.products);
+            vector::products(vector, rows, dims, &mut self.products);
             for (at, &product) in self.products.iter().enumerate() {
                 keep(&mut best, (at, product));
             }

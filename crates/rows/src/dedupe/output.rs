@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use cognate::model::growing::{Destination, Growing};
-use cognate::model::target::clash;
+use cognate::model::writer::clash;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender};
 

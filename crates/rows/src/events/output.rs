@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use cognate::model::disk::{Disk, DiskFile, LocalDisk};
-use cognate::model::target::{Target, directory_of};
+use cognate::model::writer::{Target, directory_of};
 
 use crate::events::EventsError;
 

@@ -5,7 +5,6 @@
 //! texts, so what a file holds never depends on when or by whom it was written. A file that is damaged
 //! is written anew.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -154,7 +153,8 @@ fn load(path: &Path, [texts, width]: [usize; 2]) -> Option<Vec<f16>> {
 fn save(path: &Path, rows: &[f16], width: usize) -> io::Result<()> {
     let bytes: &[u8] = bytemuck::cast_slice(rows);
     let digest = blake3::hash(bytes).to_hex().to_string();
-    let metadata = HashMap::from([(DIGEST.to_owned(), digest)]);
+    // Whichever map the crate has: that of the standard library is a feature of it.
+    let metadata = [(DIGEST.to_owned(), digest)].into_iter().collect();
     let shape = vec![rows.len() / width.max(1), width];
     let tensor = TensorView::new(Dtype::F16, shape, bytes).map_err(io::Error::other)?;
     let bytes =

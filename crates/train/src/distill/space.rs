@@ -6,7 +6,7 @@
 //! E[y y'], a text's target is t = unit(unit(P'y) - m), where m is the mean of unit(P'y).
 
 use cognate_kernels::linalg::{Eigen, Moments, symmetric_eigen};
-use cognate_kernels::{pairwise, simd};
+use cognate_kernels::{simd, vector};
 use half::f16;
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -229,7 +229,7 @@ impl Stripe {
         for (text, row) in texts.zip(self.joint.chunks_exact_mut(space.width.max(1))) {
             views.fill(text, row);
         }
-        pairwise::products(&self.joint, &space.axes, space.width, &mut self.projected);
+        vector::products(&self.joint, &space.axes, space.width, &mut self.projected);
         self.projected.chunks_exact_mut(space.dims().max(1)).for_each(unit);
         &self.projected
     }

@@ -2,7 +2,7 @@
 //! another.
 
 use cognate_kernels::linalg::{Eigen, Moments, symmetric_eigen};
-use cognate_kernels::{pairwise, simd};
+use cognate_kernels::{simd, vector};
 use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 
@@ -62,7 +62,7 @@ pub fn to_principal_axes(student: &mut Student, bags: &Bags, texts: &[u32]) {
 /// Replaces every row by its products with the rows of a matrix.
 pub fn turn(rows: &mut [f32], matrix: &[f32], dims: usize) {
     rows.par_chunks_mut(STRIPE * dims).for_each_init(Vec::new, |turned, rows| {
-        pairwise::products(rows, matrix, dims, turned);
+        vector::products(rows, matrix, dims, turned);
         rows.copy_from_slice(turned);
     });
 }

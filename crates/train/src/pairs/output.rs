@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use cognate::model::disk;
 use cognate::model::disk::LocalDisk;
-use cognate::model::target::{Target, clash, directory_of};
+use cognate::model::writer::{Target, clash, directory_of};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;

@@ -7,10 +7,9 @@ use std::path::Path;
 use cognate::methods::means::learned_idf;
 use cognate::model::disk::LocalDisk;
 use cognate::model::format::{AUTO_METHOD, Dtype};
-use cognate::model::target::Target;
 use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
-use cognate::model::writer::{Draft, Table, Written};
+use cognate::model::writer::{Draft, Table, Target, Written};
 use cognate::model::{Counts, Frequency, Model, Unknown, disk};
 
 use crate::TrainError;

@@ -3,10 +3,9 @@
 
 use std::path::PathBuf;
 
-use cognate::model::provenance::TrainingFile;
+use cognate::model::origin::TrainingFile;
 use cognate::model::{Model, Phrase};
-use cognate_files::pairs::Pairs;
-use cognate_files::rows::Rows;
+use cognate_files::rows::{Pairs, Rows};
 use rayon::prelude::*;
 
 use crate::TrainError;

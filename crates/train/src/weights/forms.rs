@@ -14,7 +14,7 @@ use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
 use cognate::model::{Model, Phrase};
 use cognate_kernels::simd::Packed;
-use cognate_kernels::{pairwise, simd, vector};
+use cognate_kernels::{simd, vector};
 use rayon::prelude::*;
 
 use crate::weights::couples::Couple;
@@ -130,7 +130,7 @@ impl<'c> Forms<'c> {
                 let (cross, other_form) = rest.split_at_mut(square);
                 simd::gram(Packed { values: one, dims }, dims, one_form);
                 simd::gram(Packed { values: other, dims }, dims, other_form);
-                pairwise::products(one, other, dims, &mut bench.products);
+                vector::products(one, other, dims, &mut bench.products);
                 mirrored(&bench.products, self.ranks, cross);
             }
         }

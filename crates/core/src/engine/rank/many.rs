@@ -3,7 +3,7 @@
 
 use crate::engine::rank::best::best_of_bounded;
 use crate::engine::rank::panel::Panel;
-use crate::engine::rank::reader::Reader;
+use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
 use crate::engine::{
     Boosts, Engine, Parts, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,

@@ -2,24 +2,21 @@
 //! disliked ones; and what is made of a ranking: one of a kind, and not all of one kind.
 
 mod best;
-mod boost;
 mod collapse;
 mod diversify;
 mod kept;
 mod liked;
 mod many;
 mod panel;
-mod reader;
 mod session;
 
-pub use boost::{BoostBy, Boosts};
 pub use collapse::{Duplicate, Fold};
 pub use kept::{KeptFor, KeptText};
-pub use liked::{Liked, Likes, Passed, Strategy};
+pub use liked::{BoostBy, Boosts, Liked, Likes, Passed, Strategy};
 pub use many::Rankings;
 pub use session::RankSession;
 
-use crate::engine::rank::reader::Reader;
+use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranking, scorable};
 use crate::methods::Scorer;

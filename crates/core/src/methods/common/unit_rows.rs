@@ -3,10 +3,13 @@
 
 use cognate_kernels::simd::bytes;
 use cognate_kernels::simd::bytes::{ByteRows, Columns};
-use cognate_kernels::{pairwise, vector};
+use cognate_kernels::vector::Row;
+use cognate_kernels::{simd, vector};
 
-use crate::methods::common::rows;
+use crate::methods::common::unit_rows;
+use crate::methods::{Embed, Shares};
 use crate::model::Phrase;
+use crate::model::phrase::Word;
 
 /// What rows lie in; kept from one text to the next.
 #[derive(Default)]
@@ -51,7 +54,7 @@ impl<'p> UnitRows<'p> {
         let Memory { mut floats, bytes } = memory;
         let mut bytes: ByteRows<'p> = bytes;
         let dims = phrase.model().vectors().dims();
-        let of_bytes = rows::bytes(phrase, |_| 1.0, &mut bytes);
+        let of_bytes = unit_rows::bytes(phrase, |_| 1.0, &mut bytes);
         if of_bytes {
             bytes.to_unit_length(lengths);
         } else {
@@ -61,7 +64,7 @@ impl<'p> UnitRows<'p> {
                 let row = phrase.row(word);
                 let length = vector::norm(row);
                 lengths.push(length);
-                row.scale_to(rows::inverse(length), unit);
+                row.scale_to(unit_rows::inverse(length), unit);
             }
         }
         Self { dims, of_bytes, floats, bytes }
@@ -78,7 +81,7 @@ impl<'p> UnitRows<'p> {
             bytes::gram(&self.bytes, &mut work.matrix);
             (self.bytes.stride(), self.bytes.count())
         } else {
-            pairwise::gram(&self.floats, self.dims, &mut work.matrix);
+            vector::gram(&self.floats, self.dims, &mut work.matrix);
             let words = self.floats.len() / self.dims;
             (words, words)
         };
@@ -91,7 +94,7 @@ impl<'p> UnitRows<'p> {
             bytes::products(&self.bytes, &other.bytes, &mut work.matrix);
             (other.bytes.stride(), other.bytes.count())
         } else {
-            pairwise::products(&self.floats, &other.floats, self.dims, &mut work.matrix);
+            vector::products(&self.floats, &other.floats, self.dims, &mut work.matrix);
             let words = other.floats.len() / self.dims;
             (words, words)
         };
@@ -103,8 +106,8 @@ impl<'p> UnitRows<'p> {
         if self.of_bytes {
             bytes::within(&self.bytes, &mut work.columns, out);
         } else {
-            pairwise::gram(&self.floats, self.dims, &mut work.matrix);
-            pairwise::row_maxima(&work.matrix, (self.floats.len() / self.dims).max(1), out);
+            vector::gram(&self.floats, self.dims, &mut work.matrix);
+            vector::row_maxima(&work.matrix, (self.floats.len() / self.dims).max(1), out);
         }
     }
 
@@ -119,10 +122,117 @@ impl<'p> UnitRows<'p> {
         if self.of_bytes {
             bytes::across(&self.bytes, &other.bytes, &mut work.columns, [of_one, of_other]);
         } else {
-            pairwise::products(&self.floats, &other.floats, self.dims, &mut work.matrix);
+            vector::products(&self.floats, &other.floats, self.dims, &mut work.matrix);
             let columns = other.floats.len() / self.dims;
-            pairwise::row_maxima(&work.matrix, columns.max(1), of_one);
-            pairwise::column_maxima(&work.matrix, columns.max(1), of_other);
+            vector::row_maxima(&work.matrix, columns.max(1), of_one);
+            vector::column_maxima(&work.matrix, columns.max(1), of_other);
         }
     }
+}
+
+/// What each word adds to the cosine of two texts' vectors, if the vectors come apart into words.
+/// A cosine comes apart twice, into the words of either text, so half of it is laid on each.
+pub(crate) fn shares(
+    embedder: &dyn Embed,
+    texts: [&Phrase<'_>; 2],
+    vectors: [&[f32]; 2],
+) -> Option<Shares> {
+    let [one, other] = texts;
+    let lengths = vector::norm(Row::F32(vectors[0])) * vector::norm(Row::F32(vectors[1]));
+    let mut shares = Shares {
+        one: vec![0.0; one.words().len()],
+        other: vec![0.0; other.words().len()],
+        memberships: None,
+    };
+    let apart = embedder.shares(one, vectors[1], &mut shares.one)
+        && embedder.shares(other, vectors[0], &mut shares.other);
+    if !apart || lengths <= 0.0 {
+        return None;
+    }
+    let all = shares.one.iter_mut().chain(&mut shares.other);
+    all.for_each(|share| *share /= 2.0 * lengths);
+    Some(shares)
+}
+
+/// Arora et al. 2017: how quickly a word's weight falls as it gets more frequent.
+pub(crate) const SIF_A: f64 = 1e-3;
+
+/// The SIF weight of a word (SCIENCE: Arora et al. 2017, equation 1): `a / (a + p(w))`; 1 for a
+/// word that was not counted.
+pub(crate) fn sif_weight(phrase: &Phrase<'_>, word: &Word) -> f32 {
+    (SIF_A / (SIF_A + phrase.probability(word))) as f32
+}
+
+/// Writes the rows of a text one after another.
+pub(crate) fn plain(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
+    let dims = phrase.model().vectors().dims();
+    out.resize(phrase.words().len() * dims, 0.0);
+    for (word, row) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
+        phrase.row(word).copy_to(row);
+    }
+}
+
+/// Lists the rows of a text where they lie, if they are all of f32; `false` if one is not.
+pub(crate) fn borrowed<'p>(phrase: &'p Phrase<'_>, out: &mut Vec<&'p [f32]>) -> bool {
+    phrase.bag().all(|word| match phrase.row(word) {
+        Row::F32(row) => {
+            // It is read when all are listed; until then it can come near.
+            simd::prefetch(row);
+            out.push(row);
+            true
+        }
+        Row::F16(_) | Row::I8(..) => false,
+    })
+}
+
+/// Takes the rows of a text where they lie, each with its scale times its weight, if they are all of
+/// bytes; `false` if one is not.
+pub(crate) fn bytes<'p>(
+    phrase: &'p Phrase<'_>,
+    weight: impl Fn(&Word) -> f32,
+    out: &mut ByteRows<'p>,
+) -> bool {
+    let rows = phrase.bag().map_while(|word| match phrase.row(word) {
+        Row::I8(row, scale) => Some((row, weight(word) * scale)),
+        Row::F32(_) | Row::F16(_) => None,
+    });
+    out.fill(phrase.model().vectors().dims(), rows);
+    out.count() == phrase.words().len()
+}
+
+/// Adds the rows of a text to others, one after another, each times its weight.
+pub(crate) fn append(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
+    let (start, dims) = (out.len(), phrase.model().vectors().dims());
+    out.resize(start + phrase.words().len() * dims, 0.0);
+    let rows = out.get_mut(start..).unwrap_or_default();
+    for (word, row) in phrase.bag().zip(rows.chunks_exact_mut(dims)) {
+        phrase.row(word).scale_to(weight(word), row);
+    }
+}
+
+/// Writes the rows of a text one after another, each times its weight.
+pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
+    out.clear();
+    append(phrase, weight, out);
+}
+
+/// Writes the rows of a text one after another, each brought to length 1. A row without length
+/// becomes zeros.
+pub(crate) fn unit(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
+    weighted(phrase, |word| inverse(vector::norm(phrase.row(word))), out);
+}
+
+/// The factor that brings a row of this length to length 1; 0 for a row without length.
+pub(crate) fn inverse(norm: f32) -> f32 {
+    let factor = 1.0 / norm;
+    if factor.is_finite() { factor } else { 0.0 }
+}
+
+/// Puts numbers that stand in the order of the bag into the order of the text.
+pub(crate) fn in_text_order<T: Copy + Default>(phrase: &Phrase<'_>, of_bag: &[T]) -> Vec<T> {
+    let mut of_text = vec![T::default(); phrase.words().len()];
+    for (place, &number) in phrase.bag_order().zip(of_bag) {
+        of_text[place] = number;
+    }
+    of_text
 }

@@ -3,12 +3,15 @@
 //!
 //! Only listed words are kept, by their ids, which stand for one vector whatever the text.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use cognate_kernels::pairwise;
+use cognate_kernels::vector;
 
-use crate::model::WordId;
+use crate::methods::Unavailable;
+use crate::model::phrase::Word;
+use crate::model::{Model, Phrase, WordId};
 
 /// Numbers that are kept at most, 4 MiB of them; after that it forgets and starts anew.
 const MOST_NUMBERS: usize = 1 << 20;
@@ -57,7 +60,7 @@ impl WordsMet {
         let rows = products.chunks_exact(stride.max(1));
         for row in rows.filter_map(|row| row.get(..self.words)) {
             self.products.extend_from_slice(row);
-            self.memberships.push(pairwise::most(row));
+            self.memberships.push(vector::most(row));
         }
     }
 
@@ -71,7 +74,7 @@ impl WordsMet {
         for &place in places {
             let start = (place as usize).saturating_mul(words);
             let products = self.products.get(start..start.saturating_add(words));
-            pairwise::raise(of_one, products.unwrap_or_default());
+            vector::raise(of_one, products.unwrap_or_default());
             of_other.push(self.memberships.get(place as usize).copied().unwrap_or_default());
         }
     }
@@ -102,6 +105,59 @@ impl Hasher for Spread {
         // The table reads the low bits for the place and the high ones for the tag.
         self.0 = mixed ^ (mixed >> 32);
     }
+}
+
+/// What to do about a model without counts.
+const REMEDY: &str = "pack the model again with --counts or --corpus";
+
+/// Why a method that weights words by their share of the corpus cannot be used, if it cannot.
+pub(crate) fn without_counts(model: &Model) -> Option<Unavailable> {
+    let vocabulary = model.vocabulary();
+    let counted = vocabulary.counts.is_some() && vocabulary.corpus.tokens.is_some();
+    (!counted).then(|| missing("the model has no word counts"))
+}
+
+/// Why a method that needs the idf of listed and unlisted words cannot be used, if it cannot.
+pub(crate) fn without_idf(model: &Model) -> Option<Unavailable> {
+    let vocabulary = model.vocabulary();
+    let known = vocabulary.idf.is_some() && vocabulary.corpus.idf_unknown.is_some();
+    (!known).then(|| missing("the model has no idf"))
+}
+
+fn missing(what: &str) -> Unavailable {
+    Unavailable { missing: what.to_owned(), remedy: REMEDY.to_owned() }
+}
+
+/// The idf of a word, where [`without_idf`] found nothing amiss.
+pub(crate) fn idf(phrase: &Phrase<'_>, word: &Word) -> f32 {
+    phrase.idf(word).unwrap_or(0.0)
+}
+
+/// The places in the text of its words, the highest idf first. Equal ones go by their keys, never
+/// by where they stand, so that word order cannot change a score.
+pub(crate) fn places_by_idf(phrase: &Phrase<'_>) -> Vec<usize> {
+    let words = phrase.words();
+    let mut places: Vec<usize> = phrase.bag_order().collect();
+    let order = |a: &usize, b: &usize| match (words.get(*a), words.get(*b)) {
+        (Some(a), Some(b)) => idf(phrase, b).total_cmp(&idf(phrase, a)),
+        _ => Ordering::Equal,
+    };
+    // The bag is in the order of keys already, and the sort is stable.
+    places.sort_by(order);
+    places
+}
+
+/// The different words in the order of their keys, which is the same for every order of the text.
+pub(crate) fn distinct<'p>(phrase: &'p Phrase<'_>) -> impl Iterator<Item = (&'p Word, usize)> {
+    let mut bag = phrase.bag().peekable();
+    std::iter::from_fn(move || {
+        let word = bag.next()?;
+        let mut times = 1;
+        while bag.next_if(|next| next.key == word.key).is_some() {
+            times += 1;
+        }
+        Some((word, times))
+    })
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@
 use cognate_kernels::elementary;
 
 use crate::methods::Unavailable;
-use crate::methods::common::counted;
+use crate::methods::common::words_met;
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::model::{Model, Vocabulary};
+use crate::model::{Model, Phrase, Vocabulary};
 
 /// What to do about a model without a collection.
 const REMEDY: &str = "pack the model again with --corpus FILE, the posts' collection, a post a \
@@ -30,13 +30,13 @@ pub(crate) const A_TOKEN: u64 = 200;
 
 /// Why a method that needs how often tokens occur cannot be used, if it cannot.
 pub(crate) fn without_occurrences(model: &Model) -> Option<Unavailable> {
-    counted::without_counts(model).map(with_remedy)
+    words_met::without_counts(model).map(with_remedy)
 }
 
 /// Why a method that needs how rare tokens are cannot be used, if it cannot.
 pub(crate) fn without_rarity(model: &Model) -> Option<Unavailable> {
     let known = Collection::of(model.vocabulary()).documents().is_some();
-    if known { None } else { counted::without_idf(model).map(with_remedy) }
+    if known { None } else { words_met::without_idf(model).map(with_remedy) }
 }
 
 fn with_remedy(reason: Unavailable) -> Unavailable {
@@ -140,5 +140,46 @@ impl WeightedTokens {
             let occurrences = f64::from(post.times(token.key)) + token.prior;
             (token.key, token.weight * elementary::ln(occurrences / length))
         })
+    }
+}
+
+/// The tokens of posts, in the order in which these came.
+#[derive(Debug, Clone, Default)]
+pub struct Posts {
+    /// Those of each post, sorted.
+    keys: Vec<u64>,
+    /// Where each post ends among them.
+    ends: Vec<usize>,
+}
+
+impl Posts {
+    /// Adds a post.
+    pub fn push(&mut self, post: &Phrase<'_>) {
+        let start = self.keys.len();
+        self.keys.extend_from_slice(post.token_keys());
+        if let Some(added) = self.keys.get_mut(start..) {
+            added.sort_unstable();
+        }
+        self.ends.push(self.keys.len());
+    }
+
+    /// How many posts there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Tells the bag of each post.
+    pub(super) fn each(&self, mut tell: impl FnMut(&TokenBag)) {
+        let (mut bag, mut start) = (TokenBag::default(), 0);
+        for &end in &self.ends {
+            bag.read_sorted(self.keys.get(start..end).unwrap_or_default());
+            start = end;
+            tell(&bag);
+        }
     }
 }

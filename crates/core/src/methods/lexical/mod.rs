@@ -1,9 +1,8 @@
 //! Methods by shared tokens, without vectors.
 
 pub mod bm25;
-mod collection;
+pub mod collection;
 pub mod overlap;
-pub mod posts;
 pub mod ql;
 pub mod rm3;
 pub mod tf_idf;

@@ -2,7 +2,7 @@
 //!
 //! `t_w = tf(w) · idf(w)`; a token that is not listed has the idf of an unseen word.
 
-use crate::methods::common::counted;
+use crate::methods::common::words_met;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
 use crate::model::{Model, Phrase, Vocabulary};
@@ -24,7 +24,7 @@ pub const INFO: Info = Info {
 /// Needs idf, but no vectors.
 pub fn load(model: &Model) -> Loaded {
     let scorer = || Scorer::Compare(Box::new(TfIdf));
-    Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+    Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
 }
 
 struct TfIdf;

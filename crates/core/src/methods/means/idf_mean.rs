@@ -3,7 +3,7 @@
 //!
 //! `t = (1/n) Σ idf(w_i) v(w_i)`
 
-use crate::methods::common::counted;
+use crate::methods::common::words_met;
 use crate::methods::means::weighted_sum;
 use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads};
 use crate::model::Model;
@@ -23,10 +23,10 @@ pub const INFO: Info = Info {
 
 /// Needs vectors and idf.
 pub fn load(model: &Model) -> Loaded {
-    if let Some(reason) = counted::without_idf(model) {
+    if let Some(reason) = words_met::without_idf(model) {
         return Ok(Err(reason));
     }
     Ok(Ok(weighted_sum::scorer(Measure::Cosine, |phrase| {
-        weighted_sum::coefficients(phrase, |word| counted::idf(phrase, word))
+        weighted_sum::coefficients(phrase, |word| words_met::idf(phrase, word))
     })))
 }

@@ -11,10 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::methods::common::counted;
+use crate::methods::common::words_met;
 use crate::methods::means::weighted_sum;
 use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads, Unavailable, unavailable};
-use crate::model::provenance::TrainingRecord;
+use crate::model::origin::TrainingRecord;
 use crate::model::{Model, ModelError, Phrase};
 
 /// The method's name, summary, source and cost.
@@ -60,7 +60,7 @@ pub fn tensor(set: &str) -> String {
 
 /// Why weights can be neither trained for a model nor used with it, if so.
 pub fn without_ranks(model: &Model) -> Option<Unavailable> {
-    counted::without_idf(model)
+    words_met::without_idf(model)
 }
 
 /// What a model's section says, if it has one.
@@ -103,7 +103,7 @@ fn coefficients(phrase: &Phrase<'_>, weights: &[f32]) -> Vec<f32> {
 /// The words of a text, the highest idf first: the place of each in the text, and where it stands
 /// among `m` weights.
 pub fn standing(phrase: &Phrase<'_>, m: usize) -> impl Iterator<Item = (usize, Between)> {
-    counted::places_by_idf(phrase).into_iter().zip(ranks(phrase.words().len(), m))
+    words_met::places_by_idf(phrase).into_iter().zip(ranks(phrase.words().len(), m))
 }
 
 /// Where between two neighbouring weights a word stands.

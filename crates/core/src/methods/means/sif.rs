@@ -11,7 +11,7 @@
 use cognate_kernels::linalg;
 use cognate_kernels::linalg::{About, Moments};
 
-use crate::methods::common::{counted, rows};
+use crate::methods::common::{unit_rows, words_met};
 use crate::methods::means::weighted_sum;
 use crate::methods::{Cost, Fitted, Info, Kind, Loaded, Measure, Reads, Scorer, Unfittable};
 use crate::model::{Model, Phrase};
@@ -30,7 +30,7 @@ const COST: Cost = Cost {
 const PROJECTION: u64 = 40;
 
 fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
-    weighted_sum::coefficients(phrase, |word| rows::sif_weight(phrase, word))
+    weighted_sum::coefficients(phrase, |word| unit_rows::sif_weight(phrase, word))
 }
 
 /// The weighted mean.
@@ -54,7 +54,7 @@ pub mod weighted {
     /// Needs vectors and counts.
     pub fn load(model: &Model) -> Loaded {
         let scorer = || weighted_sum::scorer(Measure::Cosine, coefficients);
-        Ok(counted::without_counts(model).map_or_else(|| Ok(scorer()), Err))
+        Ok(words_met::without_counts(model).map_or_else(|| Ok(scorer()), Err))
     }
 }
 
@@ -73,7 +73,7 @@ pub mod pca {
 
     /// Needs vectors, counts and the direction.
     pub fn load(model: &Model) -> Loaded {
-        if let Some(reason) = counted::without_counts(model) {
+        if let Some(reason) = words_met::without_counts(model) {
             return Ok(Err(reason));
         }
         let Some(section) = model.section(SECTION) else {
@@ -120,7 +120,7 @@ pub fn fit<E: From<Unfittable>>(
     model: &Model,
     mut each: impl FnMut(&mut dyn FnMut(&str)) -> Result<(), E>,
 ) -> Result<Fitted, E> {
-    if let Some(reason) = counted::without_counts(model) {
+    if let Some(reason) = words_met::without_counts(model) {
         return Err(Unfittable { section: SECTION, problem: reason.to_string() }.into());
     }
     let dims = model.vectors().dims();
@@ -143,7 +143,7 @@ pub fn fit<E: From<Unfittable>>(
         return Err(Unfittable { section: SECTION, problem }.into());
     }
     let component = axes.to_rows().into_iter().take(dims).collect();
-    let made = Made { a: rows::SIF_A, sentences, share: along };
+    let made = Made { a: unit_rows::SIF_A, sentences, share: along };
     Ok(Fitted {
         section: SECTION,
         settings: serde_json::json!(made).to_string(),

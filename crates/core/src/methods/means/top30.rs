@@ -3,14 +3,14 @@
 //!
 //! Words of equal idf go by their keys, so that word order cannot change a score.
 
-use crate::methods::common::counted;
+use crate::methods::common::words_met;
 use crate::methods::means::{extremes, weighted_sum};
 use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads};
 use crate::model::{Model, Phrase};
 
 /// The places of the chosen words, in the order of the bag.
 fn rarest(phrase: &Phrase<'_>) -> Vec<usize> {
-    let mut chosen = counted::places_by_idf(phrase);
+    let mut chosen = words_met::places_by_idf(phrase);
     chosen.truncate(chosen.len().saturating_mul(3).div_ceil(10));
     let key = |place: &usize| phrase.words().get(*place).map_or(u64::MAX, |word| word.key);
     chosen.sort_by_key(key);
@@ -51,7 +51,7 @@ pub mod mean {
     /// Needs vectors and idf.
     pub fn load(model: &Model) -> Loaded {
         let scorer = || weighted_sum::scorer(Measure::Cosine, coefficients);
-        Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+        Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
     }
 }
 
@@ -70,7 +70,7 @@ pub mod max {
     /// Needs vectors and idf.
     pub fn load(model: &Model) -> Loaded {
         let scorer = || extremes::scorer(false, rarest);
-        Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+        Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
     }
 }
 
@@ -89,6 +89,6 @@ pub mod min_max {
     /// Needs vectors and idf.
     pub fn load(model: &Model) -> Loaded {
         let scorer = || extremes::scorer(true, rarest);
-        Ok(counted::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+        Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
     }
 }

@@ -15,7 +15,7 @@
 use cognate_kernels::linalg::{About, Moments};
 use cognate_kernels::{elementary, linalg};
 
-use crate::methods::common::counted;
+use crate::methods::common::words_met;
 use crate::methods::means::weighted_sum;
 use crate::methods::{
     Cost, Embed, Fitted, Info, Kind, Loaded, Reads, Scorer, Unfittable, unavailable,
@@ -68,7 +68,7 @@ pub struct Settings {
 
 /// Needs vectors, counts, constants and components.
 pub fn load(model: &Model) -> Loaded {
-    if let Some(reason) = counted::without_counts(model) {
+    if let Some(reason) = words_met::without_counts(model) {
         return Ok(Err(reason));
     }
     let Some(section) = model.section(SECTION) else {
@@ -170,7 +170,7 @@ pub fn fit<E: From<Unfittable>>(
     mut each: impl FnMut(&mut dyn FnMut(&str)) -> Result<(), E>,
 ) -> Result<Fitted, E> {
     let unfittable = |problem: String| E::from(Unfittable { section: SECTION, problem });
-    if let Some(reason) = counted::without_counts(model) {
+    if let Some(reason) = words_met::without_counts(model) {
         return Err(unfittable(reason.to_string()));
     }
     let mut phrase = Phrase::new(model);

@@ -9,9 +9,9 @@
 
 use cognate_kernels::simd;
 
-use crate::methods::ranker::memory::Memory;
 use crate::methods::ranker::network::Network;
 use crate::methods::ranker::section::Encoder;
+use crate::methods::ranker::words::Memory;
 use crate::model::Phrase;
 
 /// Words of the post that are reported for each word of the query.

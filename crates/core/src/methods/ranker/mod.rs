@@ -16,8 +16,6 @@
 //! that are made for a text were not there when the network was trained.
 
 mod attention;
-mod layers;
-mod memory;
 mod network;
 mod section;
 #[cfg(test)]
@@ -25,16 +23,16 @@ mod tests;
 mod words;
 
 pub use attention::{Attended, Attention, MOST_ATTENDED};
-pub(crate) use memory::Work;
 pub use section::{
     Encoder, MOST_FILTERS, MOST_HIDDEN, MOST_KERNEL, MOST_WEIGHT, SECTION, Settings, Shape,
     settings,
 };
+pub(crate) use words::Work;
 
 use crate::methods::lexical::ql;
 use crate::methods::lexical::ql::QueryLikelihood;
-use crate::methods::ranker::memory::Memory;
 use crate::methods::ranker::network::Network;
+use crate::methods::ranker::words::Memory;
 use crate::methods::{
     Against, Compare, Cost, Formula, Info, Kind, Loaded, Reads, Scorer, Scratch, Unavailable,
 };

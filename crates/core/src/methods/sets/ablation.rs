@@ -12,9 +12,9 @@
 //!   stays without.
 
 use cognate_kernels::random::SplitMix64;
-use cognate_kernels::{pairwise, vector};
+use cognate_kernels::vector;
 
-use crate::methods::common::rows;
+use crate::methods::common::unit_rows;
 use crate::methods::sets::dynamax::COST;
 use crate::methods::sets::dynamax_weighted::{Exponents, Weighted};
 use crate::methods::sets::fuzzy;
@@ -103,7 +103,7 @@ impl Embed for UnitMean {
         let share = 1.0 / phrase.words().len() as f32;
         for word in phrase.bag() {
             let row = phrase.row(word);
-            vector::add_scaled(out, share * rows::inverse(vector::norm(row)), row);
+            vector::add_scaled(out, share * unit_rows::inverse(vector::norm(row)), row);
         }
     }
 }
@@ -192,8 +192,8 @@ impl Compare for Pool {
 
     fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> PreparedRows<'q> {
         let (mut rows, mut gram) = (Vec::new(), Vec::new());
-        rows::plain(one, &mut rows);
-        pairwise::gram(&rows, one.model().vectors().dims(), &mut gram);
+        unit_rows::plain(one, &mut rows);
+        vector::gram(&rows, one.model().vectors().dims(), &mut gram);
         PreparedRows { pool: *self, one, rows, gram }
     }
 }
@@ -214,9 +214,9 @@ impl Against for PreparedRows<'_> {
                 *score = 1.0;
                 continue;
             }
-            rows::plain(other, &mut scratch.other);
-            pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
-            pairwise::products(&self.rows, &scratch.other, dims, &mut scratch.cross);
+            unit_rows::plain(other, &mut scratch.other);
+            vector::gram(&scratch.other, dims, &mut scratch.other_gram);
+            vector::products(&self.rows, &scratch.other, dims, &mut scratch.cross);
             let [ones, others] = [self.one.words().len(), other.words().len()];
             let cross = &scratch.cross;
             let of_one = self

@@ -17,8 +17,8 @@
 
 use serde::Deserialize;
 
+use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
-use crate::methods::common::{rows, unit_rows};
 use crate::methods::sets::{dynamax_weighted, fuzzy};
 use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
 use crate::model::{Model, ModelError, Phrase};
@@ -259,8 +259,8 @@ impl Against for Prepared<'_> {
             side.weights.iter().map(|&weight| if weight > 0.0 { 1.0 } else { 0.0 }).collect()
         };
         Some(Shares {
-            one: rows::in_text_order(self.one, &one_side.shares(score)),
-            other: rows::in_text_order(other, &other_side.shares(score)),
+            one: unit_rows::in_text_order(self.one, &one_side.shares(score)),
+            other: unit_rows::in_text_order(other, &other_side.shares(score)),
             memberships: Some(fuzzy::memberships(
                 [self.one, other],
                 [&own(one_side), &one_side.covered],

@@ -13,9 +13,9 @@
 use cognate_kernels::elementary;
 use serde::Deserialize;
 
+use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
-use crate::methods::common::{rows, unit_rows};
-use crate::methods::cost::BLOCK;
+use crate::methods::info::BLOCK;
 use crate::methods::sets::fuzzy;
 use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
 use crate::model::{Model, ModelError, Phrase};
@@ -238,8 +238,8 @@ impl Against for Prepared<'_> {
             above.map(|above| fuzzy::ratio(above, below) as f32).collect()
         };
         Some(Shares {
-            one: rows::in_text_order(self.one, &shares_of(one_side)),
-            other: rows::in_text_order(other, &shares_of(other_side)),
+            one: unit_rows::in_text_order(self.one, &shares_of(one_side)),
+            other: unit_rows::in_text_order(other, &shares_of(other_side)),
             memberships: Some(fuzzy::memberships(
                 [self.one, other],
                 [&one_side.own, &one_side.other],

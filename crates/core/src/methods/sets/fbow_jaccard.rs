@@ -17,7 +17,7 @@ use cognate_kernels::vector::Row;
 use cognate_kernels::{linalg, vector};
 use serde::Serialize;
 
-use crate::methods::cost::BLOCK;
+use crate::methods::info::BLOCK;
 use crate::methods::sets::fuzzy;
 use crate::methods::sets::fuzzy::FixedUniverse;
 use crate::methods::{Cost, Fitted, Info, Kind, Loaded, Reads, Scorer, unavailable};

@@ -5,9 +5,9 @@
 //! as far as its best word does, never below 0. Which universe is taken, and where it comes from,
 //! is for the methods to say.
 
-use cognate_kernels::pairwise;
+use cognate_kernels::vector;
 
-use crate::methods::common::rows;
+use crate::methods::common::unit_rows;
 use crate::methods::{Against, Compare, Memberships, Scratch, Shares};
 use crate::model::Phrase;
 
@@ -47,7 +47,7 @@ pub(crate) fn memberships(
 ) -> Memberships {
     let of_text = |text: &Phrase<'_>, [one, other]: [&[f32]; 2]| {
         let both: Vec<[f32; 2]> = one.iter().zip(other).map(|(&a, &b)| [a, b]).collect();
-        rows::in_text_order(text, &both)
+        unit_rows::in_text_order(text, &both)
     };
     Memberships { one: of_text(texts[0], of_one), other: of_text(texts[1], of_other) }
 }
@@ -73,14 +73,14 @@ impl FixedUniverse {
         products: &'s mut Vec<f32>,
     ) -> &'s [f32] {
         if self.unit {
-            rows::unit(phrase, words);
+            unit_rows::unit(phrase, words);
         } else {
-            rows::plain(phrase, words);
+            unit_rows::plain(phrase, words);
         }
         match &self.universe {
             Universe::Dimensions => words,
             Universe::Rows(universe) => {
-                pairwise::products(words, universe, phrase.model().vectors().dims(), products);
+                vector::products(words, universe, phrase.model().vectors().dims(), products);
                 products
             }
         }
@@ -102,7 +102,7 @@ impl Compare for FixedUniverse {
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
         let mut memberships = std::mem::take(&mut scratch.one_numbers);
         let activations = self.activations(one, &mut scratch.one, &mut scratch.cross);
-        pairwise::column_maxima(activations, self.size(one), &mut memberships);
+        vector::column_maxima(activations, self.size(one), &mut memberships);
         Prepared { method: self, one, memberships }
     }
 }
@@ -124,7 +124,7 @@ impl Against for Prepared<'_> {
             }
             let activations =
                 self.method.activations(other, &mut scratch.other, &mut scratch.cross);
-            pairwise::column_maxima(activations, size, &mut scratch.other_numbers);
+            vector::column_maxima(activations, size, &mut scratch.other_numbers);
             *score = jaccard(&self.memberships, &scratch.other_numbers);
         }
     }
@@ -135,14 +135,14 @@ impl Against for Prepared<'_> {
         let (method, one) = (self.method, self.one);
         let of_one = method.activations(one, &mut scratch.one, &mut scratch.one_gram);
         let of_other = method.activations(other, &mut scratch.other, &mut scratch.other_gram);
-        pairwise::column_maxima(of_other, method.size(one), &mut scratch.other_numbers);
+        vector::column_maxima(of_other, method.size(one), &mut scratch.other_numbers);
         let (ones, others) = (&self.memberships, &scratch.other_numbers);
         let (_, below) = intersection_and_union(ones, others);
         let halves = ones.iter().zip(others).map(|(&a, &b)| 0.5 * ratio(a.min(b).into(), below));
         let halves: Vec<f64> = halves.collect();
         Some(Shares {
-            one: rows::in_text_order(one, &laid_on_words(of_one, ones, &halves)),
-            other: rows::in_text_order(other, &laid_on_words(of_other, others, &halves)),
+            one: unit_rows::in_text_order(one, &laid_on_words(of_one, ones, &halves)),
+            other: unit_rows::in_text_order(other, &laid_on_words(of_other, others, &halves)),
             memberships: None,
         })
     }

@@ -3,7 +3,7 @@
 //!
 //! `m_X(d) = max(0, max over words w of X of v(w)_d)`, score `Σ min(m_X, m_Y) / Σ max(m_X, m_Y)`.
 
-use crate::methods::cost::BLOCK;
+use crate::methods::info::BLOCK;
 use crate::methods::sets::fuzzy::{FixedUniverse, Universe};
 use crate::methods::{Cost, Info, Kind, Loaded, Reads, Scorer};
 use crate::model::Model;

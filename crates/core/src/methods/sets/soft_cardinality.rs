@@ -9,9 +9,9 @@
 //! Departure: soft cardinalities are not additive, and two different texts can come out above the
 //! 1 of equal ones (1.14 on real sentences). Such scores are cut to 1.
 
-use cognate_kernels::{pairwise, vector};
+use cognate_kernels::vector;
 
-use crate::methods::common::distinct::distinct;
+use crate::methods::common::words_met::distinct;
 use crate::methods::sets::fuzzy;
 use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch};
 use crate::model::{Model, Phrase};
@@ -95,7 +95,7 @@ fn unite(one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) {
 fn jaccard(one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
     unite(one, other, scratch);
     let dims = one.model().vectors().dims();
-    pairwise::gram(&scratch.other, dims, &mut scratch.other_gram);
+    vector::gram(&scratch.other, dims, &mut scratch.other_gram);
     let [of_one, of_other, of_union] = &scratch.masses;
     let words = of_union.len();
     let norms = scratch.other_gram.iter().step_by(words + 1).map(|square| square.sqrt());

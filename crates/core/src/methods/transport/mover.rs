@@ -7,8 +7,8 @@
 
 use cognate_kernels::{simd, transport, vector};
 
-use crate::methods::common::distinct::distinct;
-use crate::methods::common::rows;
+use crate::methods::common::unit_rows;
+use crate::methods::common::words_met::distinct;
 use crate::methods::{Against, Compare, Cost, Scratch, Shares};
 use crate::model::Phrase;
 
@@ -56,7 +56,7 @@ impl Mover {
                 Self::Points => (1.0, 1.0),
                 Self::Directions => {
                     let norm = vector::norm(row);
-                    (norm, rows::inverse(norm))
+                    (norm, unit_rows::inverse(norm))
                 }
             };
             let start = points.len();
@@ -195,5 +195,5 @@ fn laid_on_occurrences(phrase: &Phrase<'_>, shares: &[f64]) -> Vec<f32> {
     for ((_, times), share) in distinct(phrase).zip(shares) {
         of_bag.extend(std::iter::repeat_n((share / times as f64) as f32, times));
     }
-    rows::in_text_order(phrase, &of_bag)
+    unit_rows::in_text_order(phrase, &of_bag)
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use cognate::model::disk;
 use cognate::model::disk::{Disk, DiskFile, LocalDisk};
-use cognate::model::target::Target;
+use cognate::model::writer::Target;
 
 /// What reached the simulated disk, in order.
 #[derive(Debug, Clone)]

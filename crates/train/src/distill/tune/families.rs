@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use cognate::text;
 use cognate::text::Tokens;
-use cognate_kernels::pairwise;
 use cognate_kernels::random::Random;
+use cognate_kernels::vector;
 use rayon::prelude::*;
 
 use crate::distill::generated::Wanted;
@@ -101,7 +101,7 @@ impl<'w> Near<'w> {
         let places = places.map(|(place, word)| (word.as_str(), place)).collect();
         let of_stripe = |(stripe, some): (usize, &[f32])| {
             let mut cosines = Vec::new();
-            pairwise::products(some, &units, dims, &mut cosines);
+            vector::products(some, &units, dims, &mut cosines);
             let of_word = |(at, cosines): (usize, &[f32])| {
                 let own = stripe * STRIPE + at;
                 let mut order: Vec<u32> =

@@ -10,8 +10,8 @@ mod score;
 
 use cognate::text::Normalisation;
 use cognate_files::progress::Progress;
-use cognate_kernels::pairwise;
 use cognate_kernels::random::Random;
+use cognate_kernels::vector;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -186,7 +186,7 @@ impl Tuning<'_> {
                 said.fill(text, row);
             }
             let mut wanted = Vec::new();
-            pairwise::gram(&rows, said.width(), &mut wanted);
+            vector::gram(&rows, said.width(), &mut wanted);
             Block { texts: texts.map(|text| bags[text].as_slice()).collect(), wanted }
         };
         let blocks: Vec<Block<'_>> = step.par_iter().map(block).collect();

@@ -7,7 +7,7 @@
 //! cosine, the loss is Σ_S f_S · 20 · m (a_S S + b_S - t)² over S of the mean, the cosine and the
 //! coverage, where m = 0.1 + max(0, t) and a_S, b_S are learned along.
 
-use cognate_kernels::{pairwise, simd};
+use cognate_kernels::{simd, vector};
 
 /// f_S: what the mean, the cosine and the coverage count.
 const COUNTS: [f32; 3] = [1.0, 0.3, 0.3];
@@ -138,8 +138,8 @@ impl Words {
         let sum_lengths = normalise(&mut sums, dims);
         let weights = lengths.iter().map(|length| length * length.sqrt()).collect();
         let (mut gram, mut cosines) = (Vec::new(), Vec::new());
-        pairwise::gram(&units, dims, &mut gram);
-        pairwise::gram(&sums, dims, &mut cosines);
+        vector::gram(&units, dims, &mut gram);
+        vector::gram(&sums, dims, &mut cosines);
         Self { dims, starts, units, lengths, weights, gram, sums, sum_lengths, cosines }
     }
 

@@ -11,16 +11,14 @@
 //! Sums run over the one text's words and the other's apart and are added last, which makes the
 //! score symmetric bit for bit.
 
-mod for_many;
-mod ratio;
-
-use cognate_kernels::pairwise;
 use cognate_kernels::simd::bytes::ByteRows;
 use cognate_kernels::simd::{Columns, Packed, bytes};
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
 
-use crate::methods::common::{counted, rows, words_met};
-use crate::methods::sets::dynamax::for_many::ForMany;
-use crate::methods::sets::dynamax::ratio::{Ratio, Side};
+use crate::methods::common::words_met::WordsMet;
+use crate::methods::common::{unit_rows, words_met};
+use crate::methods::sets::fuzzy;
 use crate::methods::{
     Against, Compare, Cost, Info, Kind, Loaded, Memberships, Reads, Scorer, Scratch, Shares,
 };
@@ -56,7 +54,7 @@ pub(crate) struct Buffers {
 
 impl Dynamax {
     fn weight(&self, phrase: &Phrase<'_>, word: &Word) -> f32 {
-        if self.sif { rows::sif_weight(phrase, word) } else { 1.0 }
+        if self.sif { unit_rows::sif_weight(phrase, word) } else { 1.0 }
     }
 
     /// The memberships of the words of both texts, seen from those of the one and from those of the
@@ -68,8 +66,8 @@ impl Dynamax {
         buffers: &'b mut Buffers,
     ) -> [Side<'b>; 2] {
         let [mut rows, mut others] = std::mem::take(&mut buffers.bytes);
-        let of_bytes = rows::bytes(one, |word| self.weight(one, word), &mut rows)
-            && rows::bytes(other, |word| self.weight(other, word), &mut others);
+        let of_bytes = unit_rows::bytes(one, |word| self.weight(one, word), &mut rows)
+            && unit_rows::bytes(other, |word| self.weight(other, word), &mut others);
         if of_bytes {
             let columns = &mut buffers.byte_columns;
             let ([own, in_other], [other_own, in_one]) =
@@ -97,7 +95,7 @@ impl Dynamax {
     /// The memberships of a text's words in the text itself, as the first of `both`.
     fn within(&self, phrase: &Phrase<'_>, buffers: &mut Buffers) {
         let mut rows: ByteRows<'_> = std::mem::take(&mut buffers.bytes[0]);
-        if rows::bytes(phrase, |word| self.weight(phrase, word), &mut rows) {
+        if unit_rows::bytes(phrase, |word| self.weight(phrase, word), &mut rows) {
             bytes::within(&rows, &mut buffers.byte_columns, &mut buffers.both[0]);
         } else {
             self.products(&[phrase], phrase.words().len(), buffers);
@@ -110,15 +108,15 @@ impl Dynamax {
         let dims = texts.first().map_or(1, |text| text.model().vectors().dims());
         let (columns, both) = (&mut buffers.columns, &mut buffers.both);
         let mut borrowed: Vec<&[f32]> = std::mem::take(&mut buffers.borrowed);
-        if !self.sif && texts.iter().all(|text| rows::borrowed(text, &mut borrowed)) {
-            pairwise::memberships(borrowed.as_slice(), split, dims, columns, both);
+        if !self.sif && texts.iter().all(|text| unit_rows::borrowed(text, &mut borrowed)) {
+            vector::memberships(borrowed.as_slice(), split, dims, columns, both);
         } else {
             buffers.rows.clear();
             for text in texts {
-                rows::append(text, |word| self.weight(text, word), &mut buffers.rows);
+                unit_rows::append(text, |word| self.weight(text, word), &mut buffers.rows);
             }
             let rows = Packed { values: &buffers.rows, dims };
-            pairwise::memberships(rows, split, dims, columns, both);
+            vector::memberships(rows, split, dims, columns, both);
         }
         buffers.borrowed = emptied(borrowed);
     }
@@ -205,11 +203,11 @@ impl Against for Prepared<'_> {
         let (shares_one, shares_other) = (shares(side_one), shares(side_other));
         let (pairs_one, pairs_other) = (pairs(side_one, false), pairs(side_other, true));
         Some(Shares {
-            one: rows::in_text_order(one, &shares_one),
-            other: rows::in_text_order(other, &shares_other),
+            one: unit_rows::in_text_order(one, &shares_one),
+            other: unit_rows::in_text_order(other, &shares_other),
             memberships: Some(Memberships {
-                one: rows::in_text_order(one, &pairs_one),
-                other: rows::in_text_order(other, &pairs_other),
+                one: unit_rows::in_text_order(one, &pairs_one),
+                other: unit_rows::in_text_order(other, &pairs_other),
             }),
         })
     }
@@ -252,7 +250,7 @@ macro_rules! variant {
 
             /// Needs vectors; with SIF weights also counts.
             pub fn load(model: &Model) -> Loaded {
-                if $sif && let Some(reason) = counted::without_counts(model) {
+                if $sif && let Some(reason) = words_met::without_counts(model) {
                     return Ok(Err(reason));
                 }
                 Ok(Ok(Scorer::Compare(Box::new(Dynamax { ratio: Ratio::$ratio, sif: $sif }))))
@@ -301,3 +299,157 @@ variant!(
     true,
     "Fuzzy sets over the words of both texts, each weighted by how rare it is."
 );
+
+/// What belongs to a text that is compared with many.
+struct ForMany<'q> {
+    rows: Rows<'q>,
+    /// Memberships of the text's words in itself.
+    own: Vec<f32>,
+    met: WordsMet,
+}
+
+/// The rows of the text.
+enum Rows<'q> {
+    Floats(Vec<f32>),
+    Bytes(ByteRows<'q>),
+}
+
+impl<'q> ForMany<'q> {
+    fn of(method: &Dynamax, one: &'q Phrase<'q>, buffers: &mut Buffers) -> Self {
+        method.within(one, buffers);
+        let own = std::mem::take(&mut buffers.both[0]);
+        let (mut floats, mut of_bytes) = (Vec::new(), ByteRows::default());
+        let rows = if unit_rows::bytes(one, |word| method.weight(one, word), &mut of_bytes) {
+            Rows::Bytes(of_bytes)
+        } else {
+            unit_rows::weighted(one, |word| method.weight(one, word), &mut floats);
+            Rows::Floats(floats)
+        };
+        Self { rows, own, met: WordsMet::by(one.words().len()) }
+    }
+
+    /// Makes room if too much is known.
+    fn tidy(&mut self) {
+        self.met.tidy();
+    }
+
+    /// Multiplies the words of many texts that were not met yet with those of the one.
+    fn meet(&mut self, method: &Dynamax, many: &[Phrase<'_>], buffers: &mut Buffers) {
+        let dims = many.first().map_or(1, |other| other.model().vectors().dims());
+        let (met, places) = (&mut self.met, &mut buffers.places);
+        places.clear();
+        let words = many.iter().flat_map(|other| other.bag().map(move |word| (other, word)));
+        let new = words.filter_map(|(other, word)| {
+            let place = word.id.map(|id| met.place(id));
+            places.push(place.map_or(u32::MAX, |(place, _)| place));
+            place.filter(|(_, new)| *new).map(|_| (other, word))
+        });
+        let stride = match &self.rows {
+            Rows::Bytes(rows) => {
+                let mut others: ByteRows<'_> = std::mem::take(&mut buffers.bytes[0]);
+                let of_bytes = new.filter_map(|(other, word)| match other.row(word) {
+                    Row::I8(row, scale) => Some((row, method.weight(other, word) * scale)),
+                    Row::F32(_) | Row::F16(_) => None,
+                });
+                others.fill(dims, of_bytes);
+                bytes::products(&others, rows, &mut buffers.products);
+                buffers.bytes[0] = others.emptied();
+                rows.stride()
+            }
+            Rows::Floats(rows) => {
+                buffers.rows.clear();
+                for (other, word) in new {
+                    let start = buffers.rows.len();
+                    buffers.rows.resize(start + dims, 0.0);
+                    let row = buffers.rows.get_mut(start..).unwrap_or_default();
+                    other.row(word).scale_to(method.weight(other, word), row);
+                }
+                vector::products(&buffers.rows, rows, dims, &mut buffers.products);
+                rows.len() / dims
+            }
+        };
+        self.met.learn(&buffers.products, stride);
+    }
+
+    /// The text against another of which all words were met: they have the places from `first` on.
+    fn score(
+        &self,
+        method: &Dynamax,
+        other: &Phrase<'_>,
+        first: usize,
+        buffers: &mut Buffers,
+    ) -> f32 {
+        method.within(other, buffers);
+        std::mem::swap(&mut buffers.of_other[0], &mut buffers.both[0]);
+        let places = buffers.places.get(first..first + other.words().len()).unwrap_or_default();
+        let into = [&mut buffers.of_one[1], &mut buffers.of_other[1]];
+        self.met.memberships(places, into);
+        let [own, other] = &buffers.of_other;
+        let one = Side { own: &self.own, other: &buffers.of_one[1] };
+        method.ratio.of(one, Side { own, other })
+    }
+}
+
+/// A ratio of intersection and union.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ratio {
+    Jaccard,
+    Otsuka,
+    Dice,
+    Cosine,
+}
+
+/// Memberships of the words of one text of the universe: in their own text, and in the other.
+#[derive(Clone, Copy)]
+struct Side<'s> {
+    own: &'s [f32],
+    other: &'s [f32],
+}
+
+impl Side<'_> {
+    /// Sums of two numbers a word, at once.
+    fn sums(self, of: impl Fn(f32, f32) -> [f64; 2]) -> [f64; 2] {
+        self.own.iter().zip(self.other).fold([0.0; 2], |sums, (&own, &other)| {
+            let [a, b] = of(own, other);
+            [sums[0] + a, sums[1] + b]
+        })
+    }
+
+    /// The sums of the smaller and of the larger memberships.
+    fn least_and_most(self) -> [f64; 2] {
+        self.sums(|own, other| if own < other { [own, other] } else { [other, own] }.map(f64::from))
+    }
+}
+
+impl Ratio {
+    /// The ratio over the words of the one text and of the other.
+    fn of(self, one: Side<'_>, other: Side<'_>) -> f32 {
+        let [[least_one, most_one], [least_other, most_other]] =
+            [one.least_and_most(), other.least_and_most()];
+        let least = least_one + least_other;
+        let (above, below) = match self {
+            Self::Jaccard => (least, most_one + most_other),
+            Self::Otsuka | Self::Dice => {
+                let all = |own: f32, other: f32| [f64::from(own), f64::from(other)];
+                let [[own_one, other_one], [own_other, other_other]] =
+                    [one.sums(all), other.sums(all)];
+                let (of_one, of_other) = (own_one + other_other, other_one + own_other);
+                match self {
+                    Self::Otsuka => (least, (of_one * of_other).sqrt()),
+                    _ => (2.0 * least, of_one + of_other),
+                }
+            }
+            Self::Cosine => {
+                let squares = |own: f32, other: f32| [own, other].map(|m| f64::from(m).powi(2));
+                let [[own_one, other_one], [own_other, other_other]] =
+                    [one.sums(squares), other.sums(squares)];
+                let product = |side: Side<'_>| {
+                    side.sums(|own, other| [f64::from(own) * f64::from(other), 0.0])[0]
+                };
+                let (of_one, of_other) = (own_one + other_other, other_one + own_other);
+                (product(one) + product(other), (of_one * of_other).sqrt())
+            }
+        };
+        fuzzy::ratio(above, below) as f32
+    }
+}
