@@ -12,7 +12,7 @@ use cognate::engine::fuse::standardised;
 use cognate_kernels::random::Random;
 
 use crate::datasets::ranking::{Judged, Topic};
-use crate::parallel;
+use crate::scoring;
 use crate::scoring::Scored;
 
 /// Starts drawn at random, beside equal weights.
@@ -121,7 +121,7 @@ fn in_millionths(weights: &[f64]) -> Vec<f64> {
 /// The weights of the highest mean average precision that was found, and that height.
 pub(super) fn ascend(lessons: &[TrainingQuery], width: usize, seed: u64) -> (Vec<f64>, f64) {
     let starts: Vec<u64> = (0..=DRAWN).collect();
-    let found = parallel::map("combining", &starts, |&number| {
+    let found = scoring::map("combining", &starts, |&number| {
         let mut random = Random::seeded(seed.wrapping_add(number));
         let start = if number == 0 { vec![1.0; width] } else { drawn(width, &mut random) };
         Ascent::new(lessons, &start).climb(&mut random)

@@ -14,7 +14,6 @@ mod error;
 pub mod events;
 mod page;
 mod pairs;
-mod parallel;
 mod ranking;
 pub mod recommend;
 mod report;

@@ -20,7 +20,7 @@ use crate::datasets::pairs;
 use crate::datasets::pairs::PairSet;
 use crate::report::Figures;
 use crate::scoring::Scored;
-use crate::{EvalError, Report, contenders, datasets, parallel, scoring};
+use crate::{EvalError, Report, contenders, datasets, scoring};
 
 /// What `cognate eval pairs` measures.
 #[derive(Debug, Clone)]
@@ -210,7 +210,7 @@ fn file(
         SignTest { wins, losses, p: sign_test(wins, losses) }
     };
     let places: Vec<usize> = (0..scored.len()).collect();
-    let results = parallel::map("measuring", &places, |&method| {
+    let results = scoring::map("measuring", &places, |&method| {
         let (labels, scores) = (&set.labels, &scored[method].scores);
         let of = |wanted: bool| -> Vec<f64> {
             let pairs = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);

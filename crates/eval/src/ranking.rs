@@ -21,7 +21,7 @@ use crate::datasets::ranking;
 use crate::datasets::ranking::{Judged, RankingSet, Topic};
 use crate::report::Figures;
 use crate::scoring::Scored;
-use crate::{EvalError, Report, contenders, datasets, parallel, scoring};
+use crate::{EvalError, Report, contenders, datasets, scoring};
 
 /// What `cognate eval ranking` measures.
 #[derive(Debug, Clone)]
@@ -168,7 +168,7 @@ fn file(
         return Err(EvalError::Data { file: set.name.clone(), problem });
     }
     let places: Vec<usize> = (0..scored.len()).collect();
-    let by_query: Vec<ByQuery> = parallel::map("measuring", &places, |&method| {
+    let by_query: Vec<ByQuery> = scoring::map("measuring", &places, |&method| {
         let of = |(place, grades): &(usize, BTreeMap<String, u32>)| {
             judge(&set.topics[*place], &scored[method][*place], grades, &options.at)
         };
@@ -180,7 +180,7 @@ fn file(
         file: set.name.clone(),
         problem: "a column holds what is no number, or a document stands twice".to_owned(),
     })?;
-    let results = parallel::map("intervals", &places, |&method| {
+    let results = scoring::map("intervals", &places, |&method| {
         let baseline = (method != field.baseline).then(|| &by_query[field.baseline]);
         let mut result = figures(&by_query[method], baseline, options);
         result.method = field.contenders[method].name.clone();

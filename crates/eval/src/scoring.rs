@@ -3,13 +3,17 @@
 //! A text that the engine cannot score (no known word, or white space alone) keeps its place: a
 //! pair counts as 0, a candidate ranks below every scored one, as `/rank` has it. None is dropped.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cognate::engine::fuse::{FuseSession, Fusion, PartScores};
 use cognate::engine::{Engine, Measure, QueryError, Scores as Answer};
+use cognate_files::progress::Progress;
+use rayon::prelude::*;
 
 use crate::contenders::{Contender, Scores, query};
 use crate::datasets::is_blank;
 use crate::datasets::ranking::{RankingSet, Topic};
-use crate::{EvalError, parallel};
+use crate::{EvalError, scoring};
 
 /// Pairs scored by one thread at a time, so that a single large file keeps all busy.
 const BLOCK: usize = 1000;
@@ -41,7 +45,7 @@ pub(super) fn pairs(
             jobs.extend(blocks.map(|block| (file, place, contender, *name, block)));
         }
     }
-    let blocks = parallel::map("scoring", &jobs, |(_, _, contender, name, block)| {
+    let blocks = scoring::map("scoring", &jobs, |(_, _, contender, name, block)| {
         let failed = |source| EvalError::Query { file: (*name).to_owned(), source };
         score_block(engine, contender, block).map_err(failed)
     });
@@ -102,7 +106,7 @@ pub(super) fn rankings(
             jobs.extend(set.topics.iter().map(|topic| (file, place, contender, set, topic)));
         }
     }
-    let topics = parallel::map("scoring", &jobs, |(_, _, contender, set, topic)| {
+    let topics = scoring::map("scoring", &jobs, |(_, _, contender, set, topic)| {
         let failed = |source| EvalError::Query { file: set.name.clone(), source };
         score_topic(engine, contender, topic).map_err(failed)
     });
@@ -174,4 +178,32 @@ fn score_fused(
         truncated: parts.truncated().len(),
         scores,
     })
+}
+
+/// What `work` makes of each item, in their order.
+pub(super) fn map<T: Sync, R: Send>(
+    step: &'static str,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let progress = Progress::count(step);
+    let done = AtomicU64::new(0);
+    let counted = |item: &T| {
+        let result = work(item);
+        progress.at(done.fetch_add(1, Ordering::Relaxed) + 1, items.len() as u64);
+        result
+    };
+    // Items take milliseconds and differ widely, so each can be taken by an idle thread.
+    items.par_iter().with_max_len(1).map(counted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn results_stand_in_the_order_of_their_items() {
+        let items: Vec<u64> = (0..1000).collect();
+        let squares = super::map("squares", &items, |item| item * item);
+        assert!(items.iter().zip(&squares).all(|(item, square)| item * item == *square));
+        assert!(super::map("nothing", &[] as &[u64], |item| *item).is_empty());
+    }
 }

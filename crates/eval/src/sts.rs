@@ -23,7 +23,7 @@ use crate::contenders::{Choice, Field};
 use crate::datasets::sts;
 use crate::report::{Difference, Figures};
 use crate::scoring::Scored;
-use crate::{EvalError, Report, contenders, datasets, parallel, scoring};
+use crate::{EvalError, Report, contenders, datasets, scoring};
 
 /// What `cognate eval sts` measures.
 #[derive(Debug, Clone)]
@@ -198,7 +198,7 @@ fn add_differences(subtasks: &mut [Subtask], baseline: usize, bootstrap: &Bootst
         let others = (0..subtask.results.len()).filter(|&other| other != baseline);
         jobs.extend(others.map(|other| (place, other)));
     }
-    let differences = parallel::map("intervals", &jobs, |&(place, other)| {
+    let differences = scoring::map("intervals", &jobs, |&(place, other)| {
         let subtask = &subtasks[place];
         let [first, second] = [other, baseline].map(|method| &subtask.results[method].scores);
         let interval = bootstrap.of_pearson_difference(&subtask.gold, first, second)?;

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use cognate::model::Unknown;
 use cognate::model::format::{AUTO_METHOD, Dtype};
 use cognate::model::unlisted::SUBWORD_SECTION;
 use cognate::model::writer::{Draft, Table};
+use cognate::model::{Model, Unknown};
+use cognate::text::Normalisation;
 
 use crate::matrix::Matrix;
 use crate::readers::Subword;
@@ -59,4 +60,44 @@ pub(crate) fn push_subword<'a>(
     };
     draft.set_section(SUBWORD_SECTION, serde_json::to_string(&settings)?, tables);
     Ok(())
+}
+
+/// Words that the vectors of a family list and others do not, with a word that they must lack.
+struct Sign {
+    preset: &'static str,
+    listed: [&'static str; 2],
+    lacking: Option<&'static str>,
+}
+
+/// The first that holds counts, so the most telling stand first.
+const SIGNS: [Sign; 5] = [
+    Sign { preset: "glove-twitter", listed: ["<user>", "<hashtag>"], lacking: None },
+    Sign { preset: "bert", listed: ["[UNK]", "[CLS]"], lacking: None },
+    Sign { preset: "word2vec-news", listed: ["##", "The"], lacking: None },
+    Sign { preset: "glove-6b", listed: ["'s", "n't"], lacking: Some("The") },
+    Sign { preset: "fasttext", listed: ["the", "The"], lacking: None },
+];
+
+/// What to look at before the model is used, a sentence each. Rules other than the default are taken
+/// as chosen with care.
+pub fn hints(model: &Model) -> Vec<String> {
+    let listed = |word: &str| model.vocabulary().lookup(word).is_some();
+    let mut hints = Vec::new();
+    if Normalisation::preset("plain").as_ref() == Some(model.normalisation()) {
+        let found = SIGNS
+            .iter()
+            .find(|sign| sign.listed.into_iter().all(listed) && !sign.lacking.is_some_and(listed));
+        if let Some(Sign { preset, listed: [one, other], .. }) = found {
+            hints.push(format!(
+                "the words `{one}` and `{other}` suggest --normalisation {preset}; the default, \
+                 plain, cuts texts otherwise and does not find such words"
+            ));
+        }
+    }
+    if model.vectors().dims() == 1 {
+        hints.push(
+            "one number a word is no vector; a table of counts goes with --counts".to_owned(),
+        );
+    }
+    hints
 }

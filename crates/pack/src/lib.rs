@@ -10,7 +10,6 @@ mod describe;
 mod error;
 pub mod export;
 pub mod fit;
-mod hints;
 pub mod inspect;
 pub mod intake;
 mod matrix;
@@ -33,8 +32,8 @@ use cognate::text::Normalisation;
 use cognate_files::progress::Progress;
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
+pub use describe::hints;
 pub use error::PackError;
-pub use hints::hints;
 
 use crate::counts::Documents;
 use crate::describe::{describe, push_subword};

@@ -22,7 +22,7 @@ use crate::datasets::ranking;
 use crate::datasets::ranking::Judged;
 use crate::recommend::readers::{Draws, Library, Reader};
 use crate::table::{Better, Cell, Column, Mark, Table};
-use crate::{EvalError, contenders, datasets, parallel};
+use crate::{EvalError, contenders, datasets, scoring};
 
 /// How many of the first texts a reader looks at.
 const SHOWN: usize = 10;
@@ -170,7 +170,7 @@ pub fn eval_recommend(
             .iter()
             .flat_map(|(_, query)| library.readers.iter().map(move |reader| (query, reader)))
             .collect();
-        let figures = parallel::map("recommending", &jobs, |(query, reader)| {
+        let figures = scoring::map("recommending", &jobs, |(query, reader)| {
             recommended(engine, &library, reader, query, options)
         });
         let figures = figures

@@ -4,21 +4,17 @@
 //! `avg-cos`. Everything else that a model does with a text is written into the tokenizer as far as that
 //! goes, and named where it does not. Neither library is needed to write the folder.
 
-mod card;
 mod entries;
-mod error;
 mod folder;
 mod left_behind;
 mod rules;
 mod tensors;
 mod tokenizer;
-
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use cognate::model::format::Dtype;
-use cognate::model::{Model, OpenOptions};
-pub use error::ExportError;
+use cognate::model::{Model, ModelError, OpenOptions};
 use serde::Serialize;
 use serde_json::json;
 
@@ -149,7 +145,7 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
             folder.write_json(name, &sentence_transformers_config(options))?;
         }
     }
-    folder.write("README.md", |out| card::write(&exported, &model, out))?;
+    folder.write("README.md", |out| folder::write(&exported, &model, out))?;
     exported.bytes = folder.bytes();
     exported.path = folder.finish()?;
     Ok(exported)
@@ -205,4 +201,29 @@ fn sentence_transformers_config(options: &ExportOptions) -> serde_json::Value {
         "normalize": options.normalize,
         "max_length": null,
     })
+}
+
+/// Why nothing was exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The model could not be read.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Options that cannot be carried out.
+    #[error("{0}")]
+    Options(String),
+    /// A file or folder could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ExportError {
+    /// An error of the system at a path.
+    fn io(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
 }

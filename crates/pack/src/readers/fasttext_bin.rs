@@ -17,7 +17,6 @@
 //! Knows nothing of how n-grams are hashed (`model::subword` does) and leaves the output matrix
 //! alone: it serves training and classification only.
 
-mod arguments;
 mod dictionary;
 mod matrix;
 
@@ -26,8 +25,8 @@ use std::path::Path;
 use cognate::model::subword::NGrams;
 
 use super::positioned::{Scan, Source};
-use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader, source};
-use crate::readers::fasttext_bin::arguments::Arguments;
+use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader, format};
+use crate::readers::fasttext_bin::dictionary::Arguments;
 use crate::readers::fasttext_bin::matrix::Matrix;
 
 const MAGIC: i32 = 793_712_314;
@@ -38,7 +37,7 @@ pub(crate) const INFO: Info = Info {
     mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC.to_le_bytes())),
 };
 
-pub(super) fn open(source: &source::Source) -> Opened {
+pub(super) fn open(source: &format::Source) -> Opened {
     Ok(Box::new(FastTextReader::open(&source.path, source.budget)?))
 }
 

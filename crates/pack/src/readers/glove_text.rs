@@ -1,7 +1,7 @@
 //! GloVe's text format as users name it.
 
+use super::format::Source;
 use super::input::Input;
-use super::source::Source;
 use super::{Info, Mark, Opened, text};
 
 /// How it is called and recognised.

@@ -41,11 +41,7 @@ pub mod model2vec;
 pub mod npy;
 pub mod positioned;
 pub mod safetensors;
-mod source;
 pub mod text;
-mod text_rows;
-mod text_with_header;
-mod text_without_header;
 pub mod word2vec_bin;
 pub mod word2vec_text;
 
@@ -53,7 +49,7 @@ use cognate::model::format::Limits;
 pub use cognate::model::unlisted::SubwordRule as Subword;
 pub use cognate_files::{Place, ReadError, input};
 
-use crate::readers::source::Source;
+use crate::readers::format::Source;
 
 formats! {
     Word2VecText => word2vec_text,

@@ -17,20 +17,16 @@
 //! is `text`'s business, whatever the tokenizer did in training.
 
 #[cfg(feature = "model2vec")]
-mod entries;
-#[cfg(feature = "model2vec")]
 mod folder;
-#[cfg(feature = "model2vec")]
-mod layout;
 #[cfg(feature = "model2vec")]
 mod tensors;
 
 #[cfg(feature = "model2vec")]
 pub use folder::Model2VecReader;
 #[cfg(feature = "model2vec")]
-pub use layout::Settings;
+pub use folder::Settings;
 
-use super::source::Source;
+use super::format::Source;
 use super::{Info, Mark, Opened};
 
 /// How it is called and recognised.

@@ -4,9 +4,9 @@
 //! never evaluated; arrays of Python objects, which are pickled programs, are refused, and so are
 //! `.npz` archives.
 
+use super::format::Source;
 use super::input::{Input, shown};
 use super::matrix::{MatrixReader, Number, Shape};
-use super::source::Source;
 use super::{Info, Mark, Opened, Place, ReadError};
 
 /// The first bytes of every such file.

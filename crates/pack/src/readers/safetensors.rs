@@ -11,9 +11,9 @@ use safetensors::Dtype;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::format::Source;
 use super::input::{Input, shown};
 use super::matrix::{MatrixReader, Number, Shape};
-use super::source::Source;
 use super::{Info, Mark, Opened, Place, ReadError};
 
 /// Longest header read, the same as the format's own bound.

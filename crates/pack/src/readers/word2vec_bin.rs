@@ -5,9 +5,9 @@
 //! passed over either way. Nothing marks where a row begins, so one wrong byte shifts all that
 //! follows; what can be checked is that the promised rows end where the file does.
 
+use super::format::Source;
 use super::header::Header;
 use super::input::Input;
-use super::source::Source;
 use super::{Budget, Info, Mark, Opened, Place, ReadError, VectorReader};
 
 /// Bytes of a number.

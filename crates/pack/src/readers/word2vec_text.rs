@@ -1,7 +1,7 @@
 //! word2vec's text format, which is also fastText's `.vec`, as users name it.
 
+use super::format::Source;
 use super::input::Input;
-use super::source::Source;
 use super::{Info, Mark, Opened, text};
 
 /// How it is called and recognised.

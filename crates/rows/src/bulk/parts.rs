@@ -13,9 +13,8 @@ use cognate_files::input::Input;
 use serde::{Deserialize, Serialize};
 
 use crate::bulk::question::Question;
-use crate::bulk::report::Tally;
 use crate::bulk::sources::STANDARD_INPUT;
-use crate::bulk::{BulkError, Options, into_one, unwritten};
+use crate::bulk::{BulkError, Options, Tally, into_one, unwritten};
 
 /// What a finished part was made of.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

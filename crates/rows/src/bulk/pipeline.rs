@@ -4,8 +4,7 @@
 use rayon::prelude::*;
 
 use crate::bulk::question::{Answer, Question, Texts};
-use crate::bulk::report::Tally;
-use crate::bulk::{BulkError, OnError};
+use crate::bulk::{BulkError, OnError, Tally};
 
 /// Rows read at a time.
 pub(super) const ROWS: usize = 8192;

@@ -9,9 +9,8 @@ use cognate_files::records::{Added, Appender, Column, Format, Records};
 
 use crate::bulk::pipeline::{BYTES, Batch, MOST_TOGETHER, ROWS, Sink, Source};
 use crate::bulk::question::{Answer, Cell, Question, Texts};
-use crate::bulk::report::Tally;
 use crate::bulk::sources::STANDARD_INPUT;
-use crate::bulk::{BulkError, Options, pipeline, unwritten};
+use crate::bulk::{BulkError, Options, Tally, pipeline, unwritten};
 
 /// Answers the rows of files one after the other into one, and gives back its size.
 pub(super) fn into_one(

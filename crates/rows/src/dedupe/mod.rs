@@ -14,33 +14,33 @@ mod block;
 mod buckets;
 mod check;
 mod clusters;
-mod column;
 mod judge;
 mod keys;
 mod output;
 mod report;
-mod run;
 mod search;
 mod sorter;
 pub mod steps;
 mod texts;
-
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 pub use block::{Block, Blocks, Match, Member, Work};
 pub use buckets::{Buckets, Centres};
 pub use check::Recall;
 pub use clusters::stand_for;
-use cognate::engine::{Query, QueryError};
+use cognate::engine::{Engine, Query, QueryError};
 use cognate_files::{ReadError, records};
-pub use column::{Duplicates, among};
 pub use judge::Judge;
 pub use keys::WordCounts;
 pub use report::Report;
-pub use run::run;
+pub use texts::{Duplicates, among};
+
+use crate::dedupe::search::Found;
+use crate::dedupe::texts::{Source, Texts};
 
 /// The least memory that sorting can work in.
 pub const LEAST_MEMORY: usize = 16 << 20;
@@ -149,4 +149,29 @@ pub enum DedupeError {
     /// Somebody wanted no answer any more.
     #[error("the search was stopped")]
     Stopped,
+}
+
+/// Looks for duplicates and writes what was found.
+pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
+    let begun = Instant::now();
+    output::check(options)?;
+    let search = &options.search;
+    let judge = Judge::new(engine, search)?;
+    let mut texts = Texts { sources: Vec::new() };
+    for path in options.against.iter().chain([&options.file]) {
+        let column = options.text.as_deref();
+        texts.sources.push(Source::file(path, options.records, column, &search.folder)?);
+    }
+    let mut pairs = output::Pairs::create(options)?;
+    let found = search::search(judge, search, &texts, |found, known| pairs.push(found, known));
+    // Where that ended the search it says which file it was.
+    pairs.check()?;
+    let found = found?;
+    pairs.finish()?;
+    if let Some(source) = texts.sources.last() {
+        output::write(options, source, &found)?;
+    }
+    let Found { mut report, .. } = found;
+    report.seconds = begun.elapsed().as_secs_f64();
+    Ok(report)
 }

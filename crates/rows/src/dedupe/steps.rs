@@ -1,5 +1,5 @@
 //! The steps of a search before texts are compared, each over texts that are at hand: digests of
-//! tokens, words counted and a sample drawn, keys. [`run`](crate::dedupe::run) does them over files on one
+//! tokens, words counted and a sample drawn, keys. [`run`](crate::dedupe) does them over files on one
 //! machine; what spreads texts over many machines does the same steps there.
 
 use cognate::engine::QueryError;

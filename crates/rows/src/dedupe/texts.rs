@@ -6,6 +6,7 @@ use std::io;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
 
+use cognate::engine::Engine;
 use cognate::model::disk;
 use cognate_files::ReadError;
 use cognate_files::input::Input;
@@ -13,7 +14,9 @@ use cognate_files::progress::Progress;
 use cognate_files::records::{Column, Options, Records};
 use rayon::prelude::*;
 
-use crate::dedupe::DedupeError;
+use crate::dedupe::judge::Judge;
+use crate::dedupe::search::Found;
+use crate::dedupe::{DedupeError, Match, Report, Search, search};
 
 /// Texts read while others are worked on.
 const CHUNK: usize = 8192;
@@ -228,4 +231,40 @@ impl Texts<'_> {
         }
         u32::try_from(reading.next).map_err(|_| DedupeError::TooMany)
     }
+}
+
+/// What stands for what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Duplicates {
+    /// For each text the place of the one that stands for it, among the others where there are others,
+    /// and its score with that; nothing for a text that stands for itself.
+    pub of: Vec<Option<(u32, f32)>>,
+    /// All matches, by the later text; places as in `of`.
+    pub matches: Vec<Match>,
+    pub report: Report,
+}
+
+/// Looks for duplicates among texts, or in others `against` which they are held. A missing text
+/// duplicates nothing.
+pub fn among(
+    engine: &Engine,
+    texts: &[Option<&str>],
+    against: Option<&[Option<&str>]>,
+    search: &Search,
+) -> Result<Duplicates, DedupeError> {
+    let judge = Judge::new(engine, search)?;
+    let sources = against.into_iter().chain([texts]).map(Source::Column);
+    let texts = Texts { sources: sources.collect() };
+    let mut matches = Vec::new();
+    let found = search::search(judge, search, &texts, |found, known| {
+        matches.push(Match { later: found.later - known, ..found.clone() });
+        Ok(())
+    })?;
+    let Found { judge, firsts, clusters, report } = found;
+    let own = judge.known.unwrap_or_default()..firsts.len() as u32;
+    let of_text = |id: u32| {
+        let (of, score) = clusters.of_text(id);
+        (of != id).then_some((of, score))
+    };
+    Ok(Duplicates { of: own.map(of_text).collect(), matches, report })
 }

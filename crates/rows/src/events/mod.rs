@@ -4,19 +4,52 @@
 //! of the window, however long the stream is. What makes an event is known in
 //! [`window`](cognate::window).
 
-mod error;
-mod order;
 mod output;
 mod source;
 mod state;
 mod summary;
+use std::path::PathBuf;
+
+use cognate::engine::QueryError;
+use cognate_files::ReadError;
+
+/// Why a stream could not be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsError {
+    /// A record could not be read, or makes no sense.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A method cannot do what is asked of it.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// Options that contradict each other, the records or the state.
+    #[error("{0}")]
+    Options(String),
+    /// Lines could not be written.
+    #[error("cannot write: {0}")]
+    Output(#[source] std::io::Error),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A state that cannot be gone on from.
+    #[error("{}: {problem}", path.display())]
+    State {
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cognate::engine::Engine;
@@ -25,12 +58,11 @@ use cognate::window::events::Decision;
 use cognate::window::stream::{Item, Settings, Stream};
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender, Options as RecordOptions};
-pub use error::EventsError;
 pub use output::Output;
 use serde::Serialize;
 pub use source::Columns;
 
-use crate::events::order::Order;
+use crate::events::output::Order;
 use crate::events::source::{Source, Tweet};
 use crate::events::summary::Summary;
 

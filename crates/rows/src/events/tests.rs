@@ -1,6 +1,6 @@
 //! Texts that come late are put in order as far as the slack allows.
 
-use crate::events::order::Order;
+use crate::events::output::Order;
 use crate::events::source::Tweet;
 
 fn tweet(time: i64) -> Tweet {
