@@ -7,7 +7,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
-use crate::memory::allocated;
+use crate::settings::allocated;
 
 /// Most attributes of an item.
 pub const MOST_ATTRIBUTES: usize = 32;

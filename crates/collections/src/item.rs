@@ -6,7 +6,7 @@ use std::mem::size_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::memory::allocated;
+use crate::settings::allocated;
 use crate::{Attribute, Attributes, Readable};
 
 /// Longest name of an item, in bytes.

@@ -18,12 +18,10 @@ mod home;
 mod incoming;
 mod item;
 mod matcher;
-mod memory;
 #[cfg(feature = "postgres")]
 mod outcome;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-mod readable;
 mod settings;
 mod shortlist;
 
@@ -38,12 +36,11 @@ pub use home::{
     Applied, Behind, Best, Cancellation, Choice, ChooseError, Chosen, Collection, Home, Page,
     SHORTLIST_METHOD, Shortlist, Told, Totals, Which, Write,
 };
-pub use incoming::{Id, Incoming, Outgoing, Time};
+pub use incoming::{Id, Incoming, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
 pub use matcher::{How, MatchError, Matched, SharedEngine};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
-pub use readable::Readable;
 pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};
 pub use shortlist::{LONGEST_SHORTLIST, MOST_SCORED, SHORTLIST_LENGTH, usual_shortlist};
 

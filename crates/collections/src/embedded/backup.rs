@@ -10,8 +10,8 @@ use std::{fs, io};
 use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
 
-use crate::embedded::folder::{LOCK, LOG, UNWHOLE};
 use crate::embedded::held::Held;
+use crate::embedded::registry::{LOCK, LOG, UNWHOLE};
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, open_regular};
 use crate::{Applied, CollectionError, check_name};

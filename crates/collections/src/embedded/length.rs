@@ -13,7 +13,7 @@ use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::CollectionError;
-use crate::embedded::frame::{HEAD, Head, add_frame};
+use crate::embedded::log::{HEAD, Head, add_frame};
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_nothing};
 
 /// The name of the file.

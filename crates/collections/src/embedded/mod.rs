@@ -8,9 +8,6 @@
 //! (`tail`).
 
 mod backup;
-mod collection;
-mod folder;
-mod frame;
 mod held;
 mod kept;
 mod length;
@@ -19,13 +16,10 @@ mod narrow;
 mod registry;
 mod replay;
 mod replica;
-mod replicated;
 mod shelves;
-mod shortlist;
 mod storage;
 mod store;
 mod table;
-mod tail;
 #[cfg(test)]
 mod tests;
 mod turn;

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use cognate::engine::Query;
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
-use crate::embedded::shelves::{BLOCK, Bits, ShelfMaker, unit};
-use crate::embedded::shortlist::{Found, Seek, items_of, look, ones};
+use crate::embedded::shelves::{BLOCK, Bits, Found, Seek, ShelfMaker, items_of, look, ones, unit};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::{Best, Cancellation, ChooseError, Chosen, SHORTLIST_METHOD, Which};
 

@@ -8,10 +8,9 @@ use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::CollectionError;
-use crate::embedded::frame::{HEAD, Head, MARK, OLD_MARK};
 use crate::embedded::length;
 use crate::embedded::length::Length;
-use crate::embedded::log::{Change, FORMAT, Log};
+use crate::embedded::log::{Change, FORMAT, HEAD, Head, Log, MARK, OLD_MARK};
 use crate::embedded::storage::{ReadFrom, Storage, Stored};
 
 /// Bytes that are copied at once.

@@ -1,18 +1,28 @@
 //! A replica: the collections of a folder that another process writes, to be read here.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::BufReader;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
-use std::{io, thread};
+use std::{fs, io, thread};
 
-use crate::embedded::folder::LOG;
-use crate::embedded::replicated::ReplicatedCollection;
-use crate::embedded::storage::{LocalStorage, Storage, is_nothing};
-use crate::embedded::tail::Stamp;
+use cognate::engine::Engine;
+use cognate::methods::Method;
+
+use crate::embedded::held::Held;
+use crate::embedded::log::{Change, HEAD, Head};
+use crate::embedded::registry::LOG;
+use crate::embedded::replay::Place;
+use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
+use crate::embedded::{EmbeddedCollection, Pending, Vectors, replay};
 use crate::{
-    Behind, Budget, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
+    Applied, Behind, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
+    CollectionError, Home, How, Item, Limits, MatchError, Matched, Page, Settings, SharedEngine,
+    Told, Totals, Which, Write, check_name,
 };
 
 /// How often the folder is looked at.
@@ -229,5 +239,293 @@ impl Home for ReplicaHome {
         let unreadable = self.shared.unreadable.load(Ordering::Relaxed);
         let behind = Some(Behind { bytes, unreadable });
         Totals { collections: all.len(), items, bytes: self.shared.budget.used(), behind }
+    }
+}
+
+/// A collection of a replica.
+#[derive(Debug)]
+pub(super) struct ReplicatedCollection {
+    held: EmbeddedCollection,
+    /// One reads on at a time.
+    tail: Mutex<Tail>,
+    read_bytes: AtomicU64,
+    unread_bytes: AtomicU64,
+}
+
+impl ReplicatedCollection {
+    /// A collection of which nothing was read; it is read before it is shown.
+    pub(super) fn open(
+        name: &str,
+        path: &Path,
+        limits: Limits,
+        budget: &Arc<Budget>,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            held: EmbeddedCollection::new(name, limits, Arc::clone(budget), Held::default(), None),
+            tail: Mutex::new(Tail::open(path)?),
+            read_bytes: AtomicU64::new(0),
+            unread_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Reads on what was written to the log, which is of this stamp now; whether nothing is left that
+    /// might still be found to last.
+    pub(super) fn read_on(&self, path: &Path, stamp: Stamp) -> Result<bool, CollectionError> {
+        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        // Until it is read nothing of it is.
+        self.unread_bytes.store(stamp.length(), Ordering::Relaxed);
+        let came = match tail.goes_on_in(stamp).map_err(failed)? {
+            true => tail.read_on(|changes| self.held.take_over(changes)),
+            false => {
+                // It was written anew, mostly with what is held here.
+                let mut fresh = Tail::open(path).map_err(failed)?;
+                // What cannot be read to its end takes the place of nothing.
+                let whole = self.take_over_all(&mut fresh)?;
+                *tail = fresh;
+                Ok(whole)
+            }
+        };
+        self.read_bytes.store(tail.read_bytes(), Ordering::Relaxed);
+        let unread = stamp.length().saturating_sub(tail.read_bytes());
+        self.unread_bytes.store(unread, Ordering::Relaxed);
+        came
+    }
+
+    /// Brings what is held to what another log says; whether nothing of that is left.
+    fn take_over_all(&self, log: &mut Tail) -> Result<bool, CollectionError> {
+        let (mut held, mut applied) = (Held::default(), Applied::default());
+        let came = log.read_on(|changes| {
+            let before = held.bytes;
+            changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+            self.held.budget().give_back(before);
+            self.held.budget().take_anyhow(held.bytes);
+        });
+        if came.is_ok() {
+            let changes = self.held.held().towards(&held);
+            self.held.take_over(changes);
+        }
+        self.held.budget().give_back(held.bytes);
+        came
+    }
+
+    /// How many items it has.
+    pub(super) fn items(&self, now: i64) -> usize {
+        self.held.told(now).items
+    }
+
+    /// Bytes of the log that were not read, or of which it is not known that they last.
+    pub(super) fn unread_bytes(&self) -> u64 {
+        self.unread_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Collection for ReplicatedCollection {
+    fn name(&self) -> &str {
+        self.held.name()
+    }
+
+    fn limits(&self) -> &Limits {
+        self.held.limits()
+    }
+
+    fn told(&self, now: i64) -> Result<Told, CollectionError> {
+        let log_bytes = Some(self.read_bytes.load(Ordering::Relaxed));
+        Ok(Told { durable: true, log_bytes, ..self.held.told(now) })
+    }
+
+    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
+        self.held.find(ids, now)
+    }
+
+    fn page(
+        &self,
+        which: &Which<'_>,
+        page: Page,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
+        self.held.page(which, page, now, cancel)
+    }
+
+    fn choose(
+        &self,
+        which: &Which<'_>,
+        choice: &Choice<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        self.held.choose(which, choice, now, cancel)
+    }
+
+    fn vectors(
+        &self,
+        engine: &Engine,
+        method: Method,
+        items: &[(u64, Arc<Item>)],
+        cancel: Cancellation<'_>,
+    ) -> Result<Option<Arc<Vectors>>, ChooseError> {
+        self.held.vectors(engine, method, items, cancel)
+    }
+
+    fn write(&self, _wanted: Write, _now: i64) -> Result<(Applied, Pending), CollectionError> {
+        Err(CollectionError::ReadOnly)
+    }
+
+    fn settle(&self, _pending: Pending) -> Result<(), CollectionError> {
+        Ok(())
+    }
+
+    fn follow(
+        &self,
+        _engine: SharedEngine,
+        _how: &How,
+        _items: Vec<Item>,
+        _now: i64,
+    ) -> Result<(Vec<Matched>, Pending), MatchError> {
+        Err(CollectionError::ReadOnly.into())
+    }
+
+    /// What is too old leaves once the process that writes has taken it out.
+    fn tidy(&self, _now: i64) -> Result<(), CollectionError> {
+        Ok(())
+    }
+}
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 20;
+/// How long after its last change a file may still be in the middle of one.
+const UNSETTLED_MS: u64 = 3000;
+
+/// A log as far as it was read.
+#[derive(Debug)]
+pub(super) struct Tail {
+    path: PathBuf,
+    file: File,
+    at: Place,
+    /// Where the last frame that was read begins, and its head: by these another log of the same file is
+    /// told.
+    last: Option<(u64, [u8; HEAD])>,
+}
+
+/// By what it is seen that a file is another one, or was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Stamp {
+    file: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// The file of a path as it is now; nothing where there is none.
+    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Self::from(&metadata))),
+            Err(error) if is_nothing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How long it is.
+    pub(super) fn length(self) -> u64 {
+        self.length
+    }
+
+    /// Whether it may be in the middle of a change.
+    pub(super) fn is_fresh(self) -> bool {
+        let modified = self.modified.0.saturating_mul(1000);
+        // Clocks of other machines may be ahead.
+        crate::now().abs_diff(modified) <= UNSETTLED_MS
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+impl Tail {
+    /// Opens a log, of which nothing was read.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = open_regular(OpenOptions::new().read(true), path)?;
+        Ok(Self { path: path.to_owned(), file, at: Place::default(), last: None })
+    }
+
+    /// Bytes that were read.
+    pub(super) fn read_bytes(&self) -> u64 {
+        self.at.offset
+    }
+
+    /// Whether a file of this stamp is the log that was read so far, or more of it.
+    pub(super) fn goes_on_in(&self, stamp: Stamp) -> io::Result<bool> {
+        let own = Stamp::from(&self.file.metadata()?);
+        if own.file != stamp.file || stamp.length < self.at.offset {
+            return Ok(false);
+        }
+        let Some((offset, head)) = self.last else { return Ok(true) };
+        let mut now = [0; HEAD];
+        Ok(self.file.read_at(&mut now, offset)? == HEAD && now == head)
+    }
+
+    /// Tells the changes of each frame that was written since and is certain to last; whether nothing is
+    /// left, but frames of which that is not known.
+    pub(super) fn read_on(
+        &mut self,
+        mut tell: impl FnMut(Vec<Change>),
+    ) -> Result<bool, CollectionError> {
+        let path = self.path.clone();
+        let failed = |source| CollectionError::Read { path: path.clone(), source };
+        let end = self.file.length().map_err(failed)?;
+        let (certain, whole) = self.look_ahead(end).map_err(failed)?;
+        let from = ReadFrom { file: &self.file, offset: self.at.offset };
+        let mut reader = BufReader::with_capacity(PIECE, from);
+        let mut json = Vec::new();
+        while self.at.offset < certain {
+            let Place { offset, frames } = self.at;
+            if !replay::read_frame(&mut reader, frames, end - offset, &mut json).map_err(failed)? {
+                return Err(replay::proven_damage(&path, offset, whole.offset));
+            }
+            let changes = replay::changes(&path, self.at, &json)?;
+            let mut head = [0; HEAD];
+            self.file.read_at(&mut head, offset).map_err(failed)?;
+            self.last = Some((offset, head));
+            self.at.pass(json.len());
+            tell(changes);
+        }
+        if self.at == Place::default() {
+            return Err(replay::without_beginning(&path, &self.file));
+        }
+        if whole.offset == end {
+            return Ok(true);
+        }
+        match replay::proof(&self.file, whole.offset, end, whole.frames).map_err(failed)? {
+            Some(proof) => Err(replay::proven_damage(&path, whole.offset, proof)),
+            None => Ok(false),
+        }
+    }
+
+    /// How many bytes were synced, as the heads of frames say that were not read yet; and where the first
+    /// frame begins whose head is not whole, or whose changes are not all there.
+    fn look_ahead(&self, end: u64) -> io::Result<(u64, Place)> {
+        let (mut certain, mut at) = (0, self.at);
+        while end.saturating_sub(at.offset) >= HEAD as u64 {
+            let mut head = [0; HEAD];
+            let read = self.file.read_at(&mut head, at.offset)?;
+            let head = Head::read(&head).filter(|head| read == HEAD && head.number == at.frames);
+            let Some(head) = head else { break };
+            if head.length as u64 > end - at.offset - HEAD as u64 {
+                break;
+            }
+            // A seal says it of all that is before it, and there is nothing in it that could be lost.
+            let seals = head.length == 0 && head.synced == at.offset;
+            at.pass(head.length);
+            certain = certain.max(if seals { at.offset } else { head.synced });
+        }
+        Ok((certain.min(end), at))
     }
 }

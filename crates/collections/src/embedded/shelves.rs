@@ -1,16 +1,17 @@
 //! The vectors of a collection's items as signed bytes, by which shortlists are found: made once, and
 //! kept from one question to the next in blocks by the items' numbers.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use cognate::engine::{Engine, KeptText, Query};
-use cognate_kernels::scan::{ROWS, Shelf};
+use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 
 use crate::embedded::{EmbeddedCollection, Vectors, View};
-use crate::{Budget, ChooseError, SHORTLIST_METHOD};
+use crate::{Budget, Cancellation, ChooseError, Chosen, Item, SHORTLIST_METHOD, Shortlist, Which};
 
 /// Tiles of a block.
 pub(super) const TILES: usize = 8;
@@ -195,3 +196,202 @@ impl Drop for ShelfMaker<'_> {
         self.tell();
     }
 }
+
+/// Items that are held at once for all texts that are looked for together: 16 MB.
+const MOST_HELD: usize = 1 << 20;
+
+impl EmbeddedCollection {
+    /// The items that are nearest to each of the texts of a shortlist, in the order in which they were
+    /// added; none that has no vector.
+    pub(super) fn nearest(
+        &self,
+        which: &Which<'_>,
+        shortlist: &Shortlist<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        let made = shortlist.engine.embed(&shortlist.texts, &Query::new(SHORTLIST_METHOD))?;
+        let rows = made.vectors.iter().flatten().filter_map(|vector| unit(vector));
+        let probes: Vec<Probe> = rows.map(|row| Probe::new(&row)).collect();
+        let (view, wanted) = self.wanted(which, now, cancel)?;
+        let mut maker = ShelfMaker::of(self, shortlist.engine)?;
+        let items: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let length = shortlist.length.min(items).max(1);
+        let together = (MOST_HELD / length).max(1).next_multiple_of(QUERIES);
+        let mut found = BTreeSet::new();
+        for probes in probes.chunks(together) {
+            let mut searches: Vec<Search<'_>> =
+                probes.iter().map(|probe| Search::of(probe, length)).collect();
+            for (at, bits) in &wanted {
+                cancel.check()?;
+                let block = maker.block(*at, bits, &view)?;
+                look(*at, &block, bits, &mut searches);
+            }
+            found.extend(
+                searches.iter().flat_map(|search| search.best.iter().map(|one| one.number)),
+            );
+        }
+        let item = |number| Some((number, Arc::clone(view.item(number)?)));
+        Ok(Chosen::all(found.into_iter().filter_map(item).collect()))
+    }
+
+    /// The items that are meant, in blocks.
+    pub(super) fn wanted(
+        &self,
+        which: &Which<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<(View, Vec<(u64, Bits)>), ChooseError> {
+        let (view, without) = self.view_with(which.without.iter().map(AsRef::as_ref), now);
+        let mut wanted: Vec<(u64, Bits)> = Vec::new();
+        let mut want = |number: u64| {
+            let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
+            if wanted.last().is_none_or(|(last, _)| *last != at) {
+                wanted.push((at, [0; TILES]));
+            }
+            if let Some((_, bits)) = wanted.last_mut() {
+                bits[place / ROWS] |= 1 << (place % ROWS);
+            }
+        };
+        if which.filter.is_empty() && which.oldest.is_none() {
+            // An item that nothing has to be asked of is not touched.
+            view.numbered().for_each(|(number, _)| want(number));
+        } else {
+            which.each(view.numbered(), cancel, |number, _| want(number))?;
+        }
+        for number in without {
+            let found = wanted.binary_search_by_key(&(number / BLOCK), |(at, _)| *at);
+            if let Some((_, bits)) = found.ok().and_then(|at| wanted.get_mut(at)) {
+                let place = (number % BLOCK) as usize;
+                bits[place / ROWS] &= !(1 << (place % ROWS));
+            }
+        }
+        Ok((view, wanted))
+    }
+}
+
+/// The items of a view that stand in blocks of it, numbered and in order.
+pub(super) fn items_of(view: &View, wanted: &[(u64, Bits)]) -> Vec<(u64, Arc<Item>)> {
+    let mut blocks = wanted.iter().peekable();
+    let mut is_wanted = |number: u64| {
+        while blocks.next_if(|(at, _)| *at < number / BLOCK).is_some() {}
+        let place = (number % BLOCK) as usize;
+        let block = blocks.peek().filter(|(at, _)| *at == number / BLOCK);
+        block.is_some_and(|(_, bits)| bits[place / ROWS] >> (place % ROWS) & 1 == 1)
+    };
+    let items = view.numbered().filter(|(number, _)| is_wanted(*number));
+    items.map(|(number, item)| (number, Arc::clone(item))).collect()
+}
+
+pub(super) fn ones(bits: &Bits) -> usize {
+    bits.iter().map(|bits| bits.count_ones() as usize).sum()
+}
+
+/// One that looks for rows that reach a query.
+pub(super) trait Seek {
+    fn probe(&self) -> &Probe;
+
+    /// What does not reach this is not looked at.
+    fn least(&self) -> f32;
+
+    /// Which rows of a tile reach queries.
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES];
+
+    /// Takes a row that reached it.
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64);
+}
+
+/// Offers the rows of a block to those who look for them.
+pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut [S]) {
+    for (tile, (wanted, rows)) in wanted.iter().zip(&block.rows).enumerate() {
+        let wanted = wanted & rows;
+        if wanted == 0 {
+            continue;
+        }
+        for four in seekers.chunks_mut(QUERIES) {
+            let last = four.len() - 1;
+            let probe = |at: usize| {
+                let seeker = &four[at.min(last)];
+                (seeker.probe(), seeker.least())
+            };
+            let reached = S::reach(&block.shelf, tile, [probe(0), probe(1), probe(2), probe(3)]);
+            for (seeker, reached) in four.iter_mut().zip(reached) {
+                let mut reached = reached & wanted;
+                while reached != 0 {
+                    let place = tile * ROWS + reached.trailing_zeros() as usize;
+                    reached &= reached - 1;
+                    seeker.offer(&block.shelf, place, at * BLOCK + place as u64);
+                }
+            }
+        }
+    }
+}
+
+/// What is nearest to one text so far.
+struct Search<'p> {
+    probe: &'p Probe,
+    length: usize,
+    best: BinaryHeap<Found>,
+}
+
+/// An item that was found.
+pub(super) struct Found {
+    pub(super) score: f32,
+    pub(super) number: u64,
+}
+
+impl<'p> Search<'p> {
+    fn of(probe: &'p Probe, length: usize) -> Self {
+        Self { probe, length, best: BinaryHeap::new() }
+    }
+}
+
+impl Seek for Search<'_> {
+    fn probe(&self) -> &Probe {
+        self.probe
+    }
+
+    /// What is not above this has no place.
+    fn least(&self) -> f32 {
+        match self.best.peek() {
+            Some(worst) if self.best.len() >= self.length => worst.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES] {
+        shelf.near(tile, probes)
+    }
+
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
+        let found = Found { score: shelf.product(place, self.probe), number };
+        if self.best.len() < self.length {
+            self.best.push(found);
+        } else if let Some(mut worst) = self.best.peek_mut()
+            && found < *worst
+        {
+            *worst = found;
+        }
+    }
+}
+
+/// The worse one is the greater: that of the lower score, and of equal ones the newer.
+impl Ord for Found {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.number.cmp(&other.number))
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Found {}

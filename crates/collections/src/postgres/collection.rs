@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::postgres::condition::Sql;
 use crate::postgres::home::Shared;
-use crate::postgres::rows::{COLUMNS, signed};
 use crate::postgres::turn::{Entry, Turn};
-use crate::postgres::{rows, vectors};
+use crate::postgres::vectors;
+use crate::postgres::vectors::{COLUMNS, signed};
 use crate::{
     Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, How, Item,
     Limits, MatchError, Matched, Page, Pending, SharedEngine, Told, Which, Write, matcher,
@@ -65,7 +65,7 @@ impl Collection for PostgresCollection {
                 "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = ANY ($1) AND i.time >= $2",
                 entry.id
             );
-            rows::items(&session.query(&text, &[&asked, &oldest])?)
+            vectors::items(&session.query(&text, &[&asked, &oldest])?)
         })?;
         let of = |id: &&str| found.iter().find(|(_, item)| &*item.id == *id);
         Ok(ids.iter().map(|id| of(id).map(|(_, item)| Arc::clone(item))).collect())
@@ -91,7 +91,7 @@ impl Collection for PostgresCollection {
             sql.text.push_str(" OFFSET ");
             sql.value(signed(offset as u64));
             let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
-            let items = rows::items(&session.query(&text, &sql.values())?)?;
+            let items = vectors::items(&session.query(&text, &sql.values())?)?;
             let items = items.into_iter().map(|(_, item)| item).collect();
             Ok((items, usize::try_from(total).unwrap_or(0)))
         });
@@ -116,7 +116,7 @@ impl Collection for PostgresCollection {
             sql.value(signed(MOST_CHOSEN as u64 + 1));
             let table = format!("cognate.items_{} i", entry.id);
             let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
-            let items = rows::items(&session.query(&text, &sql.values())?)?;
+            let items = vectors::items(&session.query(&text, &sql.values())?)?;
             match items.len() > MOST_CHOSEN {
                 true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }.into()),
                 false => Ok(items),
@@ -129,7 +129,7 @@ impl Collection for PostgresCollection {
         let limits = &self.shared.limits;
         if let Write::Put(items) = &wanted {
             limits.check(items)?;
-            rows::check(items)?;
+            vectors::check(items)?;
         }
         let applied = self.shared.pool.ask(|session| {
             let entry = Turn::lock(session, &self.name)?;
@@ -166,7 +166,7 @@ impl Collection for PostgresCollection {
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
         let limits = &self.shared.limits;
         matcher::check(&items, limits)?;
-        rows::check(&items)?;
+        vectors::check(&items)?;
         let followed = self.shared.pool.ask(|session| {
             let entry = Turn::lock(session, &self.name)?;
             let windows = self.shared.windows(entry.id);
@@ -182,7 +182,7 @@ impl Collection for PostgresCollection {
         })?;
         let (followed, entry, windows) = followed?;
         // Only now is it certain that the collection has what the window holds.
-        let state = (rows::unsigned(entry.revision), rows::unsigned(entry.next));
+        let state = (vectors::unsigned(entry.revision), vectors::unsigned(entry.next));
         Ok((followed.written(state, &windows), Pending::default()))
     }
 

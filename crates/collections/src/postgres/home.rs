@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::following::Windows;
 use crate::postgres::collection::PostgresCollection;
 use crate::postgres::pool::Pool;
-use crate::postgres::rows::signed;
 use crate::postgres::schema;
 use crate::postgres::schema::{MAKING, Ready};
 use crate::postgres::turn::Turn;
+use crate::postgres::vectors::signed;
 use crate::{Budget, Collection, CollectionError, Home, Limits, Settings, Totals, check_name};
 
 /// Connections to the database of a server.

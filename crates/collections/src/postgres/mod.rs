@@ -10,13 +10,10 @@ mod collection;
 mod condition;
 mod home;
 mod pool;
-mod problem;
-mod rows;
 mod schema;
 mod session;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod turn;
 mod vectors;
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use postgres::{Client, Config, Error};
 
 use crate::CollectionError;
+use crate::postgres::session;
 use crate::postgres::session::{Session, Statements};
-use crate::postgres::{problem, tls};
 
 /// How often what may pass is asked.
 const ATTEMPTS: u32 = 3;
@@ -129,12 +129,12 @@ impl Pool {
     ) -> Attempt<T> {
         let mut lent = match self.lend() {
             Ok(lent) => lent,
-            Err(Failed::Database(error)) if problem::is_passing(&error) => {
+            Err(Failed::Database(error)) if session::is_passing(&error) => {
                 return Attempt::Again(error.into());
             }
             Err(failed) => return Attempt::Failed(failed.into()),
         };
-        let again = |error: Error| match problem::is_passing(&error) {
+        let again = |error: Error| match session::is_passing(&error) {
             true => Attempt::Again(error.into()),
             false => Attempt::Failed(error.into()),
         };
@@ -150,7 +150,7 @@ impl Pool {
             Ok(answer) => match session.transaction.commit() {
                 Ok(()) => Attempt::Done(answer),
                 // Nobody knows whether it was written before the connection was lost.
-                Err(error) if problem::is_lost(&error) => {
+                Err(error) if session::is_lost(&error) => {
                     Attempt::Failed(CollectionError::Uncertain { problem: error.to_string() })
                 }
                 Err(error) => again(error),
@@ -201,7 +201,7 @@ impl Pool {
 
     /// A connection whose statements may take so long.
     fn connect(&self, patience: Option<Duration>) -> Result<Client, Error> {
-        let mut client = self.config.connect(tls::connector())?;
+        let mut client = self.config.connect(session::connector())?;
         let limit = patience.map_or(0, |patience| patience.as_millis());
         client.batch_execute(&format!("SET statement_timeout = {limit}"))?;
         Ok(client)

@@ -8,9 +8,9 @@ use postgres::Row;
 use crate::following::{Following, Windows};
 use crate::outcome::Outcome;
 use crate::postgres::pool::Failed;
-use crate::postgres::rows;
-use crate::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::postgres::session::Session;
+use crate::postgres::vectors;
+use crate::postgres::vectors::{COLUMNS, signed, unsigned};
 use crate::{Applied, Budget, CollectionError, Item, Limits, Settings};
 
 /// What is read of a collection's row.
@@ -131,7 +131,7 @@ impl<'s, 'c> Turn<'s, 'c> {
             let number = self.entry.next + signed(*place as u64);
             items.get(*place).map(|item| (number, item))
         });
-        rows::copy(self.session, self.entry.id, stays)?;
+        vectors::copy(self.session, self.entry.id, stays)?;
         self.entry.next += signed(items.len() as u64);
         self.entry.items = outcome.items;
         self.entry.revision += i64::from(outcome.applied.replaced > 0);
@@ -231,7 +231,7 @@ impl<'s, 'c> Turn<'s, 'c> {
         );
         let most = signed(most as u64);
         let rows = self.session.query(&text, &[values[0], values[1], &most])?;
-        let mut items = rows::items(&rows)?;
+        let mut items = vectors::items(&rows)?;
         items.reverse();
         Ok(items.into_iter().map(|(_, item)| item).collect())
     }

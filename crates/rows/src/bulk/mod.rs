@@ -24,7 +24,6 @@ use cognate_files::{ReadError, records};
 pub use question::{Question, Task};
 use serde::Serialize;
 
-
 /// What becomes of a row whose texts cannot be scored, or are not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::embedded::frame::HEAD;
+use crate::embedded::log::HEAD;
 use crate::embedded::storage::Storage;
 use crate::embedded::tests::item;
 use crate::embedded::tests::simulated::Simulated;
