@@ -10,8 +10,7 @@ use cognate::model::writer::Draft;
 use cognate::model::{Model, OpenOptions};
 use cognate_kernels::random::Random;
 use cognate_server::http::Models;
-use cognate_server::http::request::cost::estimate;
-use cognate_server::http::request::query::Resolved;
+use cognate_server::http::request::query::{Resolved, estimate};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Words of both texts.

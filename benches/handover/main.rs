@@ -2,7 +2,7 @@
 //! crossing the hand-over costs more than it gives; above it, a second core pays.
 //!
 //! `cargo bench --bench handover` prints both for questions of growing length, on the default model,
-//! beside what `cognate_server::http::request::cost::estimate` takes them for: where its constants and
+//! beside what `cognate_server::http::request::query::estimate` takes them for: where its constants and
 //! `cognate_server::http::work::pool::INLINE_NANOS` come from. Wall time includes waiting for the pool's
 //! threads; processor time does not, and is the figure to go by on a shared machine.
 //!
@@ -22,8 +22,7 @@ use cognate::methods::Method;
 use cognate_server::http::Models;
 use cognate_server::http::auth::client::Client;
 use cognate_server::http::observe::metrics::Metrics;
-use cognate_server::http::request::cost::estimate;
-use cognate_server::http::request::query::Resolved;
+use cognate_server::http::request::query::{Resolved, estimate};
 use cognate_server::http::work::pool::{INLINE_NANOS, JobContext, Pool};
 use rustix::time::{ClockId, clock_gettime};
 

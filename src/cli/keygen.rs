@@ -9,8 +9,7 @@ use clap::Args;
 
 use crate::cli::{Failure, print, usage};
 use crate::http::auth::keys;
-use crate::http::auth::keys::Scope;
-use crate::http::auth::names::CollectionNames;
+use crate::http::auth::keys::{CollectionNames, Scope};
 
 /// How every key begins, so that one is known for what it is where it should not be.
 const PREFIX: &str = "cog_";

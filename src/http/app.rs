@@ -19,12 +19,11 @@ use crate::http::auth::keys::KeysError;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::Budget;
-use crate::http::observe::early_ends::EarlyEnds;
 use crate::http::observe::metrics::{Metrics, Snapshot};
-use crate::http::observe::request_id::Ids;
-use crate::http::observe::request_log::RequestLog;
+use crate::http::observe::request_log::{Ids, RequestLog};
+use crate::http::observe::streams::EarlyEnds;
 use crate::http::observe::trace::Tracer;
-use crate::http::registry::memory;
+use crate::http::registry::models;
 use crate::http::registry::models::{LoadedModel, Models, ModelsError};
 use crate::http::registry::reachable::Collections;
 use crate::http::registry::reload::{ModelSummary, Reloaded};
@@ -370,6 +369,6 @@ fn refuse_reload(
 
 /// A quarter of the memory that this process may use, within bounds.
 fn usual_unsent_bytes() -> usize {
-    let quarter = memory::limit().map_or(MOST_UNSENT, |bytes| bytes / 4);
+    let quarter = models::limit().map_or(MOST_UNSENT, |bytes| bytes / 4);
     usize::try_from(quarter.clamp(LEAST_UNSENT, MOST_UNSENT)).unwrap_or(usize::MAX)
 }

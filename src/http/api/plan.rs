@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::observe::facts::Facts;
-use crate::http::request::cost::{MULTIPLICATIONS_PER_NANO, estimate};
-use crate::http::request::query::Resolved;
+use crate::http::observe::request_log::Facts;
+use crate::http::request::query::{MULTIPLICATIONS_PER_NANO, Resolved, estimate};
 use crate::http::work::pool;
 
 /// How many times the time that all threads have until the deadline a question may be estimated to

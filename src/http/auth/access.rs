@@ -10,13 +10,11 @@ use axum::http::{Extensions, HeaderName, HeaderValue, header};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::http::auth::client::Client;
-use crate::http::auth::keys::{Key, Keys, KeysError, Scope};
-use crate::http::auth::names::CollectionNames;
+use crate::http::auth::keys::{CollectionNames, Key, Keys, KeysError, Scope};
 use crate::http::auth::quota::{Bucket, Quota};
 use crate::http::error::{ApiError, Code};
-use crate::http::observe::by_key::KeyUse;
-use crate::http::observe::facts::Facts;
-use crate::http::observe::metrics::Metrics;
+use crate::http::observe::metrics::{KeyUse, Metrics};
+use crate::http::observe::request_log::Facts;
 use crate::http::settings::Settings;
 
 /// The keys that are let in, and what each may still ask.

@@ -3,5 +3,4 @@
 pub(crate) mod access;
 pub mod client;
 pub mod keys;
-pub mod names;
 pub mod quota;

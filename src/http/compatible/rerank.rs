@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Place};
-use serde::Deserialize;
+use cognate::engine::{Counts, Place, Probability};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -16,13 +16,8 @@ use crate::http::api::pipeline::{Plan, Question};
 use crate::http::api::rank::RankRequest;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
-use crate::http::compatible::input::{Document, OnlyObject, Truncate, Whole, given};
+use crate::http::compatible::input::{Document, OnlyObject, Truncate, Whole, given, has_field};
 use crate::http::compatible::openai::Usage;
-use crate::http::compatible::relevance::{Relevance, Scale};
-use crate::http::compatible::reranked::{
-    EitherRerank, RerankDocument, RerankResponse, RerankResult, TeiRank, TeiScore,
-};
-use crate::http::compatible::shape::has_field;
 use crate::http::compatible::spans::{RelevantSpans, Span};
 use crate::http::compatible::tei::TeiRefusals;
 use crate::http::compatible::with_names;
@@ -31,6 +26,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{Candidate, Count, List, ModelName, RankMethod, Text};
+use crate::http::request::query::Resolved;
 use crate::http::request::{body, fields, json};
 use crate::http::routes::Routes;
 use crate::http::work::pool::JobContext;
@@ -359,4 +355,155 @@ async fn rerank(
 /// Reads a body as a request is read.
 pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
     RerankQuestion::read(body, address).map(drop)
+}
+
+/// Documents, most relevant first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RerankResponse<'r> {
+    /// What this answer is called.
+    pub(super) id: String,
+    /// `rerank`.
+    pub(super) object: &'static str,
+    /// The model's name.
+    pub(super) model: &'r str,
+    /// The documents, most relevant first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) results: Option<Vec<RerankResult<'r>>>,
+    /// The same, for bodies with Voyage's fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<Vec<RerankResult<'r>>>,
+    pub(super) usage: Usage,
+}
+
+/// A document and its relevance.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RerankResult<'r> {
+    /// Its place among the documents.
+    pub(super) index: usize,
+    /// Its relevance, between 0 and 1 where the method's scores have bounds.
+    pub(super) relevance_score: f64,
+    /// Its text, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) document: Option<RerankDocument<'r>>,
+    /// The stretches that speak for it, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) relevant_spans: Option<Vec<Span>>,
+}
+
+/// A document's text.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum RerankDocument<'r> {
+    /// As Voyage has it.
+    Bare(&'r str),
+    /// As the others have it.
+    Object {
+        /// The text.
+        text: &'r str,
+    },
+}
+
+/// A score, or the relevance that it comes to.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum TeiScore {
+    /// A score, as `/rank` gives it.
+    Raw(f32),
+    Relevance(f64),
+}
+
+/// A text and its score, as text-embeddings-inference writes it.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TeiRank<'r> {
+    pub(super) index: usize,
+    #[schema(value_type = f64)]
+    pub(super) score: TeiScore,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<&'r str>,
+}
+
+/// What is answered: an object for `documents`, a bare list for `texts`.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+pub(super) enum EitherRerank<'r> {
+    /// For `documents`.
+    Results(RerankResponse<'r>),
+    /// For `texts`.
+    Ranks(Vec<TeiRank<'r>>),
+}
+
+/// What a relevance is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Relevance {
+    /// The method's score, moved from its range to 0…1; as it is where the range has no upper end.
+    Score,
+    /// The share of pairs with such a score that were related, among those that the model was
+    /// calibrated on.
+    Probability,
+}
+
+/// How the scores of a question become relevances. The order of candidates stays that of their scores.
+pub(super) enum Scale {
+    /// By the range of the method.
+    Range(f32, f32),
+    /// By the model's calibration, and a little by the range.
+    Probability(Probability, [f32; 2]),
+}
+
+/// The part of a relevance that the score's place in the method's range has beside the probability.
+/// Where the calibration saw no difference between scores, clients that sort by the relevance still
+/// find their order.
+const OF_RANGE: f64 = 1e-3;
+
+impl Scale {
+    /// The scale that is asked for; without a wish the calibration's, if the model has one for the
+    /// method.
+    pub(super) fn of(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self, ApiError> {
+        let engine = &resolved.model.engine;
+        if let Some(fused) = &resolved.fused {
+            let (low, high) = fused.fusion.by().range();
+            return match wish {
+                None | Some(Relevance::Score) => Ok(Self::Range(low, high)),
+                Some(Relevance::Probability) => Err(not_calibrated()),
+            };
+        }
+        let (method, measure) = (resolved.query.method, resolved.measure());
+        let (low, high) = method.info().range;
+        let known = engine.calibration(method, measure).and_then(Probability::of);
+        match (wish, known) {
+            (None | Some(Relevance::Probability), Some(known)) => {
+                Ok(Self::Probability(known, [low, high]))
+            }
+            (None | Some(Relevance::Score), _) => Ok(Self::Range(low, high)),
+            (Some(Relevance::Probability), None) => Err(not_calibrated()),
+        }
+    }
+
+    /// The relevance of a candidate with this score, or without one.
+    pub(super) fn relevance(&self, score: Option<f32>) -> f64 {
+        let Some(score) = score else { return 0.0 };
+        match self {
+            Self::Probability(known, [low, high]) => {
+                let of_range = place(score, *low, *high).unwrap_or(0.0);
+                (1.0 - OF_RANGE) * known.at(score) + OF_RANGE * of_range
+            }
+            Self::Range(low, high) => place(score, *low, *high).unwrap_or(f64::from(score)),
+        }
+    }
+}
+
+fn not_calibrated() -> ApiError {
+    let detail = "the model has no calibration for this method and measure; \
+                  `cognate eval calibrate` makes one";
+    ApiError::at(Code::NotCalibrated, "/relevance", detail)
+}
+
+/// Where a score lies between the ends of its range, if it has an upper one. Scores without a lower
+/// end are logarithms of probabilities, as of `ql`.
+fn place(score: f32, low: f32, high: f32) -> Option<f64> {
+    let [score, low, high] = [score, low, high].map(f64::from);
+    let place = if low.is_finite() { (score - low) / (high - low) } else { (score - high).exp() };
+    high.is_finite().then(|| place.clamp(0.0, 1.0))
 }

@@ -20,8 +20,8 @@ use crate::http::auth::keys::Scope;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::hosts;
 use crate::http::net::connection::Peer;
-use crate::http::net::head;
-use crate::http::observe::facts::Facts;
+use crate::http::net::gate;
+use crate::http::observe::request_log::Facts;
 
 /// Lets requests through to the routes it is laid around, if they may ask.
 #[derive(Clone)]
@@ -117,7 +117,7 @@ pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
         Some(scope) => scope.includes(Scope::Admin),
         None => {
             let near = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
-            extensions.get::<Peer>().is_some_and(near) && head::is_local(request)
+            extensions.get::<Peer>().is_some_and(near) && gate::is_local(request)
         }
     };
     if allowed {

@@ -22,13 +22,10 @@ use tower::{Layer, Service};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::net::connection::Peer;
-use crate::http::net::head::FaultyHead;
-use crate::http::observe::early_ends::EndReason;
-use crate::http::observe::facts::Facts;
+use crate::http::net::gate::FaultyHead;
 use crate::http::observe::metrics::UNMATCHED;
-use crate::http::observe::request_id::Ids;
-use crate::http::observe::request_log::{Line, Outcome};
-use crate::http::observe::streams::{Naming, RequestName};
+use crate::http::observe::request_log::{Facts, Ids, Line, Outcome};
+use crate::http::observe::streams::{EndReason, Naming, RequestName};
 use crate::http::observe::trace::{Answered, Parent, Span};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -23,13 +23,13 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-use crate::http::net::head;
-use crate::http::net::head::FaultyHead;
+use crate::http::net::gate;
+use crate::http::net::gate::FaultyHead;
 use crate::http::net::options::ConnectionOptions;
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::socket::Socket;
 use crate::http::net::state::{ConnectionState, PendingAnswer};
-use crate::http::observe::early_ends::{EarlyEnds, EndReason};
+use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
 
 /// How often a connection is looked at while the service waits for it to end.
@@ -156,7 +156,7 @@ impl RequestService {
         let last = self.state.asked() >= self.most;
         self.state.set_body_bytes(framed_bytes(request.headers()));
         let (stop, state) = (self.stop.clone(), self.state.clone());
-        if let Err(fault) = head::check(&request) {
+        if let Err(fault) = gate::check(&request) {
             request.extensions_mut().insert(FaultyHead(fault));
         }
         request.extensions_mut().insert(self.peer);

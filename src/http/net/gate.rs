@@ -7,13 +7,16 @@
 use std::time::{Duration, SystemTime};
 
 use axum::body::Bytes;
+use axum::http::uri::Authority;
 use axum::http::{
-    HeaderMap, HeaderName, HeaderValue, Method as Verb, Request, Response, Uri, header,
+    HeaderMap, HeaderName, HeaderValue, Method as Verb, Request, Response, Uri, Version, header,
 };
 use httparse::Status;
 
+use crate::http::error::{ApiError, Code};
 use crate::http::net::connection::{Peer, SKIPPED_BYTES};
-use crate::http::net::head;
+use crate::http::net::gate;
+use crate::http::net::state::ConnectionState;
 use crate::http::request::body;
 
 /// Most fields of a head that is looked at.
@@ -72,7 +75,7 @@ fn read(bytes: &[u8]) -> Option<(Request<()>, u64)> {
         let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
         headers.append(name, HeaderValue::from_bytes(field.value).ok()?);
     }
-    head::check(&request).ok()?;
+    gate::check(&request).ok()?;
     let body = body_length(request.headers())?;
     Some((request, body + length as u64))
 }
@@ -127,6 +130,145 @@ fn date() -> String {
 fn written_date(time: SystemTime) -> String {
     let last = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_799);
     httpdate::fmt_http_date(time.clamp(SystemTime::UNIX_EPOCH, last))
+}
+
+/// What hyper was given of the present request.
+#[derive(Debug, Default)]
+pub(super) struct Framing {
+    given: u64,
+    /// Bytes of its head.
+    head: u64,
+    /// Whether it cannot be known any more: a head that came in parts, a request behind another.
+    lost: bool,
+}
+
+impl Framing {
+    /// Whether the next bytes begin a request, and nothing is under way. True again for each time that
+    /// it is asked until they come.
+    pub(super) fn is_between(&mut self, state: &ConnectionState) -> bool {
+        if self.given > 0 && !self.lost && !state.owes_answer() {
+            let all = state.body_bytes().and_then(|body| self.head.checked_add(body));
+            match all {
+                Some(all) if all == self.given => self.given = 0,
+                Some(all) if all > self.given => {}
+                // More than the request, or the service was not told of any.
+                _ => self.lost = true,
+            }
+        }
+        self.given == 0 && !self.lost
+    }
+
+    /// Counts bytes that hyper is given.
+    pub(super) fn give(&mut self, bytes: &[u8], state: &ConnectionState) {
+        if self.lost {
+            return;
+        }
+        if self.given == 0 {
+            state.forget_body();
+            match head_length(bytes) {
+                Some(length) => self.head = length as u64,
+                None => self.lost = true,
+            }
+        }
+        self.given = self.given.saturating_add(bytes.len() as u64);
+    }
+}
+
+/// How long the head is that these bytes begin with, if its end is among them. Empty lines before a
+/// request are passed over by hyper, so what begins with one has no known end.
+fn head_length(bytes: &[u8]) -> Option<usize> {
+    if matches!(bytes.first(), None | Some(b'\r' | b'\n')) {
+        return None;
+    }
+    let mut from = 0;
+    loop {
+        let line = from + bytes.get(from..)?.iter().position(|&byte| byte == b'\n')? + 1;
+        match bytes.get(line..)? {
+            [b'\n', ..] => return Some(line + 1),
+            [b'\r', b'\n', ..] => return Some(line + 2),
+            _ => from = line,
+        }
+    }
+}
+
+/// A request extension: why the request is refused before anything looks at it.
+#[derive(Debug, Clone)]
+pub(crate) struct FaultyHead(pub ApiError);
+
+/// Refuses a head that other servers on the way could read differently.
+pub(crate) fn check<B>(request: &Request<B>) -> Result<(), ApiError> {
+    let headers = request.headers();
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(_), Some(_)) => return Err(fault("the request has more than one `Host`")),
+        (None, _) if request.version() >= Version::HTTP_11 => {
+            return Err(fault("the request has no `Host`"));
+        }
+        (Some(host), None) if !is_host(host) => {
+            return Err(fault("`Host` is not a host name with or without a port"));
+        }
+        _ => {}
+    }
+    let chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    if !headers.get_all(header::TRANSFER_ENCODING).iter().all(chunked) {
+        return Err(fault("the only transfer coding is `chunked`"));
+    }
+    Ok(())
+}
+
+fn fault(detail: &'static str) -> ApiError {
+    ApiError { close: true, ..ApiError::new(Code::InvalidHead, detail) }
+}
+
+fn is_host(value: &HeaderValue) -> bool {
+    // Empty where the target has no authority.
+    value.is_empty() || authority(value).is_some()
+}
+
+fn authority(value: &HeaderValue) -> Option<Authority> {
+    let bytes = value.as_bytes();
+    let named = !bytes.contains(&b'@');
+    let authority = Authority::try_from(bytes).ok()?;
+    // What stands behind the host is a colon and a port, or nothing.
+    let port = authority.as_str().strip_prefix(authority.host())?;
+    let sound = port.is_empty() || port == ":" || authority.port_u16().is_some();
+    (named && sound && !authority.host().is_empty()).then_some(authority)
+}
+
+/// Whether a request without keys comes straight from a program of this machine, as far as its head
+/// tells: to a name that only this machine has, without a proxy between, and not from a page of
+/// another origin.
+pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    let proxied = [header::FORWARDED, header::VIA].iter().any(|name| headers.contains_key(name))
+        || ["x-forwarded-for", "x-forwarded-host", "x-real-ip"]
+            .iter()
+            .any(|name| headers.contains_key(*name));
+    // An absolute target names the host instead (RFC 9112, section 3.2.2).
+    let named = request.uri().authority().cloned().map(Some);
+    let named = named.or_else(|| headers.get(header::HOST).map(authority));
+    let host = named.map(|host| host.filter(is_loopback));
+    let host = match host {
+        // A name of elsewhere that leads here: somebody changed what the name stands for.
+        Some(None) => return false,
+        Some(Some(host)) => Some(host),
+        None => None,
+    };
+    let same_origin = match (headers.get(header::ORIGIN), host) {
+        (None, _) => true,
+        (Some(origin), Some(host)) => {
+            origin.as_bytes().strip_prefix(b"http://") == Some(host.as_str().as_bytes())
+        }
+        (Some(_), None) => false,
+    };
+    !proxied && same_origin
+}
+
+fn is_loopback(authority: &Authority) -> bool {
+    let host = authority.host();
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let by_address = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    by_address || host.eq_ignore_ascii_case("localhost")
 }
 
 #[cfg(test)]
@@ -194,5 +336,141 @@ mod tests {
         for other in others {
             assert_eq!(shown(&other), None, "{other}");
         }
+    }
+}
+
+#[cfg(test)]
+mod framing_tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_head_ends_at_its_first_empty_line() {
+        let cases: [(&[u8], Option<usize>); 8] = [
+            (b"GET / HTTP/1.1\r\na: b\r\n\r\nbody\r\n\r\n", Some(24)),
+            (b"GET / HTTP/1.1\na: b\n\nbody", Some(21)),
+            (b"GET / HTTP/1.1\n\r\nbody", Some(17)),
+            (b"GET / HTTP/1.1\r\na: b\r\n\r", None),
+            (b"GET / HTTP/1.1\r\na: b\r\n", None),
+            (b"\r\nGET / HTTP/1.1\r\n\r\n", None),
+            (b"GET", None),
+            (b"", None),
+        ];
+        for (bytes, length) in cases {
+            assert_eq!(head_length(bytes), length, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_begins_where_the_one_before_it_ended() {
+        const HEAD: &[u8] = b"POST / HTTP/1.1\r\n\r\n";
+        let state = Arc::new(ConnectionState::default());
+        let mut framing = Framing::default();
+        for _ in 0..2 {
+            assert!(framing.is_between(&state));
+            framing.give(HEAD, &state);
+            state.set_body_bytes(Some(5));
+            let pending = state.begin();
+            assert!(!framing.is_between(&state));
+            framing.give(b"abc", &state);
+            drop(pending);
+            assert!(!framing.is_between(&state), "two bytes are to come");
+            framing.give(b"de", &state);
+        }
+        assert!(framing.is_between(&state));
+        // The head of the next request came along.
+        framing.give(&[HEAD, b"abcdeP"].concat(), &state);
+        state.set_body_bytes(Some(5));
+        assert!(!framing.is_between(&state));
+        framing.give(b"OST / HTTP/1.1\r\n\r\n", &state);
+        state.set_body_bytes(Some(0));
+        assert!(!framing.is_between(&state), "lost for good");
+    }
+
+    #[test]
+    fn a_body_of_unknown_length_has_no_known_end() {
+        let state = Arc::new(ConnectionState::default());
+        let mut framing = Framing::default();
+        framing.give(b"POST / HTTP/1.1\r\n\r\n", &state);
+        state.set_body_bytes(None);
+        assert!(!framing.is_between(&state));
+    }
+}
+
+#[cfg(test)]
+mod head_tests {
+    use axum::http::HeaderMap;
+
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+        let field = |&(name, value): &(&'static str, &str)| {
+            (axum::http::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields.iter().map(field) {
+            headers.append(name, value);
+        }
+        headers
+    }
+
+    #[test]
+    fn a_head_has_one_host_and_no_coding_but_chunked() {
+        let cases: [(&[(&str, &str)], bool); 17] = [
+            (&[("host", "a.example")], true),
+            (&[("host", "a.example:8080")], true),
+            (&[("host", "[::1]:8080")], true),
+            (&[("host", "127.0.0.1")], true),
+            (&[("host", "")], true),
+            (&[], false),
+            (&[("host", "a"), ("host", "a")], false),
+            (&[("host", "a"), ("host", "b")], false),
+            (&[("host", "a b")], false),
+            (&[("host", "a/c")], false),
+            (&[("host", "u@a")], false),
+            (&[("host", "a:x")], false),
+            (&[("host", "a:99999")], false),
+            (&[("host", "a:")], true),
+            (&[("host", "a"), ("transfer-encoding", "Chunked")], true),
+            (&[("host", "a"), ("transfer-encoding", "gzip, chunked")], false),
+            (&[("host", "a"), ("transfer-encoding", "identity")], false),
+        ];
+        for (fields, fine) in cases {
+            let fields: Vec<(&'static str, &str)> = fields.to_vec();
+            let mut request = Request::new(());
+            *request.headers_mut() = headers(&fields);
+            assert_eq!(check(&request).is_ok(), fine, "{fields:?}");
+        }
+        let mut old = Request::new(());
+        *old.version_mut() = Version::HTTP_10;
+        assert!(check(&old).is_ok(), "HTTP/1.0 knows no `Host`");
+    }
+
+    #[test]
+    fn only_programs_of_this_machine_are_local() {
+        let cases: [(&[(&str, &str)], bool); 11] = [
+            (&[("host", "127.0.0.1:8080")], true),
+            (&[("host", "localhost")], true),
+            (&[("host", "[::1]:80")], true),
+            (&[], true),
+            (&[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8080")], true),
+            (&[("host", "127.0.0.1:8080"), ("origin", "https://evil.example")], false),
+            (&[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:9090")], false),
+            (&[("host", "127.0.0.1:8080"), ("origin", "null")], false),
+            (&[("host", "evil.example:8080"), ("origin", "http://evil.example:8080")], false),
+            (&[("host", "127.0.0.1"), ("x-forwarded-for", "10.0.0.1")], false),
+            (&[("host", "127.0.0.1"), ("via", "1.1 proxy")], false),
+        ];
+        for (fields, local) in cases {
+            let fields: Vec<(&'static str, &str)> = fields.to_vec();
+            let mut request = Request::new(());
+            *request.headers_mut() = headers(&fields);
+            assert_eq!(is_local(&request), local, "{fields:?}");
+        }
+        let mut absolute = Request::new(());
+        *absolute.uri_mut() = "http://evil.example/-/reload".parse().unwrap();
+        *absolute.headers_mut() = headers(&[("host", "127.0.0.1")]);
+        assert!(!is_local(&absolute), "the target names another host");
     }
 }

@@ -358,7 +358,7 @@ impl Drop for LentDescriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::observe::early_ends::EarlyEnds;
+    use crate::http::observe::streams::EarlyEnds;
 
     #[tokio::test]
     async fn connections_inherit_what_finds_out_dead_peers() {

@@ -2,9 +2,7 @@
 //! there are is not known here.
 
 pub(crate) mod connection;
-mod framing;
 pub mod gate;
-pub(crate) mod head;
 pub(crate) mod listener;
 mod options;
 pub mod shutdown;
@@ -15,7 +13,7 @@ pub use connection::Peer;
 pub use gate::Gate;
 pub use listener::Listener;
 
-use crate::http::observe::early_ends::EarlyEnds;
+use crate::http::observe::streams::EarlyEnds;
 
 /// What a listener reports.
 #[derive(Clone)]

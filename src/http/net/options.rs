@@ -8,8 +8,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
 
 use crate::http::net::connection::Peer;
-use crate::http::net::framing::Framing;
-use crate::http::net::gate::Gate;
+use crate::http::net::gate::{Framing, Gate};
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::socket::Door;
 use crate::http::settings::Settings;

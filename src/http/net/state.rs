@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use crate::http::request::delivery::Delivery;
+use crate::http::request::query::Delivery;
 
 /// The length of a body that does not say how long it is.
 const UNKNOWN: u64 = u64::MAX;

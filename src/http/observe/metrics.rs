@@ -1,27 +1,24 @@
 //! What is counted: every series stands at zero from the start, and its labels come from short
 //! fixed lists, so that no client can make them grow.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::{Method as Verb, StatusCode};
 use cognate::engine::Counts;
 use cognate::methods::Method;
 use cognate_collections::Totals;
-use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
+use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder, Unit};
 use metrics_exporter_prometheus::{
     BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
 
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
-use crate::http::observe::by_key::{KeyUse, Labels, NONE};
-use crate::http::observe::descriptions::describe;
-use crate::http::observe::early_ends::EndReason;
-use crate::http::observe::process;
-use crate::http::observe::rank_parts::{RankPart, RankPartCounters};
-use crate::http::observe::streams::{Outcome, RequestName, StreamCounters};
+use crate::http::observe::streams::{EndReason, Outcome, RequestName, StreamCounters};
 
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 17] = [
@@ -313,7 +310,7 @@ impl Metrics {
             of_model("cognate_model_intact", f64::from(u8::from(*intact)));
         }
         let mut page = self.handle().render();
-        page.push_str(&process::series());
+        page.push_str(&series());
         page
     }
 
@@ -367,4 +364,251 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
     const VERBS: [&str; 9] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
     VERBS.into_iter().find(|known| *known == verb.as_str()).unwrap_or("other")
+}
+
+/// Says what each series means.
+pub(super) fn describe(recorder: &PrometheusRecorder) {
+    let counters = [
+        ("cognate_requests_total", "Answered requests."),
+        ("cognate_shed_total", "Requests refused to keep the others fast, by reason."),
+        (
+            "cognate_connections_refused_total",
+            "Times that the limit of connections kept a client waiting.",
+        ),
+        (
+            "cognate_connections_ended_total",
+            "Connections that ended before everything was answered and read, by reason.",
+        ),
+        ("cognate_key_requests_total", "Requests to routes that ask for a key, by its id."),
+        ("cognate_collection_matches_total", "Texts matched against a collection and added to it."),
+        ("cognate_texts_total", "Texts read."),
+        ("cognate_tokens_total", "Tokens read."),
+        ("cognate_unknown_tokens_total", "Tokens for which the model has no word."),
+        (
+            "cognate_method_requests_total",
+            "Answers computed, by method; of a stream, chunks of lines.",
+        ),
+        ("cognate_dialect_requests_total", "Answers computed, by the dialect they were asked in."),
+        ("cognate_rank_parts_total", "Rankings that were asked for with a part, by the part."),
+        ("cognate_streams_ended_total", "Streams of lines that ended, by how they ended."),
+        ("cognate_panics_total", "Requests that failed because of a defect."),
+        ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
+        ("cognate_reloads_total", "Reloads of keys and models that succeeded."),
+        ("cognate_reload_failures_total", "Reloads that left old keys or models in place."),
+    ];
+    for (name, help) in counters {
+        recorder.describe_counter(name.into(), None, help.into());
+    }
+    let gauges = [
+        ("cognate_build_info", "1, with the version as a label."),
+        ("cognate_requests_in_flight", "Requests being answered."),
+        ("cognate_connections", "Open connections."),
+        ("cognate_admission_units", "Limit of texts, pairs and candidates in progress."),
+        ("cognate_admission_units_in_use", "Texts, pairs and candidates in progress."),
+        (
+            "cognate_admission_waiting",
+            "Requests that wait until fewer texts, pairs and candidates are in progress.",
+        ),
+        ("cognate_compute_jobs", "Large requests being computed."),
+        ("cognate_compute_queued", "Large requests that wait for a compute thread."),
+        ("cognate_unsent_bytes", "Bytes of answers that clients have not read yet."),
+        ("cognate_unsent_bytes_limit", "Limit of bytes of unread answers."),
+        ("cognate_streams", "Open streams of lines."),
+        ("cognate_streams_limit", "Limit of open streams of lines."),
+        ("cognate_stream_spool_bytes", "Bytes of files that hold unread answers of streams."),
+        ("cognate_stream_spool_bytes_limit", "Limit of bytes of such files."),
+        ("cognate_collections", "Collections."),
+        ("cognate_collection_items", "Items of all collections."),
+        (
+            "cognate_collection_bytes",
+            "Memory of all collections: items, and windows that are matched against.",
+        ),
+        (
+            "cognate_collections_unwritable",
+            "Collections that take no changes until the server starts again.",
+        ),
+        (
+            "cognate_replica_unread_bytes",
+            "Bytes of collections' logs that this replica has not taken over.",
+        ),
+        ("cognate_replica_unreadable_logs", "Collections' logs that this replica cannot read on."),
+        ("cognate_ready", "1 if the server is ready for requests, else 0."),
+        ("cognate_model_bytes", "Size of a model's file."),
+        ("cognate_model_words", "Words of a model."),
+        ("cognate_model_intact", "0 if a model's file was changed in place, else 1."),
+    ];
+    for (name, help) in gauges {
+        recorder.describe_gauge(name.into(), None, help.into());
+    }
+    let histograms = [
+        (
+            "cognate_request_duration_seconds",
+            "Time from a request's head to the head of its answer.",
+        ),
+        ("cognate_runtime_lateness_seconds", "Delay of the runtime's timers."),
+    ];
+    for (name, help) in histograms {
+        recorder.describe_histogram(name.into(), Some(Unit::Seconds), help.into());
+    }
+}
+
+/// The series, as Prometheus reads them. What the system does not tell is left out.
+pub(crate) fn series() -> String {
+    let mut page = String::new();
+    let mut add = |name: &str, kind: &str, help: &str, value: Option<f64>| {
+        if let Some(value) = value {
+            // Writing to a string cannot fail.
+            let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+        }
+    };
+    let stat = Stat::read();
+    let of = |number: fn(&Stat) -> f64| stat.as_ref().map(number);
+    let cpu = of(|stat| stat.cpu_seconds);
+    add("process_cpu_seconds_total", "counter", "User and system time spent.", cpu);
+    let memory = of(|stat| stat.resident_bytes);
+    add("process_resident_memory_bytes", "gauge", "Resident memory.", memory);
+    add("process_threads", "gauge", "Threads.", of(|stat| stat.threads));
+    let started = stat.as_ref().and_then(Stat::started);
+    add("process_start_time_seconds", "gauge", "Start, in seconds since 1970.", started);
+    let open = fs::read_dir("/proc/self/fd").ok().map(|open| open.count() as f64);
+    add("process_open_fds", "gauge", "Open file descriptors.", open);
+    page
+}
+
+/// Fields of `/proc/self/stat`.
+struct Stat {
+    cpu_seconds: f64,
+    resident_bytes: f64,
+    threads: f64,
+    /// Seconds from the system's start to this process's.
+    after_boot: f64,
+}
+
+impl Stat {
+    fn read() -> Option<Self> {
+        let line = fs::read_to_string("/proc/self/stat").ok()?;
+        // The name stands in brackets and may hold spaces; the numbers follow the last one.
+        let (_, numbers) = line.rsplit_once(')')?;
+        let field: Vec<f64> =
+            numbers.split_whitespace().map(|n| n.parse().unwrap_or(0.0)).collect();
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        Some(Self {
+            cpu_seconds: (field.get(11)? + field.get(12)?) / ticks,
+            threads: *field.get(17)?,
+            after_boot: field.get(19)? / ticks,
+            resident_bytes: field.get(21)? * rustix::param::page_size() as f64,
+        })
+    }
+
+    fn started(&self) -> Option<f64> {
+        let system = fs::read_to_string("/proc/stat").ok()?;
+        let boot = system.lines().find_map(|line| line.strip_prefix("btime "))?;
+        Some(boot.trim().parse::<f64>().ok()? + self.after_boot)
+    }
+}
+
+/// A part of a question to `/rank`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RankPart {
+    Queries,
+    Like,
+    Exclude,
+    Boost,
+    Collapse,
+    Diversify,
+    Explain,
+    Offset,
+    Collection,
+    Shortlist,
+}
+
+impl RankPart {
+    const ALL: [(Self, &'static str); 10] = [
+        (Self::Queries, "queries"),
+        (Self::Like, "like"),
+        (Self::Exclude, "exclude"),
+        (Self::Boost, "boost"),
+        (Self::Collapse, "collapse"),
+        (Self::Diversify, "diversify"),
+        (Self::Explain, "explain"),
+        (Self::Offset, "offset"),
+        (Self::Collection, "collection"),
+        (Self::Shortlist, "shortlist"),
+    ];
+}
+
+/// How many rankings were asked for with each part.
+pub(super) struct RankPartCounters(Vec<Counter>);
+
+impl RankPartCounters {
+    /// Counters by the label of each part.
+    pub(super) fn new(counter: impl FnMut(&'static str) -> Counter) -> Self {
+        Self(RankPart::ALL.map(|(_, name)| name).map(counter).into())
+    }
+
+    pub(super) fn count(&self, part: RankPart) {
+        if let Some(counter) = self.0.get(part as usize) {
+            counter.increment(1);
+        }
+    }
+}
+
+/// Ids that get series of their own.
+pub(crate) const MOST: usize = 100;
+/// The label of all further ids.
+pub(crate) const OTHER: &str = "other";
+/// The label of requests that brought no key that is let in.
+pub(crate) const NONE: &str = "none";
+
+/// How requests of a key end, as the label has it.
+const OUTCOMES: [&str; 4] = ["answered", "refused", "rate_limited", "failed"];
+
+/// A key's id, and the counters of its requests.
+#[derive(Debug)]
+pub struct KeyUse {
+    /// The id, if a key was presented that is let in.
+    id: Option<String>,
+    outcomes: [Counter; 4],
+}
+
+impl KeyUse {
+    /// The use of the key of that id; `counter` makes the counter of an outcome.
+    pub(super) fn new(id: Option<&str>, counter: impl FnMut(&'static str) -> Counter) -> Self {
+        Self { id: id.map(str::to_owned), outcomes: OUTCOMES.map(counter) }
+    }
+
+    /// The id, if a key was presented that is let in.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// Counts a request by the status of its answer.
+    pub(crate) fn count(&self, status: StatusCode) {
+        let [answered, refused, rate_limited, failed] = &self.outcomes;
+        let outcome = match status {
+            StatusCode::TOO_MANY_REQUESTS => rate_limited,
+            status if status.is_client_error() => refused,
+            status if status.is_server_error() => failed,
+            _ => answered,
+        };
+        outcome.increment(1);
+    }
+}
+
+/// The labels that were given out.
+#[derive(Debug, Default)]
+pub(super) struct Labels(Mutex<HashSet<String>>);
+
+impl Labels {
+    /// The label of an id: itself for the first ids, whatever key files they stood in.
+    pub(super) fn of(&self, id: &str) -> String {
+        let mut labels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !labels.contains(id) {
+            if labels.len() >= MOST {
+                return OTHER.to_owned();
+            }
+            labels.insert(id.to_owned());
+        }
+        id.to_owned()
+    }
 }

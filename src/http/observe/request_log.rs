@@ -4,14 +4,15 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use axum::http::{HeaderValue, Method as Verb, StatusCode};
+use axum::http::{HeaderValue, Method as Verb, Request, StatusCode};
 
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::{Budget, Kind};
-use crate::http::observe::facts::Facts;
+use crate::http::observe::metrics::KeyUse;
 use crate::http::observe::trace::TraceId;
 
 /// Routes that programs ask again and again to see whether the service lives: their answers are
@@ -159,5 +160,117 @@ impl RequestLog {
         } else {
             line!(info, line, status, code, &*detail, "refused");
         }
+    }
+}
+
+/// A request extension. What is noted first stays.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    caller: OnceLock<Arc<KeyUse>>,
+    body_bytes: OnceLock<usize>,
+    asked: OnceLock<Asked>,
+}
+
+/// What a request asks.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub model: Arc<str>,
+    /// The scoring method, `auto` resolved.
+    pub method: Cow<'static, str>,
+    /// Texts, pairs or candidates; not known of a stream.
+    pub items: Option<usize>,
+}
+
+impl Facts {
+    /// Those of a request; of one that nobody watches, facts that nobody reads.
+    pub(crate) fn of<B>(request: &Request<B>) -> Arc<Self> {
+        request.extensions().get::<Arc<Self>>().cloned().unwrap_or_default()
+    }
+
+    /// Notes whose key the request brought, or that it needed one and brought none.
+    pub(crate) fn is_from(&self, caller: &Arc<KeyUse>) {
+        let _ = self.caller.set(Arc::clone(caller));
+    }
+
+    /// Notes how long the body is.
+    pub(crate) fn brings(&self, bytes: usize) {
+        let _ = self.body_bytes.set(bytes);
+    }
+
+    /// Notes what is asked.
+    pub(crate) fn asks(&self, model: &Arc<str>, method: Cow<'static, str>, items: Option<usize>) {
+        let _ = self.asked.set(Asked { model: Arc::clone(model), method, items });
+    }
+
+    /// Who asks, if the route asks for a key.
+    pub(crate) fn caller(&self) -> Option<&KeyUse> {
+        self.caller.get().map(Arc::as_ref)
+    }
+
+    /// Bytes of the body, if it was read.
+    pub(crate) fn body_bytes(&self) -> Option<usize> {
+        self.body_bytes.get().copied()
+    }
+
+    /// What is asked, if that was understood.
+    pub(crate) fn asked(&self) -> Option<&Asked> {
+        self.asked.get()
+    }
+}
+
+/// A source of ids: unlike those of other processes by what it was started with, unlike each other
+/// by their number.
+pub struct Ids {
+    process: u64,
+    next: AtomicU64,
+}
+
+impl Ids {
+    /// A source of its own.
+    pub(crate) fn new() -> Self {
+        let mut seed = [0; 8];
+        // Without randomness ids repeat between processes, which the log survives.
+        let _ = getrandom::fill(&mut seed);
+        Self { process: u64::from_le_bytes(seed), next: AtomicU64::new(0) }
+    }
+
+    /// An id that none had before.
+    pub(crate) fn next(&self) -> HeaderValue {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        // Written by hand: the machinery of formats would take longer than the rest.
+        let mut digits = [0; 24];
+        let (process, count) = digits.split_at_mut(16);
+        hexadecimal(self.process, process);
+        // Ids of eight digits come again after four thousand million requests of one process.
+        hexadecimal(number, count);
+        HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("unknown"))
+    }
+}
+
+/// Writes the last digits of a number, as many as there is room for.
+fn hexadecimal(mut number: u64, digits: &mut [u8]) {
+    for digit in digits.iter_mut().rev() {
+        let value = (number & 0xF) as u8;
+        *digit = if value < 10 { b'0' + value } else { b'a' + value - 10 };
+        number >>= 4;
+    }
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_the_digits_of_two_numbers() {
+        let ids = Ids { process: 0x0123_4567_89AB_CDEF, next: AtomicU64::new(0xFE) };
+        assert_eq!(ids.next(), "0123456789abcdef000000fe");
+        assert_eq!(ids.next(), "0123456789abcdef000000ff");
+        assert_eq!(ids.next(), "0123456789abcdef00000100");
     }
 }

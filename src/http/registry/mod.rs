@@ -1,7 +1,6 @@
 //! The models being served, whether there is memory for another, and the collections.
 
 pub(crate) mod collections;
-pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod reachable;
 pub(crate) mod reload;

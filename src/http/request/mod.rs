@@ -2,8 +2,6 @@
 //! model and a method.
 
 pub mod body;
-pub mod cost;
-pub(crate) mod delivery;
 pub(crate) mod fields;
 pub mod json;
 pub mod query;

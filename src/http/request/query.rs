@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cognate::engine::fuse::{FusedProblem, Fusion, Ranker};
 use cognate::engine::{Measure, Place, Query, QueryError};
@@ -13,7 +15,6 @@ use utoipa::ToSchema;
 use crate::http::error::fault::Fault;
 use crate::http::error::{ApiError, Code, MOST_ITEMS};
 use crate::http::registry::models::{LoadedModel, Models};
-use crate::http::request::cost::{MULTIPLICATIONS_PER_NANO, reading};
 
 /// Multiplications that take as long as beginning with a text: some 200 ns.
 const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;
@@ -310,5 +311,55 @@ impl Resolved {
                 Err(ApiError::beyond(code, "", "tokens in all", limit, tokens))
             }
         }
+    }
+}
+
+/// Nanoseconds that reading a byte of text takes: parsing, tokens, look-up. Words that are not listed
+/// take two (a vector from the hash) to seven times as long (one from pieces, short words of random
+/// letters), but which those are is only known once they were looked up. This and the next one are
+/// from `cargo bench --bench handover`.
+pub(crate) const NANOS_PER_BYTE: u64 = 12;
+/// Multiplications a nanosecond, as the methods' costs count them, with the vectors' rows converted
+/// on the way.
+pub(crate) const MULTIPLICATIONS_PER_NANO: u64 = 32;
+/// Multiplications that take as long as writing a number as text: some 30 ns.
+pub(crate) const WRITING: u64 = 30 * MULTIPLICATIONS_PER_NANO;
+
+/// Nanoseconds that texts of `bytes` bytes and `multiplications` multiplications take, roughly.
+pub fn estimate(bytes: usize, multiplications: u64) -> u64 {
+    reading(bytes).saturating_add(multiplications) / MULTIPLICATIONS_PER_NANO
+}
+
+/// Multiplications that take as long as reading `bytes` bytes of text.
+pub(crate) fn reading(bytes: usize) -> u64 {
+    (bytes as u64).saturating_mul(NANOS_PER_BYTE * MULTIPLICATIONS_PER_NANO)
+}
+
+/// How an answer gets to its client; a request extension where the answer may be written for long.
+#[derive(Debug, Default)]
+pub(crate) struct Delivery {
+    answer_bytes: AtomicU64,
+    gave_up: AtomicBool,
+}
+
+impl Delivery {
+    /// How long the answer is; 0 where that is not known.
+    pub(crate) fn set_answer_bytes(&self, bytes: u64) {
+        self.answer_bytes.store(bytes, Relaxed);
+    }
+
+    /// See [`Delivery::set_answer_bytes`].
+    pub(crate) fn answer_bytes(&self) -> u64 {
+        self.answer_bytes.load(Relaxed)
+    }
+
+    /// The client read too slowly, and its connection ends.
+    pub(crate) fn give_up(&self) {
+        self.gave_up.store(true, Relaxed);
+    }
+
+    /// Whether the client read too slowly.
+    pub(crate) fn was_given_up(&self) -> bool {
+        self.gave_up.load(Relaxed)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::http::settings::rule::RawValue;
+use crate::http::settings::value::RawValue;
 use crate::http::settings::{LIST, Loaded, Origin};
 
 impl Loaded {

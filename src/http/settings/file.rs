@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::http::settings::rule::RawValue;
-use crate::http::settings::value::quoted;
+use crate::http::settings::value::{RawValue, quoted};
 
 /// The table that can be given instead of `model`.
 pub(super) const MODELS: &str = "models";

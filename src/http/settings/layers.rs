@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 use strsim::osa_distance;
 
-use crate::http::settings::rule::{RawValue, VARIABLES};
-use crate::http::settings::value::quoted;
+use crate::http::settings::value::{RawValue, VARIABLES, quoted};
 use crate::http::settings::{LIST, NamedModel, Setting, Settings, file};
 
 /// The variable that names the settings file, and so is no setting.

@@ -7,8 +7,7 @@ use cognate::model::{Storage, Verify};
 
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
-use crate::http::settings::rule::{RawValue, Rule, VARIABLES};
-use crate::http::settings::value::Value;
+use crate::http::settings::value::{RawValue, Rule, VARIABLES, Value};
 use crate::http::settings::{DatabaseUrl, NamedModel};
 
 /// Longest summary that is not shortened: with the longest flag it fits on a line.

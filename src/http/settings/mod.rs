@@ -4,26 +4,22 @@
 //! Values come in as text through [`Layers`]; the environment and files are never read here.
 
 mod checks;
-mod database;
 mod effective;
 mod example;
 mod file;
 mod layers;
 mod list;
 mod names;
-mod rule;
 mod value;
 
 pub use checks::Environment;
 use cognate::engine::TextLimits;
 use cognate::model::OpenOptions;
 use cognate::model::format::Limits;
-pub use database::DatabaseUrl;
 pub use example::example;
 pub use layers::{FILE_VARIABLE, Layers, Loaded, Origin, Problem, SettingsFile};
 pub use list::{LIST, Setting, Settings};
-pub use rule::{RawValue, Rule, ValueShape};
-pub use value::NamedModel;
+pub use value::{DatabaseUrl, NamedModel, RawValue, Rule, ValueShape};
 
 /// Files that the largest unread answer of a stream is divided into, within the two bounds of their
 /// size: room is free again a file at a time.

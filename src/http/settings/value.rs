@@ -1,5 +1,6 @@
 //! The types that settings have: read from what is written, and written back.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,7 +8,6 @@ use cognate::model::{Storage, Verify};
 
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
-use crate::http::settings::rule::{RawValue, Rule, ValueShape};
 
 /// A model file and the name requests choose it by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +137,7 @@ macro_rules! numbers {
 
             fn write(&self, rule: &Rule) -> RawValue {
                 RawValue::One(match rule.shape {
-                    ValueShape::Bytes(..) => crate::http::settings::rule::size(*self as u64),
+                    ValueShape::Bytes(..) => crate::http::settings::value::size(*self as u64),
                     _ => self.to_string(),
                 })
             }
@@ -344,6 +344,163 @@ impl Value for Vec<NamedModel> {
     }
 }
 
+/// A value as it is written, in a file, a variable or a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawValue {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// The form of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueShape {
+    /// A whole number of something, both ends of its range included.
+    Count(u64, u64),
+    /// A size in bytes, which may carry a unit, both ends of its range included.
+    Bytes(u64, u64),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    Switch,
+    /// Anything of the form that this names.
+    Text(&'static str),
+    /// Any number of values of the form that this names.
+    List(&'static str),
+}
+
+/// The form of a value, and the word for having none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    pub shape: ValueShape,
+    /// The word for having none, where that is possible.
+    pub unset: Option<&'static str>,
+}
+
+impl Rule {
+    /// A number within a range.
+    pub(crate) const fn count(least: u64, most: u64) -> Self {
+        Self { shape: ValueShape::Count(least, most), unset: None }
+    }
+
+    /// A size within a range.
+    pub(crate) const fn bytes(least: u64, most: u64) -> Self {
+        Self { shape: ValueShape::Bytes(least, most), unset: None }
+    }
+
+    /// One of some words.
+    pub(crate) const fn choice(words: &'static [&'static str]) -> Self {
+        Self { shape: ValueShape::Choice(words), unset: None }
+    }
+
+    pub(crate) const fn switch() -> Self {
+        Self { shape: ValueShape::Switch, unset: None }
+    }
+
+    /// A text of a form.
+    pub(crate) const fn text(form: &'static str) -> Self {
+        Self { shape: ValueShape::Text(form), unset: None }
+    }
+
+    /// Texts of a form.
+    pub(crate) const fn list(form: &'static str) -> Self {
+        Self { shape: ValueShape::List(form), unset: None }
+    }
+
+    /// The same, or none, written so.
+    pub(crate) const fn or(self, unset: &'static str) -> Self {
+        Self { unset: Some(unset), ..self }
+    }
+
+    /// Whether this is a list.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.shape, ValueShape::List(_))
+    }
+
+    /// What values are allowed, in words; nothing if the form says it all.
+    pub fn range(&self) -> Option<String> {
+        match self.shape {
+            ValueShape::Count(least, most) => Some(format!("{least} to {most}")),
+            ValueShape::Bytes(least, most) => Some(format!("{} to {}", size(least), size(most))),
+            ValueShape::Choice(words) => Some(words.join(" or ")),
+            ValueShape::Switch => Some("true or false".to_owned()),
+            ValueShape::Text(_) | ValueShape::List(_) => None,
+        }
+    }
+}
+
+/// A size in the largest unit that divides it.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let fits = |&(shift, _): &(u32, &str)| bytes > 0 && bytes.trailing_zeros() >= shift;
+    match units.into_iter().find(fits) {
+        Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
+/// How every variable of ours begins.
+pub(super) const VARIABLES: &str = "COGNATE_";
+
+/// What stands in a password's place.
+const HIDDEN: &str = "***";
+
+/// The URL of a PostgreSQL database.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// The URL with its password.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
+    }
+
+    fn shown(&self) -> String {
+        shown(&self.0)
+    }
+}
+
+/// A URL without what is secret: a password stands before the host or among the settings.
+fn shown(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (place, settings) = rest.split_once('?').unwrap_or((rest, ""));
+    let place = match place.rsplit_once('@') {
+        Some((user, host)) => match user.split_once(':') {
+            Some((user, _)) => format!("{user}:{HIDDEN}@{host}"),
+            None => format!("{user}@{host}"),
+        },
+        None => place.to_owned(),
+    };
+    let hidden = |setting: &str| match setting.split_once('=') {
+        Some((name @ "password", _)) => format!("{name}={HIDDEN}"),
+        _ => setting.to_owned(),
+    };
+    let settings: Vec<String> = settings.split('&').map(hidden).collect();
+    let settings = settings.join("&");
+    let mark = if settings.is_empty() { "" } else { "?" };
+    format!("{scheme}://{place}{mark}{settings}")
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Value for DatabaseUrl {
+    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
+        let url = String::parse(written, rule)?;
+        match url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            true => Ok(Self(url)),
+            // It may hold a password, so it is not repeated.
+            false => Err("is not a URL such as postgres://user:password@host/database".to_owned()),
+        }
+    }
+
+    fn write(&self, _: &Rule) -> RawValue {
+        RawValue::One(self.shown())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,5 +531,26 @@ mod tests {
     fn a_quoted_text_is_short_and_harmless() {
         assert_eq!(quoted("a\u{1b}[2Jb"), "`a\\u{1b}[2Jb`");
         assert!(quoted(&"x".repeat(1000)).len() < 80);
+    }
+}
+
+#[cfg(test)]
+mod database_tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_shown() {
+        for (written, shown) in [
+            ("postgres://host/db", "postgres://host/db"),
+            ("postgres://me@host:5432/db", "postgres://me@host:5432/db"),
+            ("postgresql://me:s3:c@ret@host/db?x=1", "postgresql://me:***@host/db?x=1"),
+            ("postgres:///db?password=secret&host=/run", "postgres:///db?password=***&host=/run"),
+        ] {
+            let url = DatabaseUrl::parse(&RawValue::One(written.to_owned()), &Rule::text("URL"));
+            let url = url.unwrap();
+            assert_eq!((url.secret(), &*format!("{url:?}")), (written, shown));
+        }
+        let wrong = DatabaseUrl::parse(&RawValue::One("secret@host".into()), &Rule::text("URL"));
+        assert!(!wrong.unwrap_err().contains("secret"));
     }
 }

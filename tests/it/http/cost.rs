@@ -9,8 +9,7 @@ use cognate::methods::{Kind, Method};
 use cognate::model::Model;
 use cognate_server::http::Models;
 use cognate_server::http::api::pipeline::Plan;
-use cognate_server::http::request::cost::estimate;
-use cognate_server::http::request::query::Resolved;
+use cognate_server::http::request::query::{Resolved, estimate};
 use cognate_server::http::work::pool::INLINE_NANOS;
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cognate::methods::{Kind, Method};
-use cognate_server::http::observe::early_ends::EndReason;
+use cognate_server::http::observe::streams::EndReason;
 use cognate_server::http::settings::LIST;
 
 /// Lines that a newcomer reads; the rest belongs under `docs/`.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use cognate_server::http::net::Gate;
 use cognate_server::http::net::shutdown::{Drained, ShutdownTrigger};
-use cognate_server::http::observe::early_ends::{EarlyEnds, EndReason};
+use cognate_server::http::observe::streams::{EarlyEnds, EndReason};
 use cognate_server::http::{ConnectionMetrics, Listener, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -1,12 +1,25 @@
 //! What is answered about collections and their items.
 
 use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cognate_collections::{Applied, Item, Matched, Outgoing, Told};
+use axum::extract::State;
+use axum::response::Response;
+use cognate_collections::{
+    Applied, Collection, How, Item, Matched, Outgoing, Pending, SharedEngine, Told,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
+
+use crate::http::api::collections::call;
+use crate::http::app::App;
+use crate::http::auth::access::Caller;
+use crate::http::error::{ApiError, Code};
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::query::Resolved;
+use crate::http::work::turns::Turn;
 
 /// A collection.
 #[derive(Debug, Serialize, ToSchema)]
@@ -171,5 +184,87 @@ impl<'m> MatchedEntry<'m> {
             nearest: matched.nearest.iter().map(near).collect(),
             duplicate_of: matched.duplicate_of.as_deref(),
         }
+    }
+}
+
+refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+
+/// Every collection that the key reaches, by name.
+#[utoipa::path(
+    get,
+    path = "/collections",
+    tag = "collections",
+    operation_id = "collections",
+    responses((status = 200, description = "Every collection", body = CollectionList), ListRefusals),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, ApiError> {
+    let (app_of, by) = (Arc::clone(&app), caller.clone());
+    let all = call::look_up((&app, &caller), move || {
+        let (all, now) = (app_of.collections.of(&by)?.all(), cognate_collections::now());
+        let told = all.and_then(|all| all.iter().map(|one| one.told(now)).collect());
+        told.map_err(|error| call::of(&error, ""))
+    });
+    let all: Vec<Told> = all.await?;
+    let collections = all.into_iter().map(CollectionEntry::from).collect();
+    call::answer(&app, &caller, 0, &CollectionList { collections })
+}
+
+/// A collection that texts are matched against.
+pub(crate) struct Against {
+    collection: Arc<dyn Collection>,
+    caller: Caller,
+    /// What was written and is not known to last.
+    pending: Mutex<Vec<Pending>>,
+}
+
+impl Against {
+    /// A collection that a caller reaches.
+    pub(crate) fn of(collection: Arc<dyn Collection>, caller: Caller) -> Self {
+        Self { collection, caller, pending: Mutex::default() }
+    }
+
+    pub(crate) fn collection(&self) -> &dyn Collection {
+        &*self.collection
+    }
+
+    /// Waits for the turn to match, as long as an answer may take.
+    pub(crate) async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
+        call::turn(app, &self.caller, self.collection.name()).await.map(Some)
+    }
+
+    /// Matches items and adds them.
+    pub(crate) fn follow(
+        &self,
+        resolved: &Resolved,
+        how: &How,
+        items: Vec<Item>,
+        app: &App,
+    ) -> Result<Vec<Matched>, ApiError> {
+        let engine = SharedEngine::of(Arc::clone(&resolved.model));
+        let now = cognate_collections::now();
+        app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
+        let matched = self.collection.follow(engine, how, items, now);
+        let (matched, pending) = matched.map_err(call::of_match)?;
+        self.pending().push(pending);
+        app.metrics.matched(matched.len());
+        Ok(matched)
+    }
+
+    /// Waits until all that was written lasts.
+    pub(crate) async fn settle(&self, app: &App) -> Result<(), ApiError> {
+        let pending = std::mem::take(&mut *self.pending());
+        let collection = Arc::clone(&self.collection);
+        let settle = move || {
+            let mut each = pending.into_iter().map(|pending| collection.settle(pending));
+            each.try_for_each(|settled| settled.map_err(|error| call::of(&error, "/items")))
+        };
+        call::aside(app, settle).await
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Vec<Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate_collections::{Attributes, CollectionError, Id, Incoming, Time, Write};
+use cognate_collections::{Attributes, CollectionError, Id, Incoming, Item, Time, Write};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::http::api::collections::answers::{Changed, ItemEntry};
+use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::{body, json};
+use crate::http::work::admission::Permit;
 
 refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
@@ -42,8 +43,8 @@ pub(crate) async fn look(
     let (app_of, by) = (Arc::clone(&app), caller.clone());
     call::look_up((&app, &caller), move || {
         let found = collection.find(&[&id], cognate_collections::now());
-        let found = found.map_err(|error| refusal::of(&error, ""))?;
-        let item = found.into_iter().next().flatten().ok_or_else(refusal::no_item)?;
+        let found = found.map_err(|error| call::of(&error, ""))?;
+        let item = found.into_iter().next().flatten().ok_or_else(call::no_item)?;
         call::answer(&app_of, &by, item.bytes(), &ItemEntry::from(item.as_ref()))
     })
     .await
@@ -104,8 +105,8 @@ pub(crate) async fn put(
     let now = cognate_collections::now();
     let item = Incoming { id: Id(id.into()), text, time, attributes, data }.into_item(now);
     let refused = |error: &CollectionError| match error {
-        CollectionError::Item { problem, .. } => refusal::of_item(problem, ""),
-        _ => refusal::of(error, ""),
+        CollectionError::Item { problem, .. } => call::of_item(problem, ""),
+        _ => call::of(error, ""),
     };
     let applied =
         call::write(&app, caller.clone(), (collection, Write::Put(vec![item])), refused).await?;
@@ -140,10 +141,52 @@ pub(crate) async fn delete(
     authorize::check_writes(&request)?;
     let (collection, id) = call::item(&app, &caller, names)?;
     let wanted = Write::Remove(vec![id.into()]);
-    let refused = |error: &CollectionError| refusal::of(error, "");
+    let refused = |error: &CollectionError| call::of(error, "");
     let applied = call::write(&app, caller.clone(), (collection, wanted), refused).await?;
     if applied.removed == 0 {
-        return Err(refusal::no_item());
+        return Err(call::no_item());
     }
     call::answer(&app, &caller, 0, &Changed::from(applied))
+}
+
+/// Bytes of memory of items that a unit pays for. Items with many attributes take ten times as much
+/// memory as they have bytes.
+const BYTES_PER_UNIT: usize = 1024;
+
+/// Reads so many items, which have texts of at most so many bytes. Those without a time were written
+/// `now`. `pay` is asked for the units that all of them will take, if they go on like this, as soon as
+/// they have taken more than one each.
+pub(super) fn parse(
+    each: impl Iterator<Item = Result<Incoming, ApiError>>,
+    (count, text_bytes): (usize, usize),
+    now: i64,
+    mut pay: impl FnMut(usize) -> Result<(), ApiError>,
+) -> Result<Vec<Item>, ApiError> {
+    let (mut items, mut bytes, mut paid) = (Vec::with_capacity(count), 0_usize, count);
+    for (at, incoming) in each.enumerate() {
+        let item = incoming?.into_item(now);
+        let checked = item.check(text_bytes);
+        checked.map_err(|problem| call::of_item(&problem, &format!("/items/{at}")))?;
+        bytes += item.bytes();
+        if bytes / BYTES_PER_UNIT > paid {
+            paid = bytes.saturating_mul(count) / (at + 1) / BYTES_PER_UNIT + 1;
+            pay(paid)?;
+        }
+        items.push(item);
+    }
+    Ok(items)
+}
+
+/// Pays for the units that items take beside one for each of so many, where these are paid for.
+pub(super) fn pay_beside(
+    app: &App,
+    more: &mut Option<Permit>,
+    units: usize,
+    items: usize,
+) -> Result<(), ApiError> {
+    let permit = match more {
+        Some(permit) => permit,
+        none => none.insert(app.admission.admit()?),
+    };
+    app.admission.top_up(permit, units.saturating_sub(items))
 }

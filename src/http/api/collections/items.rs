@@ -16,7 +16,7 @@ use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::http::api::collections::answers::{Changed, ItemEntry, ItemList};
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::{call, parsed, refusal};
+use crate::http::api::collections::{call, item};
 use crate::http::api::pipeline;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -100,7 +100,7 @@ fn items(
         let ItemsRequest { items } = json::read_object(body)?;
         pipeline::check_length("/items", "items", items.length, limit)?;
         let each = items.items.iter().enumerate().map(item_at);
-        return parsed::parse(each, (items.length, text_bytes), now, pay);
+        return item::parse(each, (items.length, text_bytes), now, pay);
     }
     let filled = |(_, line): &(usize, &[u8])| !line.trim_ascii().is_empty();
     let lines = body.split(|&byte| byte == b'\n').enumerate().filter(filled);
@@ -113,7 +113,7 @@ fn items(
         })?;
         Ok(item)
     };
-    parsed::parse(lines.enumerate().map(item), (count, text_bytes), now, pay)
+    item::parse(lines.enumerate().map(item), (count, text_bytes), now, pay)
 }
 
 refusals!(
@@ -165,7 +165,7 @@ pub(crate) async fn put(
         Ok((items, permit))
     });
     let (items, permit) = read.await?;
-    let refused = |error: &CollectionError| refusal::of(error, "/items");
+    let refused = |error: &CollectionError| call::of(error, "/items");
     let applied =
         call::write(&app, caller.clone(), (collection, Write::Put(items)), refused).await?;
     drop(permit);
@@ -224,13 +224,13 @@ pub(crate) async fn list(
     let (app_of, by, offset) = (Arc::clone(&app), caller.clone(), asked.offset.unwrap_or(0));
     call::compute((&app, &caller), move |work| {
         let _units = permit;
-        let of = |error: &CollectionError| refusal::of(error, "");
+        let of = |error: &CollectionError| call::of(error, "");
         let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
-        refusal::check_filter(&app_of, &filter, count)?;
+        call::check_filter(&app_of, &filter, count)?;
         let which = Which { filter, oldest, ..Which::default() };
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
         let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
-        let (items, total) = page.map_err(|error| refusal::of_choice(error, of, work))?;
+        let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
         call::answer(&app_of, &by, bytes, &ItemList { items, total })
@@ -241,7 +241,7 @@ pub(crate) async fn list(
 /// A filter written as JSON in a query string.
 fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
     let Some(written) = written else { return Ok(Filter::default()) };
-    Filter::read(written).map_err(|problem| refusal::of_filter(&problem, "/filter"))
+    Filter::read(written).map_err(|problem| call::of_filter(&problem, "/filter"))
 }
 
 /// The time before which items are left out.

@@ -15,11 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::api::collections::against::Against;
-use crate::http::api::collections::answers::MatchedEntry;
+use crate::http::api::collections::answers::{Against, MatchedEntry};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at};
-use crate::http::api::collections::{call, parsed, refusal};
+use crate::http::api::collections::{call, item};
 use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
@@ -269,9 +268,9 @@ impl Question for Matching<'_> {
         let each = items.items.iter().enumerate().map(item_at);
         let text_bytes = self.against.collection().limits().text_bytes;
         let mut more = None;
-        let pay = |units| parsed::pay_beside(app, &mut more, units, items.length);
+        let pay = |units| item::pay_beside(app, &mut more, units, items.length);
         let parsed =
-            parsed::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)?;
+            item::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)?;
         let bytes = parsed.iter().map(|item| item.text.len()).sum();
         *self.parsed() = Some((parsed, more));
         let work = multiplications(&how, &resolved, items.length);
@@ -359,7 +358,7 @@ pub(crate) async fn matching(
             // Not every line is to say that there is no such collection.
             let asked = Arc::clone(&collection);
             let look = move || asked.find(&[], cognate_collections::now()).map(drop);
-            call::look_up((&app, &caller), move || look().map_err(|error| refusal::of(&error, "")))
+            call::look_up((&app, &caller), move || look().map_err(|error| call::of(&error, "")))
                 .await?;
         }
         return stream::matching::answer(app, Against::of(collection, caller), request).await;

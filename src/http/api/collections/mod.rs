@@ -1,16 +1,12 @@
 //! Collections over HTTP: made and deleted, their items written and read, and texts matched against
 //! them. Ranking one is a question to `/rank`.
 
-pub(crate) mod against;
-mod answers;
-mod call;
+pub(crate) mod answers;
+pub(crate) mod call;
 mod item;
 pub(crate) mod items;
-mod list;
 pub(crate) mod matching;
 mod one;
-mod parsed;
-pub(crate) mod refusal;
 
 pub(crate) use answers::MatchedEntry;
 use utoipa_axum::routes;
@@ -20,7 +16,7 @@ use crate::http::routes::Routes;
 /// What clients ask of collections.
 pub(crate) fn collections() -> Routes {
     Routes::default()
-        .with(routes!(list::list))
+        .with(routes!(answers::list))
         .with(routes!(one::look, one::set, one::delete))
         .with(routes!(items::list, items::put))
         .with(routes!(item::look, item::put, item::delete))

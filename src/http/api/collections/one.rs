@@ -9,8 +9,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::http::api::collections::answers::CollectionEntry;
+use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::{call, refusal};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
@@ -68,7 +68,7 @@ pub(crate) async fn set(
     name: Named<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let axum::extract::Path(name) = name.map_err(|_| refusal::no_collection())?;
+    let axum::extract::Path(name) = name.map_err(|_| call::no_collection())?;
     app.collections.of(&caller)?.check_name(&name)?;
     body::check_json(request.headers())?;
     let (permit, body) = call::body(&app, request).await?;
@@ -80,8 +80,8 @@ pub(crate) async fn set(
         let collections = app_of.collections.of(&by)?;
         collections.check_another(&name)?;
         let (collection, _) =
-            collections.set(&name, settings, now).map_err(|error| refusal::of(&error, "/items"))?;
-        collection.told(now).map_err(|error| refusal::of(&error, ""))
+            collections.set(&name, settings, now).map_err(|error| call::of(&error, "/items"))?;
+        collection.told(now).map_err(|error| call::of(&error, ""))
     });
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
@@ -104,7 +104,7 @@ pub(crate) async fn look(
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, &caller, name)?;
     let told = call::look_up((&app, &caller), move || {
-        collection.told(cognate_collections::now()).map_err(|error| refusal::of(&error, ""))
+        collection.told(cognate_collections::now()).map_err(|error| call::of(&error, ""))
     });
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
@@ -137,9 +137,9 @@ pub(crate) async fn delete(
     let told = call::aside(&app, move || {
         let _turn = turn;
         let told = collection.told(cognate_collections::now());
-        let told = told.map_err(|error| refusal::of(&error, ""))?;
+        let told = told.map_err(|error| call::of(&error, ""))?;
         let deleted = app_of.collections.of(&by)?.delete(collection.name());
-        deleted.map_err(|error| refusal::of(&error, "/items"))?;
+        deleted.map_err(|error| call::of(&error, "/items"))?;
         Ok(told)
     });
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))

@@ -1,6 +1,5 @@
 //! `POST /explain`: why two texts scored as they did.
 
-mod attention;
 mod response;
 
 use std::sync::Arc;
@@ -18,9 +17,8 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{QUESTION, refusals};
 use crate::http::registry::models::Models;
-use crate::http::request::cost::WRITING;
 use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, Text};
-use crate::http::request::query::{OovPolicy, Resolved, Selection};
+use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING};
 use crate::http::request::{fields, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;

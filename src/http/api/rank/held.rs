@@ -9,8 +9,8 @@ use cognate_collections::{
     usual_shortlist,
 };
 
+use crate::http::api::collections::call;
 use crate::http::api::collections::items::oldest;
-use crate::http::api::collections::refusal;
 use crate::http::api::pipeline::{Plan, Question};
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::items::ItemRanking;
@@ -18,7 +18,7 @@ use crate::http::api::rank::plan::Told;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
-use crate::http::observe::rank_parts::RankPart;
+use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
     Candidate, CandidateId, Count, DislikedText, LikedText, List, Text,
@@ -71,11 +71,11 @@ impl Held {
         (app, models, work): (&App, &Models, &JobContext),
     ) -> Result<Self, ApiError> {
         let collection = app.collections.of(caller)?.get(name);
-        let collection = collection.map_err(|error| refusal::of_named(&error))?;
+        let collection = collection.map_err(|error| call::of_named(&error))?;
         let now = cognate_collections::now();
         let oldest = oldest(request.within.as_deref(), now)?;
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
-        let filter = filter.map_err(|problem| refusal::of_filter(&problem, "/filter"))?;
+        let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
         let find = |list: Vec<Option<Cow<'_, str>>>, field| items(&*collection, &list, now, field);
         let liked = request.like.iter().flat_map(|list| &list.items);
@@ -93,9 +93,9 @@ impl Held {
         let without = named.chain(excluded.map(CandidateId::digits)).collect();
         let which = Which { filter, oldest, without };
         let resolved = request.resolve(models)?;
-        let told = || held.collection.told(now).map_err(|error| refusal::of_named(&error));
+        let told = || held.collection.told(now).map_err(|error| call::of_named(&error));
         let count = || Ok(told()?.items);
-        refusal::check_filter(app, &which.filter, count)?;
+        call::check_filter(app, &which.filter, count)?;
         let shortlist = match request.shortlist {
             Some(shortlist) => shortlist.length(),
             None => {
@@ -110,7 +110,7 @@ impl Held {
         let cancel = Cancellation::when(&is_cancelled);
         let chosen = held.collection.choose(&which, &choice, now, cancel);
         let Chosen { items, meant } =
-            chosen.map_err(|error| refusal::of_choice(error, refusal::of_named, work))?;
+            chosen.map_err(|error| call::of_choice(error, call::of_named, work))?;
         drop(choice);
         let memory = memory(&asked, &resolved, &items, &app.unsent.of(&caller.client))?;
         drop((asked, which));
@@ -176,7 +176,7 @@ fn items(
     if ids.is_empty() {
         return Ok(vec![None; named.len()]);
     }
-    let found = collection.find(&ids, now).map_err(|error| refusal::of_named(&error))?;
+    let found = collection.find(&ids, now).map_err(|error| call::of_named(&error))?;
     let mut found = found.into_iter();
     let item = |(place, id): (usize, &Option<Cow<'_, str>>)| {
         let found = id.as_ref().and_then(|_| found.next());
@@ -253,7 +253,7 @@ fn told_of_kept(
     let is_cancelled = || work.check().is_err();
     let cancel = Cancellation::when(&is_cancelled);
     let vectors = held.collection.vectors(engine, method, &held.items, cancel);
-    let vectors = vectors.map_err(|error| refusal::of_choice(error, refusal::of_named, work))?;
+    let vectors = vectors.map_err(|error| call::of_choice(error, call::of_named, work))?;
     let kept = vectors.as_ref().and_then(|vectors| {
         held.items.iter().map(|(number, _)| vectors.of(*number)).collect::<Option<Vec<_>>>()
     });

@@ -15,7 +15,7 @@ use crate::http::api::rank::response::RankingsResponse;
 use crate::http::api::rank::{Page, RankRequest, RankResponse};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::observe::rank_parts::RankPart;
+use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{Candidate, CandidateId, Count, MeasureName, ShortlistLength};
 use crate::http::request::json;

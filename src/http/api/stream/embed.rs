@@ -15,9 +15,8 @@ use crate::http::api::stream::lines::{Line, Lines};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
 use crate::http::error::ApiError;
-use crate::http::request::cost::{WRITING, estimate};
 use crate::http::request::fields::{ModelName, VectorMethod};
-use crate::http::request::query::{OovPolicy, Resolved, Selection};
+use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING, estimate};
 use crate::http::work::pool::items_per_part;
 
 /// Settings of a stream of texts.

@@ -12,19 +12,18 @@ use cognate_collections::{How, Item, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::api::collections::against::Against;
+use crate::http::api::collections::answers::Against;
 use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::collections::matching::{Wanted, multiplications};
-use crate::http::api::collections::{MatchedEntry, refusal};
+use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{LineId, fail, id_of, parse, write};
 use crate::http::api::stream::lines::{Line, Lines};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::request::cost::estimate;
 use crate::http::request::fields::{ModelName, VectorMethod};
-use crate::http::request::query::Resolved;
+use crate::http::request::query::{Resolved, estimate};
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::items_per_part;
 use crate::http::work::turns::Turn;
@@ -126,7 +125,7 @@ impl Question for Items {
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(cognate_collections::now());
         let checked = item.check(self.against.collection().limits().text_bytes);
-        checked.map_err(|problem| refusal::of_item(&problem, ""))?;
+        checked.map_err(|problem| call::of_item(&problem, ""))?;
         Ok(LineItem(item))
     }
 

@@ -17,9 +17,8 @@ use crate::http::api::stream::lines::{Line, Lines};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
 use crate::http::error::ApiError;
-use crate::http::request::cost::estimate;
 use crate::http::request::fields::{MeasureName, ModelName, Pair, PairMethod, PairVisitor, Text};
-use crate::http::request::query::{OovPolicy, Resolved, Selection};
+use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::work::pool::items_per_part;
 

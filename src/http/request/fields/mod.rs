@@ -9,13 +9,9 @@ mod data;
 mod fuse;
 mod liked;
 mod list;
-mod measure;
 mod method;
 mod number;
-mod pair;
-mod scores;
 mod shortlist;
-mod text;
 mod texts;
 
 pub(crate) use candidate::{Candidate, CandidateId};
@@ -23,13 +19,10 @@ pub(crate) use data::CallersData;
 pub(crate) use fuse::{FusePart, FuseRule};
 pub(crate) use liked::{DislikedText, LikedText};
 pub(crate) use list::{List, ListVisitor};
-pub(crate) use measure::MeasureName;
-pub(crate) use method::{ExplainMethod, PairMethod, RankMethod, VectorMethod};
+pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, VectorMethod};
 pub(crate) use number::{
-    Count, EXPECTED, Items, OUT_OF_RANGE, Offset, Pool, Score, Share, Weight, WholeVisitor,
+    CallersScores, Count, EXPECTED, Items, OUT_OF_RANGE, Offset, Pool, Score, Share, Weight,
+    WholeVisitor,
 };
-pub(crate) use pair::{Pair, PairVisitor};
-pub(crate) use scores::CallersScores;
 pub(crate) use shortlist::ShortlistLength;
-pub(crate) use text::{ModelName, NonEmptyText, Text};
-pub(crate) use texts::Texts;
+pub(crate) use texts::{ModelName, NonEmptyText, Pair, PairVisitor, Text, Texts};

@@ -9,8 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::http::auth::client::{Client, Resource};
 use crate::http::error::ApiError;
-use crate::http::work::admission::Permit;
-use crate::http::work::admission::refusal::Reason;
+use crate::http::work::admission::{Permit, Reason};
 
 /// The units of all requests, and those who wait for them.
 pub(super) struct Shared {

@@ -2,22 +2,25 @@
 //! temporary files, bounded for each stream and over all of them. What the answers say is not known
 //! here.
 
-mod folder;
-mod queue;
 mod reader;
 mod writer;
-
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
+use axum::body::Bytes;
 pub(crate) use reader::Reader;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use tokio::sync::Notify;
 pub(crate) use writer::{Full, Stopped, Writer};
 
 use crate::http::work::file_threads::FileThreads;
-use crate::http::work::spool::folder::Folder;
-use crate::http::work::spool::queue::Shared;
 use crate::http::work::unsent::Unsent;
 
 /// Bytes of answers that wait in memory before a file is begun.
@@ -109,5 +112,158 @@ impl Drop for Reserved {
     }
 }
 
+/// A folder for temporary files.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    /// This folder, which need not exist.
+    fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// A new file that is empty and has no name.
+    fn file(&self) -> io::Result<File> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::openat(CWD, &self.0, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => Ok(file.into()),
+            // Not every file system has files that never had a name.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => self.unlinked(),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A new file whose name is taken away at once.
+    fn unlinked(&self) -> io::Result<File> {
+        let mut number = [0; 16];
+        getrandom::fill(&mut number).map_err(|error| io::Error::other(error.to_string()))?;
+        let path = self.0.join(format!("cognate-{:032x}", u128::from_le_bytes(number)));
+        let mut options = OpenOptions::new();
+        // A name that is there already, or a link somebody laid, is refused.
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    }
+}
+
+impl fmt::Display for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+/// What the writer and the reader of one answer share.
+#[derive(Debug, Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    /// There is more to read, or there will never be.
+    more: Notify,
+    /// The reader took something, or reads no more.
+    room: Notify,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether more is to come.
+#[derive(Debug, Default)]
+enum Phase {
+    #[default]
+    Open,
+    /// Only this, after all else.
+    Finished(Bytes),
+    /// It was to come, and will not.
+    Broken,
+}
+
+/// How the reader's part of it ended.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    #[default]
+    Going,
+    Whole,
+    /// Nobody reads the rest.
+    Left,
+    /// A file could not be read.
+    Failed,
+}
+
+/// What waits to be read.
+#[derive(Debug, Default)]
+struct Waiting {
+    memory: VecDeque<Bytes>,
+    in_memory: usize,
+    /// All of it is newer than what is in memory.
+    files: VecDeque<Segment>,
+    /// Whether the last file is being written to.
+    writing: bool,
+    /// Bytes written and bytes taken in all.
+    given: u64,
+    taken: u64,
+    phase: Phase,
+    reading: Reading,
+}
+
+/// A file that is written to its end once, and read from its beginning.
+#[derive(Debug)]
+struct Segment {
+    file: Arc<File>,
+    written: u64,
+    read: u64,
+    /// Its room among all files.
+    room: Reserved,
+}
+
+impl Waiting {
+    /// Bytes of files, those that were read already among them.
+    fn in_files(&self) -> u64 {
+        self.files.iter().map(|segment| segment.written).sum()
+    }
+
+    /// Closes files of which nothing is left to read.
+    fn close_files(&mut self) {
+        while let Some(first) = self.files.front() {
+            let is_last = self.files.len() == 1;
+            if first.read < first.written || (is_last && self.writing) {
+                break;
+            }
+            self.files.pop_front();
+        }
+    }
+
+    /// Gives up all that waits.
+    fn clear(&mut self) {
+        self.memory.clear();
+        self.in_memory = 0;
+        self.files.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod folder_tests {
+    use std::io::{Read, Seek, Write};
+
+    use super::*;
+
+    #[test]
+    fn files_leave_nothing_in_their_folder() {
+        let path = tempfile::tempdir().unwrap();
+        let folder = Folder::new(path.path().to_owned());
+        for file in [folder.file(), folder.unlinked()] {
+            let mut file = file.unwrap();
+            file.write_all(b"answer").unwrap();
+            file.rewind().unwrap();
+            let mut read = String::new();
+            file.read_to_string(&mut read).unwrap();
+            assert_eq!(read, "answer");
+            assert_eq!(std::fs::read_dir(path.path()).unwrap().count(), 0);
+        }
+        assert!(Folder::new(path.path().join("none")).file().is_err());
+    }
+}

@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use futures_util::{Stream, stream};
 
 use crate::http::work::file_threads::FileThreads;
-use crate::http::work::spool::queue::{Phase, Reading, Shared};
+use crate::http::work::spool::{Phase, Reading, Shared};
 use crate::http::work::unsent::{FREE_BYTES, Unsent};
 
 /// Bytes that are read from a file at once, while there is memory for them.

@@ -9,8 +9,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use tokio::time::{Instant, timeout};
 
-use crate::http::work::spool::queue::{Phase, Reading, Segment, Shared};
-use crate::http::work::spool::{IN_MEMORY, Reserved, Spools};
+use crate::http::work::spool::{IN_MEMORY, Phase, Reading, Reserved, Segment, Shared, Spools};
 use crate::http::work::streams::Place;
 use crate::http::work::unsent::Unsent;
 
@@ -230,7 +229,7 @@ impl Drop for Writer {
 /// A new file, if one was begun.
 type Written = Option<Arc<File>>;
 
-impl super::queue::Waiting {
+impl super::Waiting {
     /// Notes that so many bytes were written to a new file or to the last.
     fn add(&mut self, written: Written, length: u64, room: Reserved) {
         self.given += length;

@@ -28,9 +28,8 @@ use crate::http::app::App;
 use crate::http::auth::client::Client;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::body;
-use crate::http::request::cost::estimate;
 use crate::http::request::fields::CallersData;
-use crate::http::request::query::Resolved;
+use crate::http::request::query::{Resolved, estimate};
 use crate::http::work::pool;
 use crate::http::work::pool::items_per_part;
 
