@@ -13,7 +13,6 @@ mod events;
 mod export;
 mod files;
 mod fit;
-mod follow;
 mod healthcheck;
 mod inspect;
 mod keygen;

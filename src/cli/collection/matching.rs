@@ -12,7 +12,7 @@ use cognate_files::progress::Progress;
 
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::collection::{input_of, item};
-use crate::cli::follow::{FollowArgs, share};
+use crate::cli::events::{FollowArgs, share};
 use crate::cli::{Failure, ask, usage};
 use crate::http::api::collections::MatchedEntry;
 

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::cli::ask::{Chosen, on_a_line};
 use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
-use crate::cli::follow::duration;
+use crate::cli::events::duration;
 use crate::cli::{Failure, ask, count, print, usage};
 use crate::http::api::rank::{LikeStrategy, RankRequest, SharedWord};
 use crate::http::request::fields::{

@@ -11,11 +11,9 @@ pub(crate) mod explain;
 pub(crate) mod operations;
 pub(crate) mod pages;
 pub mod pipeline;
-mod plan;
 pub mod rank;
 pub mod similarity;
 pub(crate) mod stream;
-mod timing;
 
 use axum::routing::get;
 use utoipa_axum::routes;

@@ -11,8 +11,6 @@ use axum::response::Response;
 use cognate::engine::Counts;
 use self_cell::self_cell;
 
-pub use crate::http::api::plan::Plan;
-use crate::http::api::timing::timing;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
@@ -21,8 +19,9 @@ use crate::http::error::{ApiError, Code};
 use crate::http::observe::request_log::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
-use crate::http::request::query::{NANOS_PER_BYTE, Resolved};
+use crate::http::request::query::{MULTIPLICATIONS_PER_NANO, NANOS_PER_BYTE, Resolved, estimate};
 use crate::http::work::admission::Permit;
+use crate::http::work::pool;
 use crate::http::work::pool::{INLINE_NANOS, JobContext, Pool};
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
@@ -348,5 +347,153 @@ pub(crate) fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration)
     headers.insert(FINGERPRINT, resolved.model.fingerprint.clone());
     if let Some(value) = timing(took) {
         headers.insert(TIMING, value);
+    }
+}
+
+/// How long computing took, as the header has it: in milliseconds, to the microsecond. Written by
+/// hand: the machinery of formats takes longer than all else that is done for headers.
+pub(super) fn timing(took: Duration) -> Option<HeaderValue> {
+    const NAME: &[u8] = b"compute;dur=";
+    let mut left = took.saturating_add(Duration::from_nanos(500)).as_micros();
+    let mut text = [0; 64];
+    let mut at = text.len();
+    // Three digits behind the point, and one before it at least.
+    for place in 0.. {
+        if place == 3 {
+            at -= 1;
+            *text.get_mut(at)? = b'.';
+        }
+        if place > 3 && left == 0 {
+            break;
+        }
+        at -= 1;
+        *text.get_mut(at)? = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    let from = at.checked_sub(NAME.len())?;
+    text.get_mut(from..at)?.copy_from_slice(NAME);
+    // Digits are fit for a header.
+    HeaderValue::from_bytes(text.get(from..)?).ok()
+}
+
+/// How many times the time that all threads have until the deadline a question may be estimated to
+/// take. Estimates are made for a common core and hold within a factor of 2 either way for words as
+/// they are written; so what is estimated at less may be in time on a fast core with nothing else to
+/// do, and what is estimated at more would be late the next time as well, and is refused.
+pub(crate) const SLACK: u64 = 2;
+
+/// A question that can be answered, and how much work that is.
+pub struct Plan {
+    pub resolved: Resolved,
+    /// Items of the list that makes it long.
+    pub items: usize,
+    /// Estimated nanoseconds.
+    pub(super) nanos: u64,
+    /// Estimated bytes of the answer.
+    pub(super) answer_bytes: usize,
+}
+
+impl Plan {
+    /// Weighs a question of `items` items with texts of so many bytes, or refuses one that would
+    /// certainly be late.
+    pub fn new(
+        resolved: Resolved,
+        items: usize,
+        bytes: usize,
+        multiplications: u64,
+        app: &App,
+    ) -> Result<Self, ApiError> {
+        Self::at_least(resolved, items, bytes, [multiplications; 2], app)
+    }
+
+    /// Weighs a question that may turn out to be less work: the first number of multiplications is
+    /// certain, the second the most.
+    pub fn at_least(
+        resolved: Resolved,
+        items: usize,
+        bytes: usize,
+        [least, most]: [u64; 2],
+        app: &App,
+    ) -> Result<Self, ApiError> {
+        let deadline_ms = app.settings.compute_deadline_ms;
+        let deadline = Duration::from_millis(deadline_ms).as_nanos() as u64;
+        let threads = app.compute.threads().min(items).max(1) as u64;
+        let time = deadline.saturating_mul(threads);
+        let certain = estimate(bytes, least);
+        if certain / SLACK > time {
+            let each = (certain / items.max(1) as u64).max(1);
+            // One thread computes an item, however many there are.
+            let batch = match time / each {
+                largest if each <= deadline => {
+                    format!("the largest batch that could is about {largest}")
+                }
+                _ => "not even one could".to_owned(),
+            };
+            let method = resolved.method_name();
+            let detail = format!(
+                "{method} over {items} items of this length cannot be done in {deadline_ms} ms; {batch}"
+            );
+            return Err(ApiError::at(Code::TooMuchWork, "", detail));
+        }
+        Ok(Self { resolved, items, nanos: estimate(bytes, most), answer_bytes: 0 })
+    }
+
+    /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
+    /// may have; `pointer` names the list that makes it long.
+    pub fn answering(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
+        app.unsent.check(bytes, self.items, pointer)?;
+        Ok(Self { answer_bytes: bytes, ..self })
+    }
+
+    /// Notes that the answer takes so many multiplications more, on one thread; or refuses a question
+    /// that would certainly be late by them.
+    pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self, ApiError> {
+        let more = multiplications / MULTIPLICATIONS_PER_NANO;
+        let deadline_ms = app.settings.compute_deadline_ms;
+        if u128::from(more / SLACK) > Duration::from_millis(deadline_ms).as_nanos() {
+            let detail = format!("texts of this length cannot be explained in {deadline_ms} ms");
+            return Err(ApiError::at(Code::TooMuchWork, "", detail));
+        }
+        Ok(Self { nanos: self.nanos.saturating_add(more), ..self })
+    }
+
+    /// Notes that the answer takes so many bytes more; see [`Plan::answering`].
+    pub(crate) fn longer(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
+        let bytes = self.answer_bytes.saturating_add(bytes);
+        self.answering(bytes, pointer, app)
+    }
+
+    /// Notes what is asked.
+    pub(super) fn note(&self, facts: &Facts) {
+        let resolved = &self.resolved;
+        facts.asks(&resolved.model.name, resolved.listed_method(), Some(self.items));
+    }
+
+    /// How many items make one part of the answer.
+    pub(crate) fn per_part(&self) -> usize {
+        pool::items_per_part(self.items, self.nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_to_the_microsecond() {
+        let cases = [
+            (0, "0.000"),
+            (499, "0.000"),
+            (500, "0.001"),
+            (42_000, "0.042"),
+            (999_500, "1.000"),
+            (1_234_567, "1.235"),
+            (60_000_000_000, "60000.000"),
+            (u64::MAX, "18446744073709.552"),
+        ];
+        for (nanos, expected) in cases {
+            let value = timing(Duration::from_nanos(nanos)).unwrap();
+            assert_eq!(value.to_str().unwrap(), format!("compute;dur={expected}"));
+        }
     }
 }

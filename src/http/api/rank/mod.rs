@@ -1,27 +1,20 @@
 //! `POST /rank`: candidates by how alike they are to a query.
 
-mod asked;
-mod contenders;
-mod fuse;
 mod held;
-mod items;
 mod page;
 mod plan;
-mod ranking;
 mod request;
 mod response;
 
 use std::sync::Arc;
 
-pub(crate) use asked::Asked;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use held::Ranked;
-use items::ItemRanking;
+use held::{ItemRanking, Ranked};
 pub(crate) use page::{Page, Placed};
 pub(crate) use plan::{NEGATIVE_BOOST, UNUSED_SCORES};
 pub use request::RankRequest;
-pub(crate) use request::{BoostRule, Diversify, LikeStrategy};
+pub(crate) use request::{Asked, BoostRule, Diversify, LikeStrategy};
 use response::EitherRanking;
 pub(crate) use response::{RankResponse, RankedCandidate, SharedWord};
 

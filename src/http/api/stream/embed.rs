@@ -10,8 +10,7 @@ use utoipa::IntoParams;
 
 use crate::http::api::embed::{Encoding, UnknownVector, Vector, resolve, set_length_1};
 use crate::http::api::stream::job::Part;
-use crate::http::api::stream::line::{LineId, TextLine, parse, write};
-use crate::http::api::stream::lines::{Line, Lines};
+use crate::http::api::stream::line::{Line, LineId, Lines, TextLine, parse, write};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
 use crate::http::error::ApiError;

@@ -1,14 +1,15 @@
 //! Lines as they are read and written: what every line may carry, and the line of a fault.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
 
+use axum::body::Bytes;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::http::api::stream::lines::{Line, MOST_LINE_BYTES};
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::Text;
 use crate::http::request::json;
@@ -156,4 +157,162 @@ pub(super) fn write(answer: &mut Vec<u8>, line: &impl Serialize) {
     // Strings, numbers and booleans alone: this cannot fail.
     let _ = serde_json::to_writer(&mut *answer, line);
     answer.push(b'\n');
+}
+
+/// Longest line that is kept.
+pub(crate) const MOST_LINE_BYTES: usize = 64 << 10;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its place among lines that are not white space, from 0.
+    pub place: u64,
+    /// Its bytes without the end of the line; none if it was too long.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// Lines that were taken together.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// Those that have an answer.
+    pub lines: Vec<Line>,
+    /// How many there were, with those of white space.
+    pub passed: usize,
+}
+
+/// Bytes that arrived, and the beginning of a line among those that were looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    arrived: VecDeque<Bytes>,
+    partial: Vec<u8>,
+    /// Whether the line being read is too long already.
+    overlong: bool,
+    /// Whether nothing arrives any more.
+    finished: bool,
+    seen: u64,
+    /// Lines among them that are not white space.
+    filled: u64,
+}
+
+impl Lines {
+    /// Takes more bytes.
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        self.arrived.push_back(bytes);
+    }
+
+    /// What stands after the last end of a line is a line, too.
+    pub(crate) fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// The next complete lines, at most `most`. Lines of white space count, but have no answer.
+    pub(crate) fn take(&mut self, most: usize) -> Batch {
+        let (first, mut lines) = (self.seen, Vec::new());
+        while self.seen - first < most as u64 {
+            let Some(mut bytes) = self.arrived.pop_front() else {
+                if self.finished && (self.overlong || !self.partial.is_empty()) {
+                    lines.extend(self.end());
+                }
+                break;
+            };
+            let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else {
+                self.keep(&bytes);
+                continue;
+            };
+            let line = bytes.split_to(end);
+            self.keep(&line);
+            lines.extend(self.end());
+            self.arrived.push_front(bytes.slice(1..));
+        }
+        Batch { lines, passed: (self.seen - first) as usize }
+    }
+
+    /// Whether nothing more arrives, and all that did was taken.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished && self.arrived.is_empty() && self.partial.is_empty() && !self.overlong
+    }
+
+    /// Lines that were taken so far, those of white space among them.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.overlong || self.partial.len() + bytes.len() > MOST_LINE_BYTES {
+            self.overlong = true;
+            self.partial.clear();
+            return;
+        }
+        self.partial.extend_from_slice(bytes);
+    }
+
+    /// The line being read is complete.
+    fn end(&mut self) -> Option<Line> {
+        self.seen += 1;
+        let overlong = std::mem::take(&mut self.overlong);
+        let bytes = std::mem::take(&mut self.partial);
+        let blank = !overlong && bytes.iter().all(u8::is_ascii_whitespace);
+        if blank {
+            return None;
+        }
+        self.filled += 1;
+        let bytes = (!overlong).then_some(bytes);
+        Some(Line { number: self.seen, place: self.filled - 1, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(pieces: &[&[u8]]) -> Vec<(u64, Option<Vec<u8>>)> {
+        let mut lines = Lines::default();
+        pieces.iter().for_each(|piece| lines.push(Bytes::copy_from_slice(piece)));
+        lines.finish();
+        let batch = lines.take(usize::MAX);
+        batch.lines.into_iter().map(|line| (line.number, line.bytes)).collect()
+    }
+
+    #[test]
+    fn blank_lines_count_and_overlong_ones_are_not_kept() {
+        let long = vec![b'x'; MOST_LINE_BYTES + 1];
+        let fits = vec![b'y'; MOST_LINE_BYTES];
+        let text = [b"a\n\n \r\nb\r\n".as_slice(), &long, b"\n", &fits, b"\nlast"].concat();
+        let expected = vec![
+            (1, Some(b"a".to_vec())),
+            (4, Some(b"b\r".to_vec())),
+            (5, None),
+            (6, Some(fits)),
+            (7, Some(b"last".to_vec())),
+        ];
+        assert_eq!(all(&[&text]), expected);
+    }
+
+    #[test]
+    fn lines_of_white_space_count_towards_a_batch() {
+        let mut lines = Lines::default();
+        lines.push(Bytes::from_static(b"\n\n\na\n\n"));
+        let passed = |lines: &mut Lines| {
+            let batch = lines.take(2);
+            (batch.passed, batch.lines.len())
+        };
+        assert_eq!([(); 4].map(|()| passed(&mut lines)), [(2, 0), (2, 1), (1, 0), (0, 0)]);
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_bytes_are_cut_makes_no_difference(
+            text in "[ab\n]{0,60}", cuts in prop::collection::vec(0usize..60, 0..8),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> =
+                cuts.windows(2).map(|cut| &text.as_bytes()[cut[0]..cut[1]]).collect();
+            prop_assert_eq!(all(&pieces), all(&[text.as_bytes()]));
+        }
+    }
 }

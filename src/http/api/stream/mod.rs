@@ -5,10 +5,8 @@
 //! client reads, and while nothing is computed, nothing more is read.
 
 pub(crate) mod embed;
-mod ending;
 mod job;
 mod line;
-mod lines;
 pub(crate) mod matching;
 pub(crate) mod rank;
 pub(crate) mod similarity;
@@ -28,10 +26,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::http::api::pipeline;
-use crate::http::api::stream::ending::{End, Record};
-use crate::http::api::stream::job::Part;
-use crate::http::api::stream::line::{LineId, fail};
-use crate::http::api::stream::lines::{Line, Lines};
+use crate::http::api::stream::job::{End, Part, Record};
+use crate::http::api::stream::line::{Line, LineId, Lines, fail};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;

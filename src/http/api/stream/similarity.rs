@@ -12,8 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::IntoParams;
 
 use crate::http::api::stream::job::Part;
-use crate::http::api::stream::line::{LineId, parse, write};
-use crate::http::api::stream::lines::{Line, Lines};
+use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
 use crate::http::error::ApiError;

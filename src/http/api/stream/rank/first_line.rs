@@ -1,23 +1,30 @@
 //! The first line of a stream of candidates: the question, which is the body of `POST /rank` without
 //! its candidates.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 
-use cognate::engine::{BoostBy, Liked, Likes, RankOptions, Strategy};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use cognate::engine::{BoostBy, Liked, Likes, RankOptions, Ranked, Ranking, Strategy};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
-use crate::http::api::rank::{Asked, BoostRule, Diversify, LikeStrategy, RankRequest};
+use crate::http::api::rank::{
+    Asked, BoostRule, Diversify, LikeStrategy, NEGATIVE_BOOST, Placed, RankRequest, UNUSED_SCORES,
+};
 use crate::http::api::stream::line::LineId;
+use crate::http::api::stream::rank::best::{Folded, Held, More};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{
-    Candidate, CandidateId, Count, DislikedText, LikedText, List, MeasureName, ModelName, Offset,
-    RankMethod, Text, Weight,
+    CallersData, CallersScores, Candidate, CandidateId, Count, DislikedText, LikedText, List,
+    MeasureName, ModelName, Offset, RankMethod, Score, Text, Weight,
 };
 use crate::http::request::json;
 use crate::http::request::query::{OovPolicy, Resolved, Selection};
 use crate::http::request::threshold::Threshold;
+use crate::http::work::pool::JobContext;
 
 /// The fields of the first line.
 #[derive(Debug, Deserialize)]
@@ -239,4 +246,123 @@ fn request<'b>(
         fuse: None,
         fuse_by: None,
     })
+}
+
+pub(super) struct CandidateLine<'b> {
+    pub(super) id: Option<LineId<'b>>,
+    text: Text<'b>,
+    pub(super) boost: Option<f32>,
+    pub(super) data: Option<CallersData<'b>>,
+    pub(super) scores: Option<CallersScores<'b>>,
+    /// Whether the question leaves it out.
+    pub(super) is_excluded: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields<'b> {
+    #[serde(borrow)]
+    id: Option<LineId<'b>>,
+    #[serde(borrow)]
+    text: Text<'b>,
+    boost: Option<Score>,
+    #[serde(borrow)]
+    data: Option<CallersData<'b>>,
+    #[serde(borrow)]
+    scores: Option<CallersScores<'b>>,
+}
+
+impl AsRef<str> for CandidateLine<'_> {
+    fn as_ref(&self) -> &str {
+        self.text.as_ref()
+    }
+}
+
+impl<'b> CandidateLine<'b> {
+    /// Refuses what it brings that cannot be used.
+    pub(super) fn check(&self, by: BoostBy) -> Result<(), ApiError> {
+        if by == BoostBy::Multiply && self.boost.is_some_and(|boost| boost < 0.0) {
+            return Err(ApiError::at(Code::OutOfRange, "/boost", NEGATIVE_BOOST));
+        }
+        if self.scores.is_some() {
+            return Err(ApiError::at(Code::InvalidField, "/scores", UNUSED_SCORES));
+        }
+        Ok(())
+    }
+
+    fn of(text: Cow<'b, str>) -> Self {
+        let text = Text(text);
+        Self { id: None, text, boost: None, data: None, scores: None, is_excluded: false }
+    }
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for CandidateLine<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = CandidateLine<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an object with `text`")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(CandidateLine::of(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(CandidateLine::of(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let from = MapAccessDeserializer::new(map);
+                let Fields { id, text, boost, data, scores } = Deserialize::deserialize(from)?;
+                let boost = boost.map(|Score(boost)| boost as f32);
+                Ok(CandidateLine { id, text, boost, data, scores, is_excluded: false })
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+/// The page of the candidates that are held, best first, the unscored last.
+pub(super) fn page(
+    first: &FirstQuestion,
+    held: Vec<Held>,
+    work: &JobContext,
+) -> Result<Vec<Held>, ApiError> {
+    let text = |held: &Held| held.text.as_deref().unwrap_or_default().to_owned();
+    let candidates = held.iter().map(|held| Candidate::Text(Text(Cow::Owned(text(held)))));
+    let request = first.request(candidates.collect())?;
+    let scored = held.iter().enumerate();
+    let scored = scored.filter_map(|(index, held)| Some(Ranked { index, score: held.score? }));
+    let measure = first.resolved.measure();
+    let ranking = Ranking { measure, results: scored.collect(), ..Ranking::default() };
+    let unscored = held.iter().filter(|held| held.score.is_none()).count();
+    let page = request.page(ranking, first.options, &request.asked()?, &first.resolved, work)?;
+    let most = request.top_k.map_or(usize::MAX, |Count(most)| most);
+    let (placed, passed_over) = page.placed(first.offset);
+    let all = held.len();
+    let mut held: Vec<Option<Held>> = held.into_iter().map(Some).collect();
+    let folded = |held: &[Option<Held>], placed: &Placed| {
+        let folded = placed.duplicates.iter().filter_map(|duplicate| {
+            let other = held.get(duplicate.ranked.index)?.as_ref()?;
+            let (score, similarity) = (duplicate.ranked.score, duplicate.similarity);
+            Some(Folded { index: other.index, id: other.id.clone(), score, similarity })
+        });
+        folded.collect::<Vec<_>>()
+    };
+    let mut told = Vec::with_capacity(placed.len());
+    for placed in placed.into_iter().take(most) {
+        let duplicates = folded(&held, &placed);
+        let Some(mut result) = held.get_mut(placed.index).and_then(Option::take) else { continue };
+        let Placed { like, words, .. } = placed;
+        result.more = Some(Box::new(More { duplicates, like, words }));
+        told.push(result);
+    }
+    // Those without a score follow, where everything is wanted.
+    let rest = held.drain(all - unscored..).flatten();
+    let left = first.offset - passed_over;
+    told.extend(rest.skip(left).take(most.saturating_sub(told.len())));
+    Ok(told)
 }

@@ -2,9 +2,7 @@
 //! what was counted.
 
 mod best;
-mod candidate_line;
 mod first_line;
-mod pages;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,11 +16,9 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
 use crate::http::api::stream::job::Part;
-use crate::http::api::stream::line::{LineId, parse, write};
-use crate::http::api::stream::lines::{Line, Lines};
+use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::rank::best::{Best, Held};
-use crate::http::api::stream::rank::candidate_line::CandidateLine;
-use crate::http::api::stream::rank::first_line::FirstQuestion;
+use crate::http::api::stream::rank::first_line::{CandidateLine, FirstQuestion};
 use crate::http::api::stream::{Opening, Question};
 use crate::http::app::App;
 use crate::http::auth::client::Client;
@@ -322,7 +318,7 @@ impl Question for Candidates {
 
     fn finish(&self, work: &pool::JobContext) -> Result<(), ApiError> {
         let held = self.best().take_out();
-        let page = pages::page(&self.first, held, work)?;
+        let page = first_line::page(&self.first, held, work)?;
         self.best().tell(page);
         Ok(())
     }
