@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cognate::engine::calibration::{BINS, Threshold};
 use cognate::engine::{Calibration, Calibrations, Engine, Measure};
-use cognate::model::draft::Update;
+use cognate::model::update::Update;
 use cognate::model::writer::{Draft, clash};
 use cognate_files::ReadError;
 use cognate_stats::classification::{Confusion, Weights};

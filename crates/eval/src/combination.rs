@@ -7,7 +7,7 @@ use cognate::engine::fuse::stored::{Learned, StoredFusion, StoredPart};
 use cognate::engine::fuse::{FuseBy, Fusions, combine};
 use cognate::engine::{Engine, Measure};
 use cognate::methods::Kind;
-use cognate::model::draft::Update;
+use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Written};
 use serde::Serialize;
 

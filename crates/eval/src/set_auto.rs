@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use cognate::engine::Engine;
 use cognate::methods::{Kind, Method};
-use cognate::model::draft::Update;
 use cognate::model::format::AUTO_METHOD;
+use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Written};
 use serde::Serialize;
 

@@ -4,3 +4,4 @@
 pub mod bulk;
 pub mod dedupe;
 pub mod events;
+mod growing;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use cognate::model::origin::TrainingFile;
+use cognate::model::provenance::TrainingFile;
 use cognate_files::ReadError;
 
 use crate::TrainError;

@@ -12,16 +12,15 @@ pub mod disk;
 pub mod draft;
 mod error;
 pub mod format;
-#[cfg(unix)]
-pub mod growing;
 mod header;
 #[cfg(unix)]
 pub mod mapped;
 #[cfg(unix)]
-pub mod origin;
+mod origin;
 pub mod phrase;
 pub mod pieces;
 mod profile;
+pub mod provenance;
 mod section;
 #[cfg(unix)]
 pub mod sigbus;
@@ -29,6 +28,8 @@ pub mod subword;
 pub mod unigram;
 pub mod unknown;
 pub mod unlisted;
+#[cfg(unix)]
+pub mod update;
 pub mod vectors;
 pub mod vocabulary;
 #[cfg(unix)]

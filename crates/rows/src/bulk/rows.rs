@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use cognate::model::growing::Destination;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender, Column, Format, Records};
 
@@ -11,6 +10,7 @@ use crate::bulk::pipeline::{BYTES, Batch, MOST_TOGETHER, ROWS, Sink, Source};
 use crate::bulk::question::{Answer, Cell, Question, Texts};
 use crate::bulk::sources::STANDARD_INPUT;
 use crate::bulk::{BulkError, Options, Tally, pipeline, unwritten};
+use crate::growing::Destination;
 
 /// Answers the rows of files one after the other into one, and gives back its size.
 pub(super) fn into_one(

@@ -5,7 +5,6 @@ use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use cognate::model::growing::{Destination, Growing};
 use cognate::model::writer::clash;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender};
@@ -14,6 +13,7 @@ use crate::dedupe::block::Match;
 use crate::dedupe::search::Found;
 use crate::dedupe::texts::Source;
 use crate::dedupe::{DedupeError, Options};
+use crate::growing::{Destination, Growing};
 
 /// Bytes of records written at once.
 const BUFFER: usize = 1 << 16;

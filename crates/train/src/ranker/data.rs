@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use cognate::model::origin::TrainingFile;
+use cognate::model::provenance::TrainingFile;
 use cognate::model::{Model, Phrase};
 use cognate_files::rows::Rows;
 use cognate_files::topics;

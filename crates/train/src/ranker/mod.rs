@@ -26,7 +26,7 @@ use std::time::Duration;
 use candle_core::Device;
 pub use cognate::methods::ranker::Encoder;
 use cognate::methods::ranker::Shape;
-use cognate::model::origin::TrainingFile;
+use cognate::model::provenance::TrainingFile;
 use cognate::model::writer::Written;
 use cognate::model::{Model, OpenOptions};
 use cognate_kernels::random::Random;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use cognate::model::origin::TrainingFile;
+use cognate::model::provenance::TrainingFile;
 use cognate::model::{Model, Phrase};
 use cognate_files::rows::{Pairs, Rows};
 use rayon::prelude::*;

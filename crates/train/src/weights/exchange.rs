@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
-use cognate::model::origin::TrainingRecord;
+use cognate::model::provenance::TrainingRecord;
 use cognate::model::writer::Written;
 use cognate::model::{Model, OpenOptions};
 use cognate_files::ReadError;

@@ -4,7 +4,7 @@
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
 use cognate::model::Model;
-use cognate::model::origin::TrainingFile;
+use cognate::model::provenance::TrainingFile;
 use serde::{Deserialize, Serialize};
 
 use crate::TrainError;

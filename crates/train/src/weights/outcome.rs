@@ -1,6 +1,6 @@
 //! What came out of a run, for people and for programs.
 
-use cognate::model::origin::Separation;
+use cognate::model::provenance::Separation;
 use cognate::model::writer::Written;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! How well distances part related couples from others (De Boom et al. 2016, section 5).
 
-use cognate::model::origin::Separation;
+use cognate::model::provenance::Separation;
 use cognate_stats::classification::Confusion;
 use cognate_stats::divergence::jensen_shannon;
 use cognate_stats::threshold::{Criterion, best_threshold};

@@ -2,7 +2,7 @@
 //! the distances of pairs not trained on.
 
 use cognate::model::Model;
-use cognate::model::origin::Separation;
+use cognate::model::provenance::Separation;
 use cognate_stats::distribution::{equal_edges, histogram};
 use cognate_stats::page::frame::{Axis, Frame, WIDE};
 use cognate_stats::page::{Cell, Head, Page, Table};

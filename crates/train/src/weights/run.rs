@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use cognate::methods::Measure;
-use cognate::model::origin::Validation;
-use cognate::model::{Model, origin};
+use cognate::model::provenance::Validation;
+use cognate::model::{Model, provenance};
 use cognate_files::progress::Progress;
 use cognate_stats::distribution::quantile;
 
@@ -135,9 +135,9 @@ impl Run<'_> {
         ruler: &Ruler,
         slope: Slope,
         (state, judged): (&State, &Judged),
-    ) -> origin::TrainingRecord {
+    ) -> provenance::TrainingRecord {
         let options = self.options;
-        origin::TrainingRecord {
+        provenance::TrainingRecord {
             loss: options.loss.name().to_owned(),
             kappa: match slope {
                 Slope::Median { kappa } => Some(kappa),

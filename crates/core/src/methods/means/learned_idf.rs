@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use crate::methods::common::words_met;
 use crate::methods::means::weighted_sum;
 use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads, Unavailable, unavailable};
-use crate::model::origin::TrainingRecord;
+use crate::model::provenance::TrainingRecord;
 use crate::model::{Model, ModelError, Phrase};
 
 /// The method's name, summary, source and cost.

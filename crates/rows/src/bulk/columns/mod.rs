@@ -16,7 +16,6 @@ use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
-use cognate::model::growing::Growing;
 use cognate_files::ReadError;
 use cognate_files::progress::Progress;
 use parquet::arrow::ArrowWriter;
@@ -28,6 +27,7 @@ use parquet::file::properties::WriterProperties;
 use crate::bulk::pipeline::{Batch, MOST_TOGETHER, ROWS, Sink, Source};
 use crate::bulk::question::{Answer, Cell, Kind, Question, Texts};
 use crate::bulk::{BulkError, Options, Tally, pipeline, rows, unwritten};
+use crate::growing::Growing;
 
 /// How columns are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,11 +8,10 @@ use std::io;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use cognate::model::disk::{Disk, DiskFile, LocalDisk};
+use cognate::model::writer::{Target, directory_of};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-
-use crate::model::disk::{Disk, DiskFile, LocalDisk};
-use crate::model::writer::{Target, directory_of};
 
 /// Bytes moved at once.
 const BUFFER: usize = 1 << 20;
