@@ -5,9 +5,7 @@
 //! (see [`checkpoint`]). How texts are scored with what was learned is the methods' part.
 
 pub mod checkpoint;
-#[cfg(feature = "distill")]
-pub mod distill;
-mod outputs;
+pub mod outputs;
 pub mod pairs;
 #[cfg(feature = "ranker")]
 pub mod ranker;
@@ -44,7 +42,7 @@ pub enum TrainError {
         problem: String,
     },
     /// A computation with tensors failed.
-    #[cfg(any(feature = "distill", feature = "ranker"))]
+    #[cfg(feature = "tensors")]
     #[error("tensors: {0}")]
     Tensors(#[from] candle_core::Error),
     /// The model could not be read or written.

@@ -8,16 +8,16 @@ use cognate::model::target::clash;
 use crate::TrainError;
 
 /// The files that a run writes. With `--restart` the checkpoint is even removed.
-pub(super) struct Outputs<'f> {
-    pub(super) output: &'f Path,
-    pub(super) checkpoint: Option<&'f Path>,
+pub struct Outputs<'f> {
+    pub output: &'f Path,
+    pub checkpoint: Option<&'f Path>,
     /// What is written on request, with the flags that ask for it.
-    pub(super) beside: &'f [(&'static str, &'f Option<PathBuf>)],
+    pub beside: &'f [(&'static str, &'f Option<PathBuf>)],
 }
 
 impl Outputs<'_> {
     /// Refuses to write what is read. The output may be the model that the run begins with.
-    pub(super) fn check<'p>(
+    pub fn check<'p>(
         &self,
         read: impl IntoIterator<Item = &'p PathBuf>,
         model: Option<&'p PathBuf>,
@@ -37,7 +37,7 @@ impl Outputs<'_> {
 }
 
 /// Writes a file beside the model: a page, or weights.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), TrainError> {
+pub fn write(path: &Path, text: &str) -> Result<(), TrainError> {
     disk::replace_by(path, text.as_bytes())
         .map_err(|source| TrainError::Write { path: path.to_owned(), source })
 }

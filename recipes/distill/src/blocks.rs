@@ -7,11 +7,11 @@
 
 use cognate_kernels::random::Random;
 use cognate_kernels::simd;
+use cognate_train::sampling;
 use rayon::join;
 use rayon::prelude::*;
 
-use crate::distill::space::Targets;
-use crate::sampling;
+use crate::space::Targets;
 
 /// What random choices are for.
 const SPLIT: u64 = 11;

@@ -13,12 +13,12 @@ use std::{fs, io};
 
 use cognate::model::disk;
 use cognate_files::progress::Progress;
+use cognate_train::TrainError;
 use half::f16;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
-use crate::TrainError;
-use crate::distill::teacher::Teacher;
+use crate::teacher::Teacher;
 
 /// Texts of a part: half a minute's work for a small teacher.
 const PART: usize = 16_384;

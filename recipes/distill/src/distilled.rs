@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use cognate::model::writer::Written;
 use serde::Serialize;
 
-use crate::distill::run::Point;
-use crate::distill::tune::Tuned;
+use crate::run::Point;
+use crate::tune::Tuned;
 
 /// A teacher that was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,17 +1,17 @@
 //! What there is to learn: texts as bags of words, and where the teachers put each of them.
 
 use cognate::text::Normalisation;
+use cognate_train::TrainError;
 
-use crate::TrainError;
-use crate::distill::cache::{Asked, Cache};
-use crate::distill::pieces::rare;
-use crate::distill::space::{Space, Targets, Views};
-use crate::distill::start::Start;
-use crate::distill::student::Bags;
-use crate::distill::teacher::Teacher;
-use crate::distill::texts::Texts;
-use crate::distill::words::{Lookup, LookupMemory};
-use crate::distill::{DistillOptions, TeacherSaid};
+use crate::cache::{Asked, Cache};
+use crate::pieces::rare;
+use crate::space::{Space, Targets, Views};
+use crate::start::Start;
+use crate::student::Bags;
+use crate::teacher::Teacher;
+use crate::texts::Texts;
+use crate::words::{Lookup, LookupMemory};
+use crate::{DistillOptions, TeacherSaid};
 
 /// Texts and their targets; at last every word as a text by itself.
 pub(super) struct Lessons {

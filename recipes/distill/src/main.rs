@@ -1,28 +1,37 @@
-//! Flags of `cognate train distill`.
+//! The command `cognate-distill`: its flags, turned into [`DistillOptions`], and its exit code.
+//!
+//! Nothing is computed here. Exit codes are those of `cognate`: 0 ok, 1 failed while running, 2 usage,
+//! 74 no room left for the output.
 
+use std::io;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::{Parser, ValueEnum};
 use cognate::engine::auto_method;
-use cognate::model::format::Limits;
+use cognate::model::format::{Dtype, Limits};
+use cognate::model::sigbus;
 use cognate::text::Normalisation;
-use cognate_train::distill;
-use cognate_train::distill::run::Schedule;
-use cognate_train::distill::student::Pace;
-use cognate_train::distill::texts::Numbers;
-use cognate_train::distill::{CHECKPOINT_EVERY, DistillOptions};
-
-use crate::cli::pack::RowType;
-use crate::cli::train::{CheckpointArgs, refused};
-use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show, usage};
+use cognate_distill::run::Schedule;
+use cognate_distill::student::Pace;
+use cognate_distill::texts::Numbers;
+use cognate_distill::{CHECKPOINT_EVERY, DistillOptions, distill};
+use cognate_train::{TrainError, checkpoint};
 
 /// Most texts of a kind.
 const MOST_TEXTS: u64 = 100_000_000;
+/// Most threads of a run, more than any machine has cores.
+const MOST_THREADS: u64 = 1024;
+/// Most epochs of a run.
+const MOST_EPOCHS: u64 = 1_000_000;
 
-#[derive(Debug, Args)]
-pub(in crate::cli) struct DistillArgs {
+/// Word vectors that agree with a sentence transformer, from the transformer and running text
+#[derive(Debug, Parser)]
+#[command(name = "cognate-distill", version, max_term_width = 100)]
+struct DistillArgs {
     /// Folder of a sentence transformer as sentence-transformers writes it, of type BERT or MPNet;
     /// given more than once, the mean of their cosines is learned
     #[arg(long = "teacher", value_name = "FOLDER", required = true)]
@@ -130,8 +139,13 @@ pub(in crate::cli) struct DistillArgs {
     /// Threads; bits do not depend on them [default: one a core]
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
     threads: Option<usize>,
-    #[command(flatten)]
-    checkpoint: CheckpointArgs,
+    /// Checkpoint file; the same command resumes an interrupted run from it [default:
+    /// OUTPUT.checkpoint]
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Start over even if there is a checkpoint
+    #[arg(long)]
+    restart: bool,
     /// Seconds between two checkpoints
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
     checkpoint_every: u64,
@@ -151,16 +165,16 @@ const RATE: f32 = 0.002;
 const RATE_OF_START: f32 = 0.0005;
 
 impl DistillArgs {
-    fn options(self) -> Result<DistillOptions, Failure> {
+    fn options(self) -> anyhow::Result<DistillOptions> {
         let normalisation = Normalisation::preset(&self.normalisation)
-            .ok_or_else(|| usage("--normalisation: no such preset"))?;
+            .ok_or_else(|| TrainError::Options("--normalisation: no such preset".to_owned()))?;
         let usual = if self.start.is_some() { RATE_OF_START } else { RATE };
         let pace = Pace { rate: self.rate.unwrap_or(usual), divergence: self.divergence };
         let mut cache = self.output.as_os_str().to_owned();
         cache.push(".embeddings");
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(DistillOptions {
-            checkpoint: self.checkpoint.path(&self.output),
+            checkpoint: self.checkpoint.unwrap_or_else(|| checkpoint::beside(&self.output)),
             teachers: self.teachers,
             text: self.text,
             whole: self.whole,
@@ -193,7 +207,7 @@ impl DistillArgs {
                 seed: self.seed,
                 every: Duration::from_secs(self.checkpoint_every),
             },
-            restart: self.checkpoint.restart,
+            restart: self.restart,
             licence: self.licence,
             auto_method: self.auto_method.map(str::to_owned),
             output: self.output,
@@ -201,8 +215,65 @@ impl DistillArgs {
     }
 }
 
-pub(super) fn run(args: DistillArgs) -> Result<(), Failure> {
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RowType {
+    F32,
+    F16,
+    Int8,
+}
+
+impl RowType {
+    fn dtype(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::Int8 => Dtype::I8,
+        }
+    }
+}
+
+/// Takes a whole number within a range.
+fn count<T>(least: u64, most: u64) -> RangedU64ValueParser<T>
+where
+    T: TryFrom<u64>,
+    <T as TryFrom<u64>>::Error: std::error::Error + Send + Sync + 'static,
+{
+    RangedU64ValueParser::new().range(least..=most)
+}
+
+fn main() -> ExitCode {
+    match run(DistillArgs::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "cognate-distill: {error}");
+            ExitCode::from(code(&error))
+        }
+    }
+}
+
+fn run(args: DistillArgs) -> anyhow::Result<()> {
+    sigbus::ignore_file_size_signal()?;
     let as_json = args.json;
-    let options = args.options()?;
-    show(&distill::distill(&options).map_err(refused)?, as_json)
+    let distilled = distill(&args.options()?)?;
+    let text =
+        if as_json { serde_json::to_string_pretty(&distilled)? } else { distilled.to_string() };
+    match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+fn code(error: &anyhow::Error) -> u8 {
+    let full = |cause: &(dyn std::error::Error + 'static)| {
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        matches!(
+            kind,
+            Some(ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
+        )
+    };
+    match error.downcast_ref::<TrainError>() {
+        Some(TrainError::Options(_)) => 2,
+        _ if error.chain().any(full) => 74,
+        _ => 1,
+    }
 }

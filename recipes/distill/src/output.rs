@@ -11,14 +11,14 @@ use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::{Draft, Source, Table, Written};
 use cognate::model::{Counts, Frequency, Model, Unknown};
 use cognate::text::Normalisation;
+use cognate_train::TrainError;
+use cognate_train::vectors::output::{SECTION, carry_section};
 use serde::Serialize;
 
-use crate::TrainError;
-use crate::distill::pieces::Fitted;
-use crate::distill::run::Point;
-use crate::distill::start::{Start, rarer_half};
-use crate::distill::{DistillOptions, TeacherSaid};
-use crate::vectors::output::{SECTION, carry_section};
+use crate::pieces::Fitted;
+use crate::run::Point;
+use crate::start::{Start, rarer_half};
+use crate::{DistillOptions, TeacherSaid};
 
 pub(super) struct Output<'o> {
     pub(super) options: &'o DistillOptions,

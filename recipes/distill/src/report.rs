@@ -3,8 +3,8 @@
 use cognate_stats::page::frame::{Axis, Frame, WIDE};
 use cognate_stats::page::{Head, Page};
 
-use crate::distill::run::Point;
-use crate::distill::{DistillOptions, Distilled};
+use crate::run::Point;
+use crate::{DistillOptions, Distilled};
 
 pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
     let name = distilled.written.path.file_stem().unwrap_or_default().to_string_lossy();
@@ -27,7 +27,7 @@ pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
         ("fingerprint", distilled.written.fingerprint.clone()),
     ];
     let mut page = Page::new(&Head {
-        kicker: "cognate train distill",
+        kicker: "cognate-distill",
         title: "Distilled word vectors",
         subject: &name,
         facts: &facts,

@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use cognate_files::progress::Progress;
+use cognate_train::TrainError;
+use cognate_train::checkpoint::{Checkpoint, State};
 use serde::{Deserialize, Serialize};
 
-use crate::TrainError;
-use crate::checkpoint::{Checkpoint, State};
-use crate::distill::blocks;
-use crate::distill::space::Targets;
-use crate::distill::student::{Bags, Loss, Pace, Student, Work};
+use crate::blocks;
+use crate::space::Targets;
+use crate::student::{Bags, Loss, Pace, Student, Work};
 
 /// Points of the curve of the loss.
 const POINTS: usize = 100;

@@ -9,8 +9,7 @@ use cognate::text::{Mentions, Normalisation, Tokens, Urls};
 use cognate_files::Place;
 use cognate_files::input::Input;
 use cognate_files::progress::Progress;
-
-use crate::TrainError;
+use cognate_train::TrainError;
 
 /// Longest line, far above any sentence.
 const LINE_BYTES: usize = 1 << 20;

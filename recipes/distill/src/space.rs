@@ -11,7 +11,7 @@ use half::f16;
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use crate::distill::cache::Embeddings;
+use crate::cache::Embeddings;
 
 /// Texts that moments and means are taken of at most, of each kind.
 const MEASURED: usize = 100_000;
@@ -238,9 +238,9 @@ impl Stripe {
 #[cfg(test)]
 mod tests {
     use cognate_kernels::random::Random;
+    use cognate_train::sampling;
 
     use super::*;
-    use crate::sampling;
 
     fn views(texts: usize, widths: &[usize], random: &mut Random) -> Views {
         let view = |&width: &usize| {

@@ -8,17 +8,17 @@ use cognate::model::unknown::hash_vector;
 use cognate::text;
 use cognate::text::{Normalisation, Numbers, Tokens};
 use cognate_kernels::simd;
+use cognate_train::TrainError;
 use rayon::prelude::*;
 
-use crate::TrainError;
-use crate::distill::lessons::{Lessons, Parts};
-use crate::distill::pieces::map::Map;
-use crate::distill::pieces::{Example, Fitted};
-use crate::distill::sources::Line;
-use crate::distill::space::Targets;
-use crate::distill::student::Student;
-use crate::distill::words::{Lookup, LookupMemory, WordList, is_number, probabilities};
-use crate::distill::{DistillOptions, pieces, space, turn};
+use crate::lessons::{Lessons, Parts};
+use crate::pieces::map::Map;
+use crate::pieces::{Example, Fitted};
+use crate::sources::Line;
+use crate::space::Targets;
+use crate::student::Student;
+use crate::words::{Lookup, LookupMemory, WordList, is_number, probabilities};
+use crate::{DistillOptions, pieces, space, turn};
 
 /// a of a word's first weight, a / (a + p(w)): that of SIF (Arora et al. 2017).
 const WEIGHT: f64 = 1e-3;

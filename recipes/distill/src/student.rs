@@ -11,7 +11,7 @@ use cognate_kernels::simd;
 use cognate_kernels::simd::Packed;
 use rayon::prelude::*;
 
-use crate::distill::space::Targets;
+use crate::space::Targets;
 
 /// τ: how sharply neighbours are told from each other.
 const TEMPERATURE: f32 = 0.1;

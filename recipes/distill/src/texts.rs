@@ -8,13 +8,13 @@
 use std::collections::HashSet;
 
 use cognate_kernels::random::Random;
+use cognate_train::sampling;
+use cognate_train::sampling::Draw;
 use serde::Serialize;
 
-use crate::distill::generated;
-use crate::distill::generated::Wanted;
-use crate::distill::sources::Line;
-use crate::sampling;
-use crate::sampling::Draw;
+use crate::generated;
+use crate::generated::Wanted;
+use crate::sources::Line;
 
 /// What random choices are for.
 const TEXTS: u64 = 10;
@@ -197,7 +197,7 @@ mod tests {
     use cognate::text::Normalisation;
 
     use super::*;
-    use crate::distill::sources::Apart;
+    use crate::sources::Apart;
 
     fn line(text: &str) -> Line {
         Line { text: text.to_owned(), tokens: text.split(' ').count() }

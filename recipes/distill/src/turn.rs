@@ -6,9 +6,9 @@ use cognate_kernels::{pairwise, simd};
 use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 
-use crate::distill::space;
-use crate::distill::space::Targets;
-use crate::distill::student::{Bags, Student};
+use crate::space;
+use crate::space::Targets;
+use crate::student::{Bags, Student};
 
 /// Texts that a rotation is found by at most.
 const MEASURED: usize = 60_000;
@@ -145,9 +145,9 @@ fn orthonormal(direction: &mut [f64], others: &[Vec<f64>]) -> bool {
 #[cfg(test)]
 mod tests {
     use cognate_kernels::random::Random;
+    use cognate_train::sampling;
 
     use super::*;
-    use crate::sampling;
 
     fn random(count: usize, seed: u64) -> Vec<f32> {
         let mut random = Random::seeded(seed);

@@ -7,8 +7,7 @@ use cognate::model::format::Limits;
 use cognate::text;
 use cognate::text::{Elongations, Normalisation, Tokens};
 use cognate_files::input::Input;
-
-use crate::TrainError;
+use cognate_train::TrainError;
 
 /// Longest line of a list.
 const LINE_BYTES: usize = 1 << 16;

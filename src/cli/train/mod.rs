@@ -1,7 +1,5 @@
 //! Flags of `cognate train`.
 
-#[cfg(feature = "train-distill")]
-mod distill;
 #[cfg(feature = "train-ranker")]
 mod ranker;
 mod vectors;
@@ -16,13 +14,6 @@ use crate::cli::{Failure, usage};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrainCommand {
-    /// Word vectors that agree with a sentence transformer, from the transformer and running text
-    #[cfg(feature = "train-distill")]
-    Distill(Box<distill::DistillArgs>),
-    /// Word vectors that agree with a sentence transformer, from the transformer and running text;
-    /// this build has it left out
-    #[cfg(not(feature = "train-distill"))]
-    Distill(NotBuilt),
     /// A network that ranks posts for a query, from judged posts
     #[cfg(feature = "train-ranker")]
     Ranker(Box<ranker::RankerArgs>),
@@ -36,7 +27,7 @@ pub(super) enum TrainCommand {
 }
 
 /// Whatever flags are given, the answer is how to get them.
-#[cfg(not(all(feature = "train-distill", feature = "train-ranker")))]
+#[cfg(not(feature = "train-ranker"))]
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct NotBuilt {
@@ -72,13 +63,6 @@ fn refused(error: TrainError) -> Failure {
 
 pub(super) fn run(command: TrainCommand) -> Result<(), Failure> {
     match command {
-        #[cfg(feature = "train-distill")]
-        TrainCommand::Distill(args) => distill::run(*args),
-        #[cfg(not(feature = "train-distill"))]
-        TrainCommand::Distill(_) => Err(usage(
-            "this build cannot run sentence transformers; build one that can with `cargo build \
-             --release --features train-distill`",
-        )),
         #[cfg(feature = "train-ranker")]
         TrainCommand::Ranker(args) => ranker::run(*args),
         #[cfg(not(feature = "train-ranker"))]

@@ -202,12 +202,12 @@ fn json(value: &impl serde::Serialize) -> Result<String, TrainError> {
 }
 
 /// Weights learned for ranks hold for other vectors, too; what was fitted to the old ones does not.
-pub(crate) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
+pub fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
     carry_section(base, learned_idf::SECTION, draft);
 }
 
 /// Puts a section of a model into a draft as it is, if the model has it.
-pub(crate) fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
+pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
     let prefix = format!("section.{name}");
     let of_base = Draft::of(base);
     draft.metadata.extend(of_base.metadata.into_iter().filter(|(key, _)| *key == prefix));

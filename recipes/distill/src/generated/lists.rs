@@ -2,26 +2,26 @@
 //! phrases, a comma between two.
 
 /// Words that a headline leaves out.
-pub(in crate::distill) const FUNCTION_WORDS: &str = "\
+pub(crate) const FUNCTION_WORDS: &str = "\
     a,an,and,are,as,at,be,been,being,by,for,had,has,have,her,his,is,it,its,of,that,the,\
     their,these,this,those,to,was,were,which,who,will,with,would";
 
-pub(in crate::distill) const WHO: &str = "\
+pub(crate) const WHO: &str = "\
     man,woman,boy,girl,child,baby,kid,person,lady,guy,teacher,doctor,nurse,player,soldier,\
     worker,farmer,chef,singer,dancer,cyclist,runner,swimmer,student,policeman,dog,cat,puppy,\
     kitten,horse,cow,sheep,bird,duck,monkey,elephant,tiger,lion,bear,panda,rabbit,couple,\
     group,crowd,team,family,band";
 
 /// What they and things are like.
-pub(in crate::distill) const ADJECTIVES: &str = "\
+pub(crate) const ADJECTIVES: &str = "\
     young,old,small,large,little,tall,brown,black,white,red,blue,green,yellow,happy,tired,\
     wet,big,new,wooden,empty,busy";
 
 /// How many there are, if more than one.
-pub(in crate::distill) const COUNTS: &str = "two,three,some,several,many,";
+pub(crate) const COUNTS: &str = "two,three,some,several,many,";
 
 /// What they are doing to things.
-pub(in crate::distill) const DOES: &str = "\
+pub(crate) const DOES: &str = "\
     playing,riding,holding,carrying,cutting,slicing,chopping,peeling,cooking,eating,\
     drinking,pouring,mixing,washing,cleaning,painting,drawing,writing,reading,throwing,\
     catching,kicking,hitting,pushing,pulling,driving,opening,closing,feeding,watching,\
@@ -32,16 +32,16 @@ pub(in crate::distill) const DOES: &str = "\
     taking out";
 
 /// What is done to things.
-pub(in crate::distill) const DONE: &str = "\
+pub(crate) const DONE: &str = "\
     played,held,carried,cut,sliced,chopped,peeled,cooked,eaten,mixed,washed,cleaned,painted,\
     thrown,caught,kicked,pushed,pulled,driven,opened,closed,lifted,folded,stirred,fried,\
     boiled,broken,bought,sold";
 
 /// What they do by themselves.
-pub(in crate::distill) const STANDS: &str = "\
+pub(crate) const STANDS: &str = "\
     sits,stands,lies,waits,plays,runs,walks,jumps,sleeps,looks,swims";
 
-pub(in crate::distill) const WHAT: &str = "\
+pub(crate) const WHAT: &str = "\
     guitar,piano,violin,flute,drum,trumpet,bicycle,motorcycle,horse,car,truck,bus,train,\
     boat,plane,skateboard,surfboard,ball,football,basketball,frisbee,stick,rope,bag,box,\
     book,newspaper,letter,phone,computer,camera,television,door,window,table,chair,bench,\
@@ -51,41 +51,41 @@ pub(in crate::distill) const WHAT: &str = "\
     pan,pot,knife,spoon,shirt,hat,dress,coat,shoe,umbrella,sword,gun,paper,picture,toy,doll,\
     snow,sand,rock,river,lake,pool,ocean,bridge,road,mountain";
 
-pub(in crate::distill) const WHERE: &str = "\
+pub(crate) const WHERE: &str = "\
     in the kitchen,on the street,at the beach,in the park,on a stage,in the water,\
     in a field,on the grass,in the snow,outside,indoors,at night,in front of a house,\
     near a river,in the rain,on the floor,behind a fence,by the road,in a room,on a hill,\
     at a table,under a tree";
 
 /// How questions and advice begin.
-pub(in crate::distill) const ASKS: &str = "\
+pub(crate) const ASKS: &str = "\
     how do I,should I,can you,why does,what is the best way to,is it okay to,you should,\
     I want to,do not";
 
 /// What may be done to things.
-pub(in crate::distill) const ACTS: &str = "\
+pub(crate) const ACTS: &str = "\
     clean,cook,cut,fix,build,paint,carry,play,buy,sell,open,close,wash,store,use,move,\
     replace,remove,keep,hold,find,choose";
 
 /// Whom the news is of.
-pub(in crate::distill) const COUNTRIES: &str = "\
+pub(crate) const COUNTRIES: &str = "\
     China,Russia,India,Pakistan,Iran,Iraq,Syria,Egypt,Israel,Gaza,Turkey,Greece,Spain,Italy,\
     France,Germany,Britain,UK,US,Ukraine,Japan,Korea,Afghanistan,Libya,Sudan,Nigeria,Kenya,\
     Brazil,Mexico,Canada,Australia,Indonesia,Philippines,Bangladesh,Thailand,EU,UN,NATO";
 
 /// Who acts in the news.
-pub(in crate::distill) const PEOPLE: &str = "\
+pub(crate) const PEOPLE: &str = "\
     president,prime minister,police,government,opposition,court,judge,army,rebels,\
     protesters,minister,senator,bank,company,union,workers,students,officials,lawmakers,\
     coach,striker,actor,singer,scientists,doctors,soldiers,militants,central bank,\
     parliament,voters,pope,king";
 
-pub(in crate::distill) const SAYS: &str = "\
+pub(crate) const SAYS: &str = "\
     condemns,rejects,approves,denies,announces,delays,cancels,wins,loses,ends,starts,\
     survives,faces,warns of,calls for,votes on,agrees to,backs,opposes,reports,investigates,\
     fears,halts,resumes,plans,welcomes,blames,protests against,seeks,suspends";
 
-pub(in crate::distill) const EVENTS: &str = "\
+pub(crate) const EVENTS: &str = "\
     earthquake,flood,storm,bomb blast,explosion,plane crash,train crash,fire,shooting,\
     attack,air strike,protest,strike,election,vote,summit,talks,trial,ceasefire,sanctions,\
     deal,merger,budget,tax rise,job cuts,rate cut,oil spill,outbreak,landslide,\
@@ -93,24 +93,22 @@ pub(in crate::distill) const EVENTS: &str = "\
     report,investigation";
 
 /// What becomes of them.
-pub(in crate::distill) const HARMED: &str = "\
+pub(crate) const HARMED: &str = "\
     killed,injured,dead,missing,arrested,wounded,trapped,rescued,evacuated";
 
 /// What is bought and sold.
-pub(in crate::distill) const MARKETS: &str = "\
+pub(crate) const MARKETS: &str = "\
     stocks,shares,oil prices,gold prices,sales,profits,the dollar,the euro,exports,\
     house prices,unemployment";
 
 /// What ties it to an event.
-pub(in crate::distill) const BECAUSE: &str = "after,on,ahead of,amid,despite";
+pub(crate) const BECAUSE: &str = "after,on,ahead of,amid,despite";
 
 /// How many it happens to.
-pub(in crate::distill) const MANY: &str =
-    "two,three,four,five,dozens,hundreds,thousands,many,at least ten";
+pub(crate) const MANY: &str = "two,three,four,five,dozens,hundreds,thousands,many,at least ten";
 
 /// What an event does to a country.
-pub(in crate::distill) const HITS: &str = "hits,kills,rocks,shakes,strikes,threatens,divides";
+pub(crate) const HITS: &str = "hits,kills,rocks,shakes,strikes,threatens,divides";
 
 /// How a price goes.
-pub(in crate::distill) const MOVES: &str =
-    "rise,fall,jump,drop,surge,slump,rally,slip,climb,tumble";
+pub(crate) const MOVES: &str = "rise,fall,jump,drop,surge,slump,rally,slip,climb,tumble";

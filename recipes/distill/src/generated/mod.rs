@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use cognate::text;
 use cognate::text::{Normalisation, Tokens};
 use cognate_kernels::random::Random;
+use cognate_train::sampling;
 
-use crate::distill::sources;
-use crate::distill::sources::Apart;
-use crate::sampling;
+use crate::sources;
+use crate::sources::Apart;
 
 /// What random choices are for.
 const GENERATED: u64 = 15;
@@ -221,7 +221,7 @@ fn headline(random: &mut Random) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distill::sources::Reader;
+    use crate::sources::Reader;
 
     #[test]
     fn texts_are_made_once_the_same_for_a_seed_and_none_that_is_kept_apart() {

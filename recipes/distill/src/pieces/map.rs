@@ -92,9 +92,9 @@ fn solve(mut system: Array2<f64>, size: usize) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use cognate_kernels::random::Random;
+    use cognate_train::sampling;
 
     use super::*;
-    use crate::sampling;
 
     #[test]
     fn a_map_that_made_the_rows_is_found_again() {

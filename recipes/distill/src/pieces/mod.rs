@@ -18,8 +18,8 @@ use cognate::model::pieces::{MARK, cut};
 use cognate_kernels::simd;
 use rayon::prelude::*;
 
-use crate::distill::pieces::solve::Symmetric;
-use crate::distill::space;
+use crate::pieces::solve::Symmetric;
+use crate::space;
 
 const RIDGE: f32 = 2.0;
 
@@ -138,9 +138,9 @@ fn agreement(cuts: &[Vec<u32>], examples: &[Example<'_>], rows: &[f32], dims: us
 #[cfg(test)]
 mod tests {
     use cognate_kernels::random::Random;
+    use cognate_train::sampling;
 
     use super::*;
-    use crate::sampling;
 
     fn cut(pieces: &[&str], word: &str) -> Vec<String> {
         let mut found = Vec::new();

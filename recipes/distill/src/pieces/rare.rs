@@ -6,9 +6,9 @@ use std::path::Path;
 
 use cognate::text::Normalisation;
 use cognate_kernels::random::Random;
+use cognate_train::{TrainError, sampling};
 
-use crate::distill::words::WordList;
-use crate::{TrainError, sampling};
+use crate::words::WordList;
 
 /// What random choices are for.
 const MISSPELL: u64 = 13;

@@ -1,9 +1,9 @@
 //! Gradients, steps and threads of a batch.
 
 use cognate_kernels::random::Random;
+use cognate_train::sampling;
 
 use super::*;
-use crate::sampling;
 
 const DIMS: usize = 5;
 const WORDS: usize = 9;

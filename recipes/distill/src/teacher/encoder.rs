@@ -3,11 +3,11 @@
 
 use candle_core::{D, Device, Tensor};
 use candle_nn::ops::{layer_norm, softmax_last_dim};
+use cognate_train::TrainError;
 
-use crate::TrainError;
-use crate::distill::teacher::folder::{Kind, MPNET_BUCKETS, Pooling, Shape};
-use crate::distill::teacher::gelu::gelu;
-use crate::distill::teacher::tensors::Tensors;
+use crate::teacher::folder::{Kind, MPNET_BUCKETS, Pooling, Shape};
+use crate::teacher::gelu::gelu;
+use crate::teacher::tensors::Tensors;
 
 type Result<T> = std::result::Result<T, candle_core::Error>;
 

@@ -6,10 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use cognate_files::input::Input;
+use cognate_train::TrainError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-
-use crate::TrainError;
 
 /// Largest file of settings.
 const SETTINGS_BYTES: usize = 1 << 20;

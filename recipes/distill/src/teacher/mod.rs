@@ -20,15 +20,15 @@ use candle_core::Device;
 use cognate::model::pieces::MARK;
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
+use cognate_train::TrainError;
 use half::f16;
 use rayon::prelude::*;
 use tokenizers::{ModelWrapper, Tokenizer, TruncationParams};
 
-use crate::TrainError;
-use crate::distill::teacher::encoder::Encoder;
-pub use crate::distill::teacher::folder::{Kind, Pooling, Shape};
-use crate::distill::teacher::folder::{small, wrong};
-use crate::distill::teacher::tensors::Tensors;
+use crate::teacher::encoder::Encoder;
+pub use crate::teacher::folder::{Kind, Pooling, Shape};
+use crate::teacher::folder::{small, wrong};
+use crate::teacher::tensors::Tensors;
 
 /// Largest tokenizer; the largest in use has 20 MB.
 const TOKENIZER_BYTES: usize = 256 << 20;

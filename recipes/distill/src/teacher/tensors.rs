@@ -8,10 +8,10 @@ use std::path::Path;
 use candle_core::safetensors::Load;
 use candle_core::{DType, Device, Tensor};
 use cognate_files::ReadError;
+use cognate_train::TrainError;
 use safetensors::SafeTensors;
 
-use crate::TrainError;
-use crate::distill::teacher::folder::wrong;
+use crate::teacher::folder::wrong;
 
 /// Largest file of tensors.
 const MOST_BYTES: u64 = 8 << 30;

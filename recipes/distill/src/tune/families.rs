@@ -9,13 +9,13 @@ use cognate::text;
 use cognate::text::Tokens;
 use cognate_kernels::pairwise;
 use cognate_kernels::random::Random;
+use cognate_train::sampling;
 use rayon::prelude::*;
 
-use crate::distill::generated::Wanted;
-use crate::distill::generated::lists::FUNCTION_WORDS;
-use crate::distill::texts::{EDGES, Texts};
-use crate::distill::{sources, space};
-use crate::sampling;
+use crate::generated::Wanted;
+use crate::generated::lists::FUNCTION_WORDS;
+use crate::texts::{EDGES, Texts};
+use crate::{sources, space};
 
 /// What random choices are for.
 const FAMILIES: u64 = 16;
@@ -286,7 +286,7 @@ mod tests {
     use cognate::text::Normalisation;
 
     use super::*;
-    use crate::distill::sources::Apart;
+    use crate::sources::Apart;
 
     fn split(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()

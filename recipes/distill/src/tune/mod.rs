@@ -12,18 +12,18 @@ use cognate::text::Normalisation;
 use cognate_files::progress::Progress;
 use cognate_kernels::pairwise;
 use cognate_kernels::random::Random;
+use cognate_train::{TrainError, sampling};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::distill::blocks;
-use crate::distill::generated::Wanted;
-use crate::distill::space::{Targets, Views};
-use crate::distill::student::Student;
-use crate::distill::texts::Texts;
-use crate::distill::tune::families::MEMBERS;
-use crate::distill::tune::score::{Block, Pull, Scales};
-use crate::distill::words::{Lookup, LookupMemory};
-use crate::{TrainError, sampling};
+use crate::blocks;
+use crate::generated::Wanted;
+use crate::space::{Targets, Views};
+use crate::student::Student;
+use crate::texts::Texts;
+use crate::tune::families::MEMBERS;
+use crate::tune::score::{Block, Pull, Scales};
+use crate::words::{Lookup, LookupMemory};
 
 /// What random choices are for.
 const ORDER: u64 = 17;
@@ -225,7 +225,7 @@ mod tests {
     use half::f16;
 
     use super::*;
-    use crate::distill::cache::Embeddings;
+    use crate::cache::Embeddings;
 
     #[test]
     fn scores_come_nearer_to_the_teacher_and_frozen_words_stay() {
@@ -258,7 +258,7 @@ mod tests {
                 let row = &of_teacher[word as usize * dims..][..dims];
                 sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
             }
-            crate::distill::space::unit(&mut sum);
+            crate::space::unit(&mut sum);
             said.extend(sum.into_iter().map(f16::from_f32));
         }
         let said = Views::new(vec![Embeddings { rows: said, width: dims }]);

@@ -234,9 +234,9 @@ fn across(gradients: &mut [f32], units: &[f32], lengths: &[f32], dims: usize) {
 #[cfg(test)]
 mod tests {
     use cognate_kernels::random::Random;
+    use cognate_train::sampling;
 
     use super::*;
-    use crate::sampling;
 
     /// A step of the rows or of the scales.
     type Change<'c> = &'c dyn Fn(&mut [f64], &mut [[f64; 2]; 3], f64);

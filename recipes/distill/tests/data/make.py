@@ -1,6 +1,6 @@
-"""Golden vectors for the encoders of `cognate train distill`, in NumPy and double precision.
+"""Golden vectors for the encoders of `cognate-distill`, in NumPy and double precision.
 
-Two toy encoders of two layers are made here and, by the same rule, in tests/it/train/distill/toy.rs:
+Two toy encoders of two layers are made here and, by the same rule, in recipes/distill/tests/it/toy.rs:
 one of BERT's kind, one of MPNet's. The formulas follow the papers and the authors' published code, not
 ours: Devlin et al. 2019 (BERT), Song et al. 2020 (MPNet; its bias by relative distance is that of T5).
 Texts are token numbers, so that no tokenizer is needed.

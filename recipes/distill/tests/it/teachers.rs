@@ -3,18 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use cognate_train::distill::teacher::Teacher;
+use cognate_distill::teacher::Teacher;
 use half::f16;
 use serde_json::{Value, json};
 
-use crate::train::distill::toy;
+use crate::toy;
 
 fn golden() -> Value {
-    serde_json::from_str(include_str!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/data/distill/golden.json"
-    )))
-    .unwrap()
+    serde_json::from_str(include_str!("../data/golden.json")).unwrap()
 }
 
 fn embed(teacher: &Teacher, texts: &[String]) -> Vec<f16> {

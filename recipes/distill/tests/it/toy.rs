@@ -1,5 +1,5 @@
 //! A toy of a sentence transformer as a folder on disk: two layers of twelve numbers, made by the same
-//! rule as in `tests/data/distill/make.py`, and a WordPiece tokenizer of forty entries.
+//! rule as in `tests/data/make.py`, and a WordPiece tokenizer of forty entries.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `cognate train distill`: word vectors whose plain sum points where a sentence transformer puts the
+//! `cognate-distill`: word vectors whose plain sum points where a sentence transformer puts the
 //! whole text.
 //!
 //! [`texts`] makes texts of running text, [`teacher`] says where each of them lies, [`cache`] keeps
@@ -31,23 +31,23 @@ use std::time::Duration;
 use cognate::model::format::{Dtype, Limits};
 use cognate::model::{Model, OpenOptions};
 use cognate::text::Normalisation;
+use cognate_train::checkpoint::Checkpoint;
+use cognate_train::outputs::Outputs;
+use cognate_train::{TrainError, outputs};
 use serde::Serialize;
 
-use crate::checkpoint::Checkpoint;
-use crate::distill::cache::Asked;
-pub use crate::distill::distilled::{Distilled, TeacherSaid};
-use crate::distill::generated::Wanted;
-use crate::distill::lessons::Lessons;
-use crate::distill::output::Output;
-use crate::distill::run::{Run, Schedule};
-use crate::distill::sources::{Line, Reader};
-use crate::distill::start::{Start, Trained};
-use crate::distill::student::Student;
-use crate::distill::texts::{Numbers, Texts};
-pub use crate::distill::tune::Tuned;
-use crate::distill::tune::Tuning;
-use crate::outputs::Outputs;
-use crate::{TrainError, outputs};
+use crate::cache::Asked;
+pub use crate::distilled::{Distilled, TeacherSaid};
+use crate::generated::Wanted;
+use crate::lessons::Lessons;
+use crate::output::Output;
+use crate::run::{Run, Schedule};
+use crate::sources::{Line, Reader};
+use crate::start::{Start, Trained};
+use crate::student::Student;
+use crate::texts::{Numbers, Texts};
+pub use crate::tune::Tuned;
+use crate::tune::Tuning;
 
 /// What to distil and how.
 #[derive(Debug, Clone)]

@@ -1,7 +1,10 @@
 //! Word vectors distilled from toys of sentence transformers, by the library and by the built binary.
 
+#![allow(clippy::unwrap_used)]
+
+mod support;
 mod teachers;
-pub mod toy;
+mod toy;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,13 +12,11 @@ use std::time::Instant;
 
 use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
-use cognate::model::{Model, Unknown};
+use cognate::model::{Model, OpenOptions, Unknown};
 use cognate_kernels::vector;
 use serde_json::Value;
 
-use crate::support;
-use crate::support::Chance;
-use crate::train::trainer::{done, refused};
+use crate::support::{Chance, done, refused};
 
 /// Sentences of the toys' words, and one that nobody may learn from.
 fn text(lines: usize) -> String {
@@ -53,8 +54,8 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn distil(folder: &Path, output: &str, flags: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate"));
-    command.args(["train", "distill", "--teacher", "bert-mean_tokens", "-o", output, "--json"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cognate-distill"));
+    command.args(["--teacher", "bert-mean_tokens", "-o", output, "--json"]);
     command.args(["--batch", "128", "--text", "text.txt"]).args(flags);
     if !flags.contains(&"--cache") {
         command.args(["--cache", "cache"]);
@@ -67,7 +68,7 @@ fn distil(folder: &Path, output: &str, flags: &[&str]) -> Command {
 const AFRESH: [&str; 4] = ["--words", "words.tsv", "--dims", "8"];
 
 fn open(folder: &Path, name: &str) -> Model {
-    Model::open(&folder.join(name), &support::full()).unwrap()
+    Model::open(&folder.join(name), &OpenOptions::default()).unwrap()
 }
 
 fn row(model: &Model, word: &str) -> Vec<f32> {
