@@ -30,10 +30,7 @@ pub enum TrainError {
     Options(String),
     /// Texts that nothing can be learned from.
     #[error("{file}: {problem}")]
-    Data {
-        file: String,
-        problem: String,
-    },
+    Data { file: String, problem: String },
     /// A checkpoint that cannot be gone on from.
     #[error("{path}: {problem}")]
     Checkpoint {

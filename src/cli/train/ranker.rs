@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use cognate_train::ranker;
-use cognate_train::ranker::batch::Grouping;
+use cognate_train::ranker::data::Grouping;
 use cognate_train::ranker::run::CHECKPOINT_EVERY;
-use cognate_train::ranker::state::Pace;
+use cognate_train::ranker::run::Pace;
 use cognate_train::ranker::{Encoder, Goal, RankerOptions};
 
 use crate::cli::choices::choice;

@@ -10,9 +10,9 @@ use cognate::methods::ranker::Encoder;
 use cognate::methods::{Method, ranker};
 use cognate::model::Model;
 use cognate_kernels::random::Random;
-use cognate_train::ranker::batch::{Batch, Grouping};
+use cognate_train::ranker::data::{Batch, Grouping};
 use cognate_train::ranker::data::Data;
-use cognate_train::ranker::state::{Numbers, Pace, State};
+use cognate_train::ranker::run::{Numbers, Pace, State};
 use cognate_train::ranker::{Goal, RankerOptions};
 
 use crate::support;

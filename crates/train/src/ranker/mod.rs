@@ -11,14 +11,11 @@
 //! rectified, then normalised; the encoders' layers are rectified, too; dropout is before the last
 //! layer alone. Momentum and the falling rate are the program's.
 
-pub mod batch;
 pub mod data;
 pub mod network;
 pub mod output;
 pub mod pool;
-mod report;
 pub mod run;
-pub mod state;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,10 +31,8 @@ use serde::Serialize;
 
 use crate::checkpoint::Checkpoint;
 use crate::outputs::Outputs;
-use crate::ranker::batch::Grouping;
-use crate::ranker::data::Data;
-use crate::ranker::run::{Epoch, Run};
-use crate::ranker::state::{Pace, State};
+use crate::ranker::data::{Data, Grouping};
+use crate::ranker::run::{Epoch, Pace, Run, State};
 use crate::{TrainError, outputs, sampling};
 
 /// What random choices are for.
@@ -212,7 +207,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     };
     checkpoint.remove()?;
     if let Some(path) = &options.report {
-        outputs::write(path, &report::html(&trained, options))?;
+        outputs::write(path, &output::html(&trained, options))?;
     }
     Ok(trained)
 }

@@ -3,17 +3,14 @@
 //! [`siamese`] is the method, [`word2vec`] the baselines; [`corpus`] reads for all of them and
 //! [`run`] drives them. The start is random, or the vectors of a model that shall know more.
 
-pub mod batch;
 pub mod corpus;
 pub mod output;
-mod report;
-pub mod rows;
 pub mod run;
 pub mod siamese;
-mod start;
 pub mod tables;
 pub mod word2vec;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,18 +20,19 @@ use cognate::model::{Model, OpenOptions};
 use cognate::text::Normalisation;
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
+use cognate_stats::page::frame::{Axis, Frame, WIDE};
+use cognate_stats::page::{Head, Page};
 use serde::Serialize;
 
 use crate::checkpoint::Checkpoint;
 use crate::outputs::Outputs;
 use crate::vectors::corpus::Corpus;
 use crate::vectors::output::Output;
-use crate::vectors::rows::Blocks;
-use crate::vectors::run::{Learner, Run, Schedule};
+use crate::vectors::run::{Learner, Run, Schedule, Tables};
 use crate::vectors::siamese::{Others, Siamese};
-use crate::vectors::start::Start;
+use crate::vectors::tables::Blocks;
 use crate::vectors::word2vec::Word2Vec;
-use crate::{TrainError, outputs};
+use crate::{TrainError, outputs, sampling};
 
 /// What vectors are learned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -277,7 +275,7 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         written,
     };
     if let Some(path) = &options.report {
-        outputs::write(path, &report::html(&trained, options))?;
+        outputs::write(path, &html(&trained, options))?;
     }
     Ok(trained)
 }
@@ -365,3 +363,122 @@ fn by_norm(words: &[String], busy: &[u64], rows: &[f32], dims: usize) -> [Vec<(S
 
 /// How often the state is kept unless told otherwise.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
+
+fn html(trained: &Trained, options: &VectorsOptions) -> String {
+    let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
+    let schedule = &options.schedule;
+    let facts = [
+        ("objective", trained.objective.name().to_owned()),
+        ("vectors", format!("{} × {}", trained.words, trained.dims)),
+        ("words of text", trained.tokens[0].to_string()),
+        ("sentences", trained.sentences.to_string()),
+        ("epochs", schedule.epochs.to_string()),
+        ("rate", schedule.rate.to_string()),
+        ("optimiser", if schedule.adagrad { "adagrad" } else { "sgd" }.to_owned()),
+        ("seed", options.seed.to_string()),
+        ("fingerprint", trained.written.fingerprint.clone()),
+    ];
+    let mut page = Page::new(&Head {
+        kicker: "cognate train vectors",
+        title: "Word vectors",
+        subject: &name,
+        facts: &facts,
+    });
+    page.section("Loss");
+    let x = Axis { low: 0.0, high: f64::from(schedule.epochs), label: "epochs" };
+    let y = Axis::over(trained.losses.iter().map(|(_, loss)| *loss), "mean loss of an example");
+    let mut frame = Frame::new(WIDE, x, y, "The loss over the run");
+    let epochs = f64::from(schedule.epochs);
+    frame.curve("c0", trained.losses.iter().map(|(share, loss)| (share * epochs, *loss)));
+    page.figure("Mean loss of each hundredth of the run.", &frame.finish());
+    page.end_section();
+    page.section("Lengths of vectors");
+    let words = |list: &[(String, f32)]| {
+        let shown = list.iter().map(|(word, norm)| format!("{word} {norm:.3}"));
+        shown.collect::<Vec<_>>().join(", ")
+    };
+    page.note(&format!("Shortest of the thousand most frequent: {}.", words(&trained.smallest)));
+    page.note(&format!("Longest of them: {}.", words(&trained.largest)));
+    page.end_section();
+    page.finish()
+}
+
+/// Deviation of the first numbers of Siamese CBOW (section 3 of the paper).
+const DEVIATION: f64 = 0.01;
+/// What random choices are for.
+const START: u64 = 0;
+
+/// Words and their first numbers.
+#[derive(Debug)]
+pub struct Start {
+    /// All words of the model to be.
+    pub words: Vec<String>,
+    /// How often each occurs in the text.
+    pub busy: Vec<u64>,
+    pub dims: usize,
+    pub tables: Tables,
+}
+
+impl Start {
+    /// The words of the corpus with random vectors; with a model to start from, the model's words
+    /// with theirs, then those that are new. The corpus gets the numbers of these words.
+    pub fn new(corpus: &mut Corpus, base: Option<&Model>, options: &VectorsOptions) -> Self {
+        let dims = base.map_or(options.dims, |model| model.vectors().dims());
+        let mut words: Vec<String> = Vec::new();
+        let mut rows: Vec<f32> = Vec::new();
+        if let Some(model) = base {
+            words.extend(model.vocabulary().words().map(str::to_owned));
+            rows.resize(words.len() * dims, 0.0);
+            for (word, row) in rows.chunks_exact_mut(dims).enumerate() {
+                if let Some(stored) = model.vectors().row(word as u32) {
+                    stored.copy_to(row);
+                }
+            }
+        }
+        let deviation = match rows.len() {
+            0 => DEVIATION,
+            // New words are as long as the known ones are in the mean.
+            count => {
+                let squares: f64 = rows.iter().map(|&value| f64::from(value).powi(2)).sum();
+                (squares / count as f64).sqrt()
+            }
+        };
+        let numbers = Self::number(corpus, &mut words);
+        let random = rows.len()..words.len() * dims;
+        let mut draws = sampling::generator(options.seed, START, [0, 0]);
+        rows.extend(random.map(|_| match options.objective {
+            Objective::SiameseCbow => (deviation * sampling::normal(&mut draws)) as f32,
+            Objective::Cbow | Objective::SkipGram => {
+                ((sampling::share(&mut draws) - 0.5) / dims as f64) as f32
+            }
+        }));
+        let mut busy = vec![0; words.len()];
+        for (&number, &count) in numbers.iter().zip(&corpus.counts) {
+            busy[number as usize] = count;
+        }
+        corpus.renumber(numbers);
+        let beside = match options.objective {
+            Objective::SiameseCbow if !options.schedule.adagrad => Vec::new(),
+            _ => vec![0.0; rows.len()],
+        };
+        Self { words, busy, dims, tables: Tables { rows, beside } }
+    }
+
+    /// The number of each word of the corpus among all words, new ones added.
+    fn number(corpus: &Corpus, words: &mut Vec<String>) -> Vec<u32> {
+        let known: HashMap<&str, u32> =
+            words.iter().enumerate().map(|(number, word)| (word.as_str(), number as u32)).collect();
+        let mut next = words.len() as u32;
+        let mut numbers = Vec::with_capacity(corpus.words.len());
+        let mut new = Vec::new();
+        for word in &corpus.words {
+            numbers.push(known.get(word.as_str()).copied().unwrap_or_else(|| {
+                new.push(word.clone());
+                next += 1;
+                next - 1
+            }));
+        }
+        words.extend(new);
+        numbers
+    }
+}

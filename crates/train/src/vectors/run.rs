@@ -14,11 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoint;
-use crate::vectors::batch::{Batch, Tally};
 use crate::vectors::corpus::Corpus;
-use crate::vectors::rows::{Blocks, Update};
-use crate::vectors::siamese::Siamese;
-use crate::vectors::tables::{Alone, Among, Changes, Through};
+use crate::vectors::siamese::{Batch, Siamese, Tally};
+use crate::vectors::tables::{Alone, Among, Blocks, Changes, Through, Update};
 use crate::vectors::word2vec::Word2Vec;
 
 /// Points of the curve of the loss.

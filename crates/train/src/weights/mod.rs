@@ -17,17 +17,10 @@
 
 mod couples;
 mod descent;
-mod distance;
-mod exchange;
 mod forms;
-mod kept;
 mod loss;
-mod objective;
-mod outcome;
-mod parting;
 mod report;
 mod run;
-mod search;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -38,11 +31,10 @@ use std::path::PathBuf;
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
 use cognate::model::{Model, OpenOptions};
-pub use exchange::{ImportOptions, Imported, import};
+pub use descent::Tried;
 pub use loss::Loss;
-pub use outcome::{Course, Trained};
-pub use search::Tried;
-pub use set::{MOST_RANKS, NamedSet, Use};
+pub use report::{Course, Trained};
+pub use set::{ImportOptions, Imported, MOST_RANKS, NamedSet, Use, import};
 
 use crate::outputs::Outputs;
 use crate::weights::forms::KEPT_BYTES;
@@ -137,7 +129,7 @@ fn train_until(
     let run = Run { options, model: &model, most_bytes, go_on };
     let (course, checkpoint) = pool.install(|| run.go(&name))?;
     if let Some(path) = &options.export {
-        exchange::export(&course.set, path)?;
+        set::export(&course.set, path)?;
     }
     if let Some(path) = &options.report {
         outputs::write(path, &report::html(&course, &model))?;

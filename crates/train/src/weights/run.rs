@@ -1,26 +1,24 @@
-//! A run from its couples to its weights, by way of the state that an earlier one left.
+//! A run from its couples to its weights, with its checkpoints: the finished folds of the search for κ,
+//! then the state between two epochs.
 
 use std::time::Instant;
 
 use cognate::methods::Measure;
-use cognate::model::provenance::Validation;
+use cognate::methods::means::learned_idf;
+use cognate::model::provenance::{TrainingFile, Validation};
 use cognate::model::{Model, provenance};
 use cognate_files::progress::Progress;
 use cognate_stats::distribution::quantile;
+use serde::{Deserialize, Serialize};
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoint;
 use crate::weights::couples::{Couple, Parted};
-use crate::weights::descent::{Descent, State};
-use crate::weights::distance::{FIRST_WEIGHT, Ruler};
-use crate::weights::forms::Forms;
-use crate::weights::kept::Kept;
-use crate::weights::loss::{Loss, Slope};
-use crate::weights::objective::Objective;
-use crate::weights::outcome::{Course, Judged, Resumed, Seconds, Side};
-use crate::weights::parting::Measured;
-use crate::weights::search::{Finished, Search};
-use crate::weights::{Kappa, NamedSet, WeightsOptions, kept, search};
+use crate::weights::descent::{Descent, Finished, Measured, Search, State};
+use crate::weights::forms::{FIRST_WEIGHT, Forms, Ruler};
+use crate::weights::loss::{Loss, Objective, Slope};
+use crate::weights::report::{Course, Judged, Resumed, Seconds, Side};
+use crate::weights::{Kappa, NamedSet, WeightsOptions, descent, run};
 
 /// Asked after every step that was kept; an error ends the run there.
 pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
@@ -40,7 +38,7 @@ impl Run<'_> {
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
         let parted = Parted::read(model, options)?;
-        let checkpoint = kept::checkpoint(options, model, &parted.files)?;
+        let checkpoint = run::checkpoint(options, model, &parted.files)?;
         let mut kept = Kept::load(&checkpoint, options.max_length)?;
         let epochs = kept.state.as_ref().map_or(0, |state| state.losses.len());
         let resumed = Resumed { runs: kept.finished.len(), epochs };
@@ -82,7 +80,7 @@ impl Run<'_> {
         let trained = self.facts(&parted, &ruler, slope, (&state, &judged));
         let measure = options.measure;
         let set = NamedSet { set: name.to_owned(), measure, weights, trained: Some(trained) };
-        let (losses, tried) = (state.losses, search::tried(&kept.finished));
+        let (losses, tried) = (state.losses, descent::tried(&kept.finished));
         Ok((Course { set, tried, losses, resumed, seconds, judged }, checkpoint))
     }
 
@@ -106,8 +104,8 @@ impl Run<'_> {
             (_, Kappa::Searched) => {}
         }
         let mut couples = Vec::new();
-        let most = search::most_couples(options.measure, options.max_length);
-        let by_label = search::draw(&parted.by_label, options.seed, most).map(|places| {
+        let most = descent::most_couples(options.measure, options.max_length);
+        let by_label = descent::draw(&parted.by_label, options.seed, most).map(|places| {
             let first = couples.len();
             couples.extend(places.into_iter().map(|place| parted.couples[place].clone()));
             (first..couples.len()).collect()
@@ -124,7 +122,7 @@ impl Run<'_> {
             Kept::save(checkpoint, finished, None)?;
             (self.go_on)()
         })?;
-        let kappa = search::best(finished).ok_or_else(|| parted.unfit("no κ could be tried"))?;
+        let kappa = descent::best(finished).ok_or_else(|| parted.unfit("no κ could be tried"))?;
         Ok(Slope::Median { kappa })
     }
 
@@ -207,4 +205,116 @@ fn judge(
 fn fingerprint_of_vectors(model: &Model) -> String {
     let digest = model.metadata().get("b3.vectors").map(String::as_str).unwrap_or_default();
     digest.chars().take(16).collect()
+}
+
+/// Settings and data that fix every bit of the outcome.
+#[derive(Serialize)]
+struct Identity<'i> {
+    version: &'static str,
+    loss: Loss,
+    measure: Measure,
+    max_length: usize,
+    lambda: u64,
+    kappa: Option<u64>,
+    seed: u64,
+    epochs: usize,
+    couples: &'i [TrainingFile],
+    validation: &'i [TrainingFile],
+    /// What the model says of itself and its tables, but for learned weights: they are what is
+    /// written, maybe into the same file.
+    model: Vec<(&'i str, &'i str)>,
+}
+
+/// The checkpoint of a run on these couples.
+pub(super) fn checkpoint(
+    options: &WeightsOptions,
+    model: &Model,
+    [couples, validation]: &[Vec<TrainingFile>; 2],
+) -> Result<Checkpoint, TrainError> {
+    let own = |key: &str| {
+        let learned = format!("section.{}", learned_idf::SECTION);
+        let key = key.strip_prefix("b3.").unwrap_or(key);
+        key == "header" || key.starts_with(&learned)
+    };
+    let said = model.metadata().iter().filter(|(key, _)| !own(key));
+    let identity = Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        loss: options.loss,
+        measure: options.measure,
+        max_length: options.max_length,
+        lambda: options.lambda.to_bits(),
+        kappa: match options.kappa {
+            Kappa::Searched => None,
+            Kappa::Given(kappa) => Some(kappa.to_bits()),
+        },
+        seed: options.seed,
+        epochs: options.epochs,
+        couples,
+        validation,
+        model: said.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+    };
+    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept {
+    pub(super) finished: Finished,
+    /// Once the search is over.
+    pub(super) state: Option<State>,
+}
+
+/// The same in bits.
+#[derive(Serialize, Deserialize)]
+struct Bits {
+    finished: Vec<(i32, usize, u64)>,
+    state: Option<BitsOfState>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BitsOfState {
+    weights: Vec<u64>,
+    losses: Vec<u64>,
+    lowered: bool,
+    finished: bool,
+}
+
+impl Kept {
+    /// What an earlier run kept; nothing if there was none.
+    pub(super) fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<Self, TrainError> {
+        let Some(found) = checkpoint.load::<Bits>()? else { return Ok(Self::default()) };
+        let Bits { finished, state } = found.position;
+        let of = |bits: Vec<u64>| bits.into_iter().map(f64::from_bits).collect();
+        let state = state.map(|state| State {
+            weights: of(state.weights),
+            losses: of(state.losses),
+            lowered: state.lowered,
+            finished: state.finished,
+        });
+        if state.as_ref().is_some_and(|state| state.weights.len() != ranks) {
+            return Err(checkpoint.problem("it holds another number of weights; remove it".into()));
+        }
+        let finished = finished.into_iter();
+        let finished = finished.map(|(power, fold, bits)| ((power, fold), f64::from_bits(bits)));
+        Ok(Self { finished: finished.collect(), state })
+    }
+
+    pub(super) fn save(
+        checkpoint: &Checkpoint,
+        finished: &Finished,
+        state: Option<&State>,
+    ) -> Result<(), TrainError> {
+        let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect();
+        let runs = finished.iter().map(|((power, fold), error)| (*power, *fold, error.to_bits()));
+        let bits = Bits {
+            finished: runs.collect(),
+            state: state.map(|state| BitsOfState {
+                weights: bits(&state.weights),
+                losses: bits(&state.losses),
+                lowered: state.lowered,
+                finished: state.finished,
+            }),
+        };
+        checkpoint.save(&bits, &[])
+    }
 }

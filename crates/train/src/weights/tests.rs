@@ -14,10 +14,8 @@ use cognate_kernels::random::Random;
 use cognate_stats::distribution::quantile;
 
 use super::couples::Couple;
-use super::distance::Ruler;
-use super::forms::{Forms, KEPT_BYTES};
-use super::loss::Slope;
-use super::objective::{Objective, Workbench};
+use super::forms::{Forms, KEPT_BYTES, Ruler};
+use super::loss::{Objective, Slope, Workbench};
 use super::{FOLDS, *};
 use crate::checkpoint;
 
