@@ -22,7 +22,7 @@ use cognate_files::topics;
 use cognate_kernels::random::Random;
 use cognate_train::ranker::data::Batch;
 use cognate_train::ranker::data::{Reader, Texts};
-use cognate_train::ranker::run::State;
+use cognate_train::ranker::trainer::State;
 use support::Contestant;
 
 /// What says how many threads candle takes.

@@ -5,12 +5,11 @@
 //! (see [`checkpoint`]). How texts are scored with what was learned is the methods' part.
 
 pub mod checkpoint;
-pub mod outputs;
 pub mod pairs;
 #[cfg(feature = "ranker")]
 pub mod ranker;
+pub mod run;
 pub mod sampling;
-mod source;
 pub mod vectors;
 pub mod weights;
 

@@ -5,9 +5,10 @@ mod ranker;
 mod vectors;
 mod weights;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use cognate_train::run::RunFiles;
 use cognate_train::{TrainError, checkpoint};
 
 use crate::cli::{Failure, usage};
@@ -48,9 +49,10 @@ struct CheckpointArgs {
 }
 
 impl CheckpointArgs {
-    /// The checkpoint of the run that writes `output`.
-    fn path(&self, output: &Path) -> PathBuf {
-        self.checkpoint.clone().unwrap_or_else(|| checkpoint::beside(output))
+    /// The files of the run that writes `output`.
+    fn files(self, output: PathBuf, report: Option<PathBuf>) -> RunFiles {
+        let checkpoint = self.checkpoint.unwrap_or_else(|| checkpoint::beside(&output));
+        RunFiles { output, report, checkpoint, restart: self.restart }
     }
 }
 

@@ -17,7 +17,7 @@ use cognate_kernels::random::Random;
 
 use crate::ranker::RankerOptions;
 use crate::ranker::pool::Positions;
-use crate::source::trained_on;
+use crate::run::trained_on;
 use crate::{TrainError, sampling};
 
 /// What random choices are for.

@@ -1,13 +1,13 @@
 //! `cognate train vectors`: word vectors learned from running text, and a model file made of them.
 //!
 //! [`siamese`] is the method, [`word2vec`] the baselines; [`corpus`] reads for all of them and
-//! [`run`] drives them. The start is random, or the vectors of a model that shall know more.
+//! [`trainer`] takes their steps. The start is random, or the vectors of a model that shall know more.
 
 pub mod corpus;
 pub mod output;
-pub mod run;
 pub mod siamese;
 pub mod tables;
+pub mod trainer;
 pub mod word2vec;
 
 use std::collections::HashMap;
@@ -20,19 +20,16 @@ use cognate::model::{Model, OpenOptions};
 use cognate::text::Normalisation;
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
-use cognate_stats::page::frame::{Axis, Frame, WIDE};
-use cognate_stats::page::{Head, Page};
 use serde::Serialize;
 
-use crate::checkpoint::Checkpoint;
-use crate::outputs::Outputs;
+use crate::run::RunFiles;
 use crate::vectors::corpus::Corpus;
 use crate::vectors::output::Output;
-use crate::vectors::run::{Learner, Run, Schedule, Tables};
 use crate::vectors::siamese::{Others, Siamese};
 use crate::vectors::tables::Blocks;
+use crate::vectors::trainer::{Learner, Schedule, Tables, VectorsTrainer};
 use crate::vectors::word2vec::Word2Vec;
-use crate::{TrainError, outputs, sampling};
+use crate::{TrainError, run, sampling};
 
 /// What vectors are learned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -74,22 +71,24 @@ impl Objective {
     }
 }
 
-/// What to train and how.
-#[derive(Debug, Clone)]
+/// What to train and how. What is serialised fixes the bits of the outcome, with the text and the model.
+#[derive(Debug, Clone, Serialize)]
 pub struct VectorsOptions {
     /// Running text: a sentence a line, an empty line after a paragraph, two after a document.
+    #[serde(skip)]
     pub files: Vec<PathBuf>,
-    /// The model file to write.
-    pub output: PathBuf,
+    #[serde(skip)]
+    pub run: RunFiles,
     /// A file for the vectors in word2vec's text format.
+    #[serde(skip)]
     pub text: Option<PathBuf>,
-    /// A file for a page with the course of the loss.
-    pub report: Option<PathBuf>,
     /// What vectors are learned for.
     pub objective: Objective,
     /// A model whose vectors are the start.
+    #[serde(skip)]
     pub from: Option<PathBuf>,
     /// Rules that turn texts into words; with a model to start from, its own.
+    #[serde(skip)]
     pub normalisation: Normalisation,
     /// Numbers a row; with a model to start from, its own.
     pub dims: usize,
@@ -107,13 +106,9 @@ pub struct VectorsOptions {
     pub sample: f64,
     /// What fixes random choices.
     pub seed: u64,
-    /// How the run goes.
     pub schedule: Schedule,
-    /// Where the state of the unfinished run is kept.
-    pub checkpoint: PathBuf,
-    /// Whether a state that is there is forgotten.
-    pub restart: bool,
     /// Terms under which the vectors may be used, kept in the file.
+    #[serde(skip)]
     pub licence: Option<String>,
 }
 
@@ -172,29 +167,6 @@ impl std::fmt::Display for Trained {
     }
 }
 
-/// Settings and texts that fix every bit of the outcome.
-#[derive(Serialize)]
-struct Identity<'i> {
-    version: &'static str,
-    objective: Objective,
-    corpus: &'i str,
-    from: Option<&'i str>,
-    dims: usize,
-    least: u64,
-    batch: usize,
-    negatives: usize,
-    others: Others,
-    window: usize,
-    sample: u64,
-    seed: u64,
-    epochs: u32,
-    rate: u32,
-    adagrad: bool,
-    /// Threads where they change the outcome; 0 where they do not.
-    threads: usize,
-    hogwild: bool,
-}
-
 /// Trains word vectors and writes the model.
 pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
     check(options)?;
@@ -214,39 +186,33 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         );
         return Err(TrainError::Options(problem));
     }
-    let checkpoint = checkpoint(options, &corpus, base.as_ref())?;
+    // Threads that work apart change the bits of word2vec.
+    let apart = options.objective != Objective::SiameseCbow && !options.schedule.hogwild;
+    let threads = if apart { options.schedule.threads } else { 0 };
+    let data = (&corpus.digest, base.as_ref().map(Model::fingerprint), threads);
+    let checkpoint = options.run.checkpoint(options, &data)?;
     let blocks = Blocks::of_words(&start.busy, start.dims);
-    let mut tables = start.tables;
-    let mut learner = match options.objective.shape(options, start.dims) {
-        None => Learner::Siamese(Siamese::new(
-            &corpus,
-            options.batch,
-            (options.others, options.negatives),
-            options.seed,
-        )),
+    let learner = match options.objective.shape(options, start.dims) {
+        None => {
+            let others = (options.others, options.negatives);
+            let siamese = Siamese::new(&corpus, options.batch, others, options.seed);
+            if siamese.is_empty() {
+                let problem = "no sentence has a neighbour; neighbours are lines without two empty \
+                               lines between them";
+                return Err(run::unfit(&options.files, problem));
+            }
+            Learner::Siamese(siamese)
+        }
         Some(shape) => Learner::Word2Vec(Word2Vec::new(&corpus, &start.busy, shape, options.seed)),
     };
-    if let Learner::Siamese(siamese) = &learner
-        && siamese.is_empty()
-    {
-        let file = options.files.iter().map(|file| file.display().to_string());
-        let problem = "no sentence has a neighbour; neighbours are lines without two empty lines \
-                       between them";
-        let file = file.collect::<Vec<_>>().join(", ");
-        return Err(TrainError::Data { file, problem: problem.to_owned() });
-    }
-    let run = Run {
-        corpus: &corpus,
-        blocks: &blocks,
-        schedule: options.schedule,
-        checkpoint: &checkpoint,
-    };
-    let course = run.go(&mut learner, &mut tables)?;
-    drop(learner);
-    if let Some(number) = tables.rows.iter().find(|number| !number.is_finite()) {
-        let problem = format!("a vector holds {number}; try a smaller --rate");
-        return Err(TrainError::Options(problem));
-    }
+    let Schedule { epochs, every, threads, .. } = options.schedule;
+    let mut trainer =
+        VectorsTrainer::new(&corpus, &blocks, options.schedule, learner, start.tables);
+    let course =
+        run::pool(threads)?.install(|| run::drive(&mut trainer, epochs, every, &checkpoint))?;
+    let tables = trainer.tables;
+    run::check_finite(&tables.rows)?;
+    let losses = course.curves.into_iter().next().unwrap_or_default();
     let output = Output {
         options,
         base: base.as_ref(),
@@ -254,10 +220,9 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         words: &start.words,
         rows: &tables.rows,
         dims: start.dims,
-        loss: course.losses.last().map(|(_, loss)| *loss),
+        loss: losses.last().map(|(_, loss)| *loss),
     };
     let written = output.write()?;
-    checkpoint.remove()?;
     let [smallest, largest] = by_norm(&start.words, &start.busy, &tables.rows, start.dims);
     let seconds = course.time.as_secs_f64();
     let trained = Trained {
@@ -267,16 +232,14 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         tokens: [corpus.tokens, corpus.len() as u64],
         sentences: corpus.sentences(),
         seconds,
-        words_per_second: course.words as f64 / seconds.max(1e-9),
+        words_per_second: course.units as f64 / seconds.max(1e-9),
         resumed_at: course.resumed_at,
-        losses: course.losses,
+        losses,
         smallest,
         largest,
         written,
     };
-    if let Some(path) = &options.report {
-        outputs::write(path, &html(&trained, options))?;
-    }
+    options.run.finish(&checkpoint, || html(&trained, options))?;
     Ok(trained)
 }
 
@@ -310,39 +273,7 @@ fn check(options: &VectorsOptions) -> Result<(), TrainError> {
         let problem = format!("--dims: expected at most {most}, got {}", options.dims);
         return Err(TrainError::Options(problem));
     }
-    let beside = [("--text", &options.text), ("--report", &options.report)];
-    let written =
-        Outputs { output: &options.output, checkpoint: Some(&options.checkpoint), beside: &beside };
-    written.check(&options.files, options.from.as_ref())
-}
-
-fn checkpoint(
-    options: &VectorsOptions,
-    corpus: &Corpus,
-    base: Option<&Model>,
-) -> Result<Checkpoint, TrainError> {
-    let schedule = &options.schedule;
-    let apart = options.objective != Objective::SiameseCbow && !schedule.hogwild;
-    let identity = Identity {
-        version: env!("CARGO_PKG_VERSION"),
-        objective: options.objective,
-        corpus: &corpus.digest,
-        from: base.map(Model::fingerprint),
-        dims: options.dims,
-        least: options.least,
-        batch: options.batch,
-        negatives: options.negatives,
-        others: options.others,
-        window: options.window,
-        sample: options.sample.to_bits(),
-        seed: options.seed,
-        epochs: schedule.epochs,
-        rate: schedule.rate.to_bits(),
-        adagrad: schedule.adagrad,
-        threads: if apart { schedule.threads } else { 0 },
-        hogwild: schedule.hogwild,
-    };
-    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
+    options.run.check(&[("--text", &options.text)], &options.files, options.from.as_ref())
 }
 
 /// Words that are frequent enough for their norm to mean something, by their norms.
@@ -365,7 +296,6 @@ fn by_norm(words: &[String], busy: &[u64], rows: &[f32], dims: usize) -> [Vec<(S
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 fn html(trained: &Trained, options: &VectorsOptions) -> String {
-    let name = trained.written.path.file_stem().unwrap_or_default().to_string_lossy();
     let schedule = &options.schedule;
     let facts = [
         ("objective", trained.objective.name().to_owned()),
@@ -378,20 +308,9 @@ fn html(trained: &Trained, options: &VectorsOptions) -> String {
         ("seed", options.seed.to_string()),
         ("fingerprint", trained.written.fingerprint.clone()),
     ];
-    let mut page = Page::new(&Head {
-        kicker: "cognate train vectors",
-        title: "Word vectors",
-        subject: &name,
-        facts: &facts,
-    });
-    page.section("Loss");
-    let x = Axis { low: 0.0, high: f64::from(schedule.epochs), label: "epochs" };
-    let y = Axis::over(trained.losses.iter().map(|(_, loss)| *loss), "mean loss of an example");
-    let mut frame = Frame::new(WIDE, x, y, "The loss over the run");
-    let epochs = f64::from(schedule.epochs);
-    frame.curve("c0", trained.losses.iter().map(|(share, loss)| (share * epochs, *loss)));
-    page.figure("Mean loss of each hundredth of the run.", &frame.finish());
-    page.end_section();
+    let mut page = run::page(["cognate train vectors", "Word vectors"], &trained.written, &facts);
+    let words = ["Loss", "The loss over the run", "Mean loss of each hundredth of the run."];
+    run::put_curve(&mut page, words, "mean loss of an example", schedule.epochs, &trained.losses);
     page.section("Lengths of vectors");
     let words = |list: &[(String, f32)]| {
         let shown = list.iter().map(|(word, norm)| format!("{word} {norm:.3}"));

@@ -11,7 +11,7 @@
 //! handed to its words once. And the random others are by default those of the same run
 //! ([`Others::Document`]): against sentences of other documents, as in the paper, neighbours can be
 //! told by the subject of their document alone, and all words of one subject end up alike. How
-//! steps become a run is `run`'s part.
+//! steps become a run is `trainer`'s part.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};

@@ -18,9 +18,8 @@ use cognate_files::ReadError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::outputs::Outputs;
 use crate::weights::set;
-use crate::{TrainError, outputs};
+use crate::{TrainError, run};
 
 /// Most weights of a set.
 pub const MOST_RANKS: usize = 512;
@@ -130,7 +129,7 @@ pub(super) fn export(set: &NamedSet, path: &Path) -> Result<(), TrainError> {
     };
     // Every key is a string and every number finite, so nothing here can fail.
     let json = serde_json::to_string_pretty(&exchanged).unwrap_or_default() + "\n";
-    outputs::write(path, &json)
+    run::write(path, &json)
 }
 
 /// Weights to be put into a model.
@@ -170,8 +169,7 @@ impl std::fmt::Display for Imported {
 
 /// Puts weights that were trained elsewhere into a model.
 pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
-    let written = Outputs { output: &options.output, checkpoint: None, beside: &[] };
-    written.check([&options.file], Some(&options.model))?;
+    run::check_outputs(&options.output, &[], [&options.file], Some(&options.model))?;
     let mut set = read(&options.file)?;
     if let Some(name) = &options.set {
         set.set = name.clone();

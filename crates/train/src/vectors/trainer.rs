@@ -1,26 +1,22 @@
-//! A run from its first step to its last: epochs, rates, workers, the live loss, and the state that
-//! is kept now and then so that a killed run goes on to the same bits.
+//! Steps of a run over vectors: rates, and workers that share a batch, work apart or all at once.
 //!
-//! What a step learns is the objectives' part; what is read and written is `mod`'s.
+//! What a step learns is the objectives' part; the loop is the frame's.
 
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cognate_files::progress::Progress;
+use bytemuck::cast_slice_mut;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::TrainError;
-use crate::checkpoint::Checkpoint;
+use crate::run::{StepLoss, Trainer};
 use crate::vectors::corpus::Corpus;
 use crate::vectors::siamese::{Batch, Siamese, Tally};
 use crate::vectors::tables::{Alone, Among, Blocks, Changes, Through, Update};
 use crate::vectors::word2vec::Word2Vec;
 
-/// Points of the curve of the loss.
-const POINTS: usize = 100;
 /// Batches between two looks at the clock.
 const BATCHES: u64 = 50;
 /// Chunks, or rounds of them, between two looks at the clock.
@@ -29,7 +25,7 @@ const CHUNKS: u64 = 8;
 const LAST_RATE: f64 = 1e-4;
 
 /// How a run goes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Schedule {
     /// Times the text is gone through.
     pub epochs: u32,
@@ -37,10 +33,12 @@ pub struct Schedule {
     pub rate: f32,
     /// Whether rows are changed by Adagrad.
     pub adagrad: bool,
+    #[serde(skip)]
     pub threads: usize,
     /// Whether threads do not wait for each other, and bits differ from run to run.
     pub hogwild: bool,
-    /// How often the state is kept.
+    /// How often a checkpoint is written.
+    #[serde(skip)]
     pub every: Duration,
 }
 
@@ -61,140 +59,70 @@ pub struct Tables {
     pub beside: Vec<f32>,
 }
 
-/// How far a run is.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Position {
-    epoch: u32,
-    step: u64,
-    /// Sums of losses as bits, and the examples they are of, by the share of the run gone.
-    losses: Vec<(u64, u64)>,
+/// Vectors on their way through the epochs.
+pub(super) struct VectorsTrainer<'r> {
+    corpus: &'r Corpus,
+    blocks: &'r Blocks,
+    schedule: Schedule,
+    learner: Learner<'r>,
+    workers: Workers,
+    pub(super) tables: Tables,
 }
 
-/// How a run went.
-#[derive(Debug)]
-pub struct Course {
-    /// Mean loss at each hundredth of the run, with the share of the run gone.
-    pub losses: Vec<(f64, f64)>,
-    /// Words gone through by this process.
-    pub words: u64,
-    /// How long it took.
-    pub time: Duration,
-    /// The share of the run that an earlier process had done.
-    pub resumed_at: Option<f64>,
-}
-
-/// Everything that stays the same during a run.
-#[derive(Debug)]
-pub struct Run<'r> {
-    pub corpus: &'r Corpus,
-    /// How busy each row is.
-    pub blocks: &'r Blocks,
-    pub schedule: Schedule,
-    /// Where the state is kept.
-    pub checkpoint: &'r Checkpoint,
-}
-
-impl Run<'_> {
-    /// Goes from where the checkpoint stands to the end.
-    pub fn go(&self, learner: &mut Learner<'_>, tables: &mut Tables) -> Result<Course, TrainError> {
-        let mut at = Position { epoch: 0, step: 0, losses: vec![(0, 0); POINTS] };
-        let (mut resumed, mut resumed_at) = (false, None);
-        if let Some(state) = self.checkpoint.load::<Position>()? {
-            at = state.position;
-            for (name, table) in [("rows", &mut tables.rows), ("beside", &mut tables.beside)] {
-                let kept = state.tables.get(name).map(Vec::as_slice).unwrap_or_default();
-                if kept.len() != size_of_val(table.as_slice()) || at.losses.len() != POINTS {
-                    let problem = format!("its table `{name}` has another size; remove it");
-                    return Err(self.checkpoint.problem(problem));
-                }
-                bytemuck::cast_slice_mut(table).copy_from_slice(kept);
-            }
-            resumed = true;
-        }
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.schedule.threads)
-            .build()
-            .map_err(|error| TrainError::Options(format!("--threads: {error}")))?;
-        let progress = Progress::run("training");
-        let (begun, mut kept, mut words) = (Instant::now(), Instant::now(), 0);
-        let mut workers = Workers::new(&self.schedule, learner, self.blocks);
-        while at.epoch < self.schedule.epochs {
-            let steps = learner.begin(u64::from(at.epoch));
-            while at.step < steps {
-                let span = at.step..steps.min(at.step + workers.span());
-                let gone = |step: u64| {
-                    let of_epoch = step as f64 / steps as f64;
-                    (f64::from(at.epoch) + of_epoch) / f64::from(self.schedule.epochs)
-                };
-                let share = gone(span.start);
-                if std::mem::take(&mut resumed) {
-                    resumed_at = Some(share);
-                }
-                let rate = |step: u64| {
-                    let falling = (1.0 - gone(step)).max(LAST_RATE) as f32;
-                    let rate = self.schedule.rate;
-                    if self.schedule.adagrad {
-                        Update::Adagrad(rate)
-                    } else {
-                        Update::Descend(rate * falling)
-                    }
-                };
-                let work = Work { run: self, learner, rate: &rate };
-                let tally = pool.install(|| work.span(&mut workers, span.clone(), tables));
-                words += tally.words;
-                let point = ((share * POINTS as f64) as usize).min(POINTS - 1);
-                let (loss, examples) = &mut at.losses[point];
-                *loss = (f64::from_bits(*loss) + tally.loss).to_bits();
-                *examples += tally.examples;
-                at.step = span.end;
-                progress.at((gone(span.end) * 1e6) as u64, 1_000_000);
-                progress.say(said(&tally, words, begun.elapsed()));
-                if !(tally.loss.is_finite()) {
-                    return Err(TrainError::Options(
-                        "the loss is no longer a number; try a smaller --rate".to_owned(),
-                    ));
-                }
-                if kept.elapsed() >= self.schedule.every {
-                    self.keep(&at, tables)?;
-                    kept = Instant::now();
-                }
-            }
-            at = Position { epoch: at.epoch + 1, step: 0, ..at };
-        }
-        let losses = at.losses.iter().enumerate().filter(|(_, (_, examples))| *examples > 0);
-        let mean = |(point, (loss, examples)): (usize, &(u64, u64))| {
-            ((point as f64 + 0.5) / POINTS as f64, f64::from_bits(*loss) / *examples as f64)
-        };
-        let losses = losses.map(mean).collect();
-        Ok(Course { losses, words, time: begun.elapsed(), resumed_at })
-    }
-
-    fn keep(&self, at: &Position, tables: &Tables) -> Result<(), TrainError> {
-        let (rows, beside) =
-            (bytemuck::cast_slice(&tables.rows), bytemuck::cast_slice(&tables.beside));
-        self.checkpoint.save(at, &[("rows", rows), ("beside", beside)])
+impl<'r> VectorsTrainer<'r> {
+    pub(super) fn new(
+        corpus: &'r Corpus,
+        blocks: &'r Blocks,
+        schedule: Schedule,
+        learner: Learner<'r>,
+        tables: Tables,
+    ) -> Self {
+        let workers = Workers::new(&schedule, &learner, blocks);
+        Self { corpus, blocks, schedule, learner, workers, tables }
     }
 }
 
-fn said(tally: &Tally, words: u64, time: Duration) -> String {
-    let loss = tally.loss / (tally.examples as f64).max(1.0);
-    let rate = words as f64 / time.as_secs_f64().max(1e-9);
-    format!("loss {loss:.4}  {:.2} million words/s", rate / 1e6)
-}
+impl Trainer for VectorsTrainer<'_> {
+    const PARTS: usize = 1;
 
-impl Learner<'_> {
-    /// Begins an epoch; how many steps it has.
-    fn begin(&mut self, epoch: u64) -> u64 {
-        match self {
-            Self::Siamese(siamese) => {
-                siamese.begin(epoch);
+    fn begin(&mut self, epoch: u32) -> u64 {
+        match &mut self.learner {
+            Learner::Siamese(siamese) => {
+                siamese.begin(u64::from(epoch));
                 siamese.batches()
             }
-            Self::Word2Vec(word2vec) => {
-                word2vec.begin(epoch);
+            Learner::Word2Vec(word2vec) => {
+                word2vec.begin(u64::from(epoch));
                 word2vec.chunks()
             }
         }
+    }
+
+    fn span(&self) -> u64 {
+        self.workers.span()
+    }
+
+    fn step(&mut self, steps: Range<u64>, gone: &(dyn Fn(u64) -> f64 + Sync)) -> StepLoss {
+        let Schedule { rate, adagrad, threads, .. } = self.schedule;
+        let update = |step: u64| {
+            let falling = (1.0 - gone(step)).max(LAST_RATE) as f32;
+            if adagrad { Update::Adagrad(rate) } else { Update::Descend(rate * falling) }
+        };
+        let Self { corpus, blocks, learner, .. } = self;
+        let work = Work { corpus, blocks, threads, learner, rate: &update };
+        let Tally { loss, examples, words } = work.span(&mut self.workers, steps, &mut self.tables);
+        StepLoss { sums: vec![loss], examples, units: words }
+    }
+
+    fn describe(&self, loss: &StepLoss, words: u64, time: Duration) -> String {
+        let mean = loss.sums[0] / (loss.examples as f64).max(1.0);
+        let rate = words as f64 / time.as_secs_f64().max(1e-9);
+        format!("loss {mean:.4}  {:.2} million words/s", rate / 1e6)
+    }
+
+    fn tables(&mut self) -> Vec<(&'static str, &mut [u8])> {
+        let Tables { rows, beside } = &mut self.tables;
+        vec![("rows", cast_slice_mut(rows)), ("beside", cast_slice_mut(beside))]
     }
 }
 
@@ -234,13 +162,15 @@ impl Workers {
 }
 
 /// Some steps of a run.
-struct Work<'w, 'r, 'c> {
-    run: &'w Run<'r>,
+struct Work<'w, 'c> {
+    corpus: &'w Corpus,
+    blocks: &'w Blocks,
+    threads: usize,
     learner: &'w Learner<'c>,
     rate: &'w (dyn Fn(u64) -> Update + Sync),
 }
 
-impl Work<'_, '_, '_> {
+impl Work<'_, '_> {
     fn span(&self, workers: &mut Workers, steps: Range<u64>, tables: &mut Tables) -> Tally {
         let Tables { rows, beside } = tables;
         let mut tally = Tally::default();
@@ -248,8 +178,8 @@ impl Work<'_, '_, '_> {
             (Workers::Together(batch), Learner::Siamese(siamese)) => {
                 for step in steps {
                     siamese.gather(step, batch);
-                    let (corpus, blocks) = (self.run.corpus, self.run.blocks);
-                    tally += batch.step(corpus, blocks, rows, beside, (self.rate)(step));
+                    let rate = (self.rate)(step);
+                    tally += batch.step(self.corpus, self.blocks, rows, beside, rate);
                 }
             }
             (Workers::Apart(workers), Learner::Word2Vec(word2vec)) => {
@@ -266,7 +196,7 @@ impl Work<'_, '_, '_> {
                 return self.chunks_at_once(word2vec, steps, rows, beside);
             }
             (_, Learner::Word2Vec(word2vec)) => {
-                let dims = self.run.blocks.dims();
+                let dims = self.blocks.dims();
                 for step in steps {
                     let rate = (self.rate)(step).rate();
                     let mut rows = Alone { values: &mut *rows, dims };
@@ -315,7 +245,7 @@ impl Work<'_, '_, '_> {
         rows: &mut [f32],
         squares: &mut [f32],
     ) -> Tally {
-        let dims = self.run.blocks.dims();
+        let dims = self.blocks.dims();
         let mut squares = squares.chunks_exact_mut(dims);
         let rows: Vec<_> = rows
             .chunks_exact_mut(dims)
@@ -326,7 +256,7 @@ impl Work<'_, '_, '_> {
             while let Some(step) = next() {
                 siamese.gather(step, &mut batch);
                 let rate = (self.rate)(step);
-                tally += batch.step_among_others(self.run.corpus, dims, &rows, rate);
+                tally += batch.step_among_others(self.corpus, dims, &rows, rate);
             }
             tally
         })
@@ -339,7 +269,7 @@ impl Work<'_, '_, '_> {
         rows: &mut [f32],
         outputs: &mut [f32],
     ) -> Tally {
-        let dims = self.run.blocks.dims();
+        let dims = self.blocks.dims();
         let rows: Vec<_> = rows.chunks_exact_mut(dims).map(Mutex::new).collect();
         let outputs: Vec<_> = outputs.chunks_exact_mut(dims).map(Mutex::new).collect();
         self.at_once(steps, |next| {
@@ -362,7 +292,7 @@ impl Work<'_, '_, '_> {
         let next = || Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|step| *step < steps.end);
         let all = Mutex::new(Tally::default());
         rayon::scope(|scope| {
-            for _ in 0..self.run.schedule.threads {
+            for _ in 0..self.threads {
                 scope.spawn(|_| {
                     let tally = work(&next);
                     *all.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += tally;

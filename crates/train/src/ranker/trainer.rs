@@ -10,7 +10,7 @@ use cognate_files::progress::Progress;
 use cognate_files::topics::Topic;
 use cognate_kernels::random::Random;
 use cognate_stats::ranking::JudgedRanking;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::checkpoint::Checkpoint;
 use crate::ranker::data::{Batch, Data, Example};
@@ -52,38 +52,8 @@ struct Position {
     loss: (f64, usize),
 }
 
-/// The same in bits, which text would not keep.
-#[derive(Serialize, Deserialize)]
-struct Bits {
-    epochs: Vec<[u64; 3]>,
-    batches: usize,
-    loss: (u64, usize),
-}
-
-impl From<&Position> for Bits {
-    fn from(position: &Position) -> Self {
-        let of_epoch = |epoch: &Epoch| [epoch.loss, epoch.map, epoch.p30].map(f64::to_bits);
-        Self {
-            epochs: position.epochs.iter().map(of_epoch).collect(),
-            batches: position.batches,
-            loss: (position.loss.0.to_bits(), position.loss.1),
-        }
-    }
-}
-
-impl From<Bits> for Position {
-    fn from(bits: Bits) -> Self {
-        let epoch = |epoch: [u64; 3]| {
-            let [loss, map, p30] = epoch.map(f64::from_bits);
-            Epoch { loss, map, p30 }
-        };
-        Self {
-            epochs: bits.epochs.into_iter().map(epoch).collect(),
-            batches: bits.batches,
-            loss: (f64::from_bits(bits.loss.0), bits.loss.1),
-        }
-    }
-}
+/// A position as the checkpoint holds it, every number by its bits.
+type Kept = (Vec<[u64; 3]>, usize, (u64, usize));
 
 /// How a run went.
 #[derive(Debug, Clone)]
@@ -186,7 +156,7 @@ impl Run<'_> {
 
     /// Puts the state there that an earlier process left, if it did.
     fn load(&self, state: &mut State) -> Result<(Position, Numbers), TrainError> {
-        let Some(found) = self.checkpoint.load::<Bits>()? else {
+        let Some(found) = self.checkpoint.load::<Kept>()? else {
             return Ok((Position::default(), Numbers::default()));
         };
         let table = |name: &str| -> Result<Vec<f32>, TrainError> {
@@ -202,7 +172,17 @@ impl Run<'_> {
         };
         state.set_numbers(&numbers("network", "rows")?)?;
         state.set_velocity(&table("velocity")?)?;
-        Ok((found.position.into(), numbers("best.network", "best.rows")?))
+        let (epochs, batches, (loss, examples)) = &found.position;
+        let epoch = |bits: &[u64; 3]| {
+            let [loss, map, p30] = bits.map(f64::from_bits);
+            Epoch { loss, map, p30 }
+        };
+        let position = Position {
+            epochs: epochs.iter().map(epoch).collect(),
+            batches: *batches,
+            loss: (f64::from_bits(*loss), *examples),
+        };
+        Ok((position, numbers("best.network", "best.rows")?))
     }
 
     fn save(&self, position: &Position, state: &State, best: &Numbers) -> Result<(), TrainError> {
@@ -215,8 +195,14 @@ impl Run<'_> {
             ("best.network", &best.network),
             ("best.rows", &best.rows),
         ];
-        let position = Bits::from(position);
-        self.checkpoint.save(&position, &tables.map(|(name, numbers)| (name, cast_slice(numbers))))
+        let epoch = |epoch: &Epoch| [epoch.loss, epoch.map, epoch.p30].map(f64::to_bits);
+        let (loss, examples) = position.loss;
+        let kept: Kept = (
+            position.epochs.iter().map(epoch).collect(),
+            position.batches,
+            (loss.to_bits(), examples),
+        );
+        self.checkpoint.save(&kept, &tables.map(|(name, numbers)| (name, cast_slice(numbers))))
     }
 }
 
@@ -257,7 +243,7 @@ fn said(position: &Position) -> String {
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// How far a step goes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f64,
     /// The share of the step before that each step repeats.

@@ -9,7 +9,6 @@ use cognate::model::provenance::{TrainingFile, Validation};
 use cognate::model::{Model, provenance};
 use cognate_files::progress::Progress;
 use cognate_stats::distribution::quantile;
-use serde::{Deserialize, Serialize};
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoint;
@@ -18,7 +17,7 @@ use crate::weights::descent::{Descent, Finished, Measured, Search, State};
 use crate::weights::forms::{FIRST_WEIGHT, Forms, Ruler};
 use crate::weights::loss::{Loss, Objective, Slope};
 use crate::weights::report::{Course, Judged, Resumed, Seconds, Side};
-use crate::weights::{Kappa, NamedSet, WeightsOptions, descent, run};
+use crate::weights::{Kappa, NamedSet, WeightsOptions, descent};
 
 /// Asked after every step that was kept; an error ends the run there.
 pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
@@ -38,10 +37,10 @@ impl Run<'_> {
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
         let parted = Parted::read(model, options)?;
-        let checkpoint = run::checkpoint(options, model, &parted.files)?;
-        let mut kept = Kept::load(&checkpoint, options.max_length)?;
-        let epochs = kept.state.as_ref().map_or(0, |state| state.losses.len());
-        let resumed = Resumed { runs: kept.finished.len(), epochs };
+        let checkpoint = checkpoint(options, model, &parted.files)?;
+        let (mut finished, state) = load(&checkpoint, options.max_length)?;
+        let epochs = state.as_ref().map_or(0, |state| state.losses.len());
+        let resumed = Resumed { runs: finished.len(), epochs };
         let mut seconds = Seconds { reading: lap(), ..Seconds::default() };
 
         let forms = self.forms(&parted.couples);
@@ -51,7 +50,7 @@ impl Run<'_> {
         })?;
         seconds.forms = lap();
 
-        let slope = self.slope(&parted, ruler, &mut kept.finished, &checkpoint)?;
+        let slope = self.slope(&parted, ruler, &mut finished, &checkpoint)?;
         seconds.search = lap();
 
         let [related, others] = &parted.by_label;
@@ -62,9 +61,9 @@ impl Run<'_> {
             epochs: options.epochs,
             by_label: [related, others],
         };
-        let mut state = kept.state.unwrap_or_else(|| State::new(options.max_length));
+        let mut state = state.unwrap_or_else(|| State::new(options.max_length));
         descent.run(&mut state, &Progress::run("training"), &mut |state| {
-            Kept::save(&checkpoint, &kept.finished, Some(state))?;
+            save(&checkpoint, &finished, Some(state))?;
             (self.go_on)()
         })?;
         seconds.training = lap();
@@ -80,7 +79,7 @@ impl Run<'_> {
         let trained = self.facts(&parted, &ruler, slope, (&state, &judged));
         let measure = options.measure;
         let set = NamedSet { set: name.to_owned(), measure, weights, trained: Some(trained) };
-        let (losses, tried) = (state.losses, descent::tried(&kept.finished));
+        let (losses, tried) = (state.losses, descent::tried(&finished));
         Ok((Course { set, tried, losses, resumed, seconds, judged }, checkpoint))
     }
 
@@ -119,7 +118,7 @@ impl Run<'_> {
             by_label,
         };
         *finished = search.run(std::mem::take(finished), &|finished| {
-            Kept::save(checkpoint, finished, None)?;
+            save(checkpoint, finished, None)?;
             (self.go_on)()
         })?;
         let kappa = descent::best(finished).ok_or_else(|| parted.unfit("no κ could be tried"))?;
@@ -207,114 +206,53 @@ fn fingerprint_of_vectors(model: &Model) -> String {
     digest.chars().take(16).collect()
 }
 
-/// Settings and data that fix every bit of the outcome.
-#[derive(Serialize)]
-struct Identity<'i> {
-    version: &'static str,
-    loss: Loss,
-    measure: Measure,
-    max_length: usize,
-    lambda: u64,
-    kappa: Option<u64>,
-    seed: u64,
-    epochs: usize,
-    couples: &'i [TrainingFile],
-    validation: &'i [TrainingFile],
-    /// What the model says of itself and its tables, but for learned weights: they are what is
-    /// written, maybe into the same file.
-    model: Vec<(&'i str, &'i str)>,
-}
-
-/// The checkpoint of a run on these couples.
-pub(super) fn checkpoint(
+/// The checkpoint of a run on these files of couples. The model is known by its metadata and the digests
+/// of its tables, without learned weights: they are what is written, maybe into the same file.
+fn checkpoint(
     options: &WeightsOptions,
     model: &Model,
-    [couples, validation]: &[Vec<TrainingFile>; 2],
+    files: &[Vec<TrainingFile>; 2],
 ) -> Result<Checkpoint, TrainError> {
+    let learned = format!("section.{}", learned_idf::SECTION);
     let own = |key: &str| {
-        let learned = format!("section.{}", learned_idf::SECTION);
         let key = key.strip_prefix("b3.").unwrap_or(key);
         key == "header" || key.starts_with(&learned)
     };
-    let said = model.metadata().iter().filter(|(key, _)| !own(key));
-    let identity = Identity {
-        version: env!("CARGO_PKG_VERSION"),
-        loss: options.loss,
-        measure: options.measure,
-        max_length: options.max_length,
-        lambda: options.lambda.to_bits(),
-        kappa: match options.kappa {
-            Kappa::Searched => None,
-            Kappa::Given(kappa) => Some(kappa.to_bits()),
-        },
-        seed: options.seed,
-        epochs: options.epochs,
-        couples,
-        validation,
-        model: said.map(|(key, value)| (key.as_str(), value.as_str())).collect(),
-    };
-    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
+    let model: Vec<_> = model.metadata().iter().filter(|(key, _)| !own(key)).collect();
+    options.run.checkpoint(options, &(files, model))
 }
 
-/// How far a run is.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Kept {
-    pub(super) finished: Finished,
-    /// Once the search is over.
-    pub(super) state: Option<State>,
-}
+/// What a checkpoint holds, every number by its bits: the finished folds by power and fold, and once the
+/// search is over weights, losses, and whether the rate is lowered and the descent finished.
+type Kept = (Vec<(i32, usize, u64)>, Option<(Vec<u64>, Vec<u64>, bool, bool)>);
 
-/// The same in bits.
-#[derive(Serialize, Deserialize)]
-struct Bits {
-    finished: Vec<(i32, usize, u64)>,
-    state: Option<BitsOfState>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct BitsOfState {
-    weights: Vec<u64>,
-    losses: Vec<u64>,
-    lowered: bool,
-    finished: bool,
-}
-
-impl Kept {
-    /// What an earlier run kept; nothing if there was none.
-    pub(super) fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<Self, TrainError> {
-        let Some(found) = checkpoint.load::<Bits>()? else { return Ok(Self::default()) };
-        let Bits { finished, state } = found.position;
-        let of = |bits: Vec<u64>| bits.into_iter().map(f64::from_bits).collect();
-        let state = state.map(|state| State {
-            weights: of(state.weights),
-            losses: of(state.losses),
-            lowered: state.lowered,
-            finished: state.finished,
-        });
-        if state.as_ref().is_some_and(|state| state.weights.len() != ranks) {
-            return Err(checkpoint.problem("it holds another number of weights; remove it".into()));
-        }
-        let finished = finished.into_iter();
-        let finished = finished.map(|(power, fold, bits)| ((power, fold), f64::from_bits(bits)));
-        Ok(Self { finished: finished.collect(), state })
+fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<(Finished, Option<State>), TrainError> {
+    let Some(found) = checkpoint.load::<Kept>()? else { return Ok(Default::default()) };
+    let (finished, state) = found.position;
+    let numbers = |bits: Vec<u64>| bits.into_iter().map(f64::from_bits).collect();
+    let state = state.map(|(weights, losses, lowered, finished)| State {
+        weights: numbers(weights),
+        losses: numbers(losses),
+        lowered,
+        finished,
+    });
+    if state.as_ref().is_some_and(|state| state.weights.len() != ranks) {
+        return Err(checkpoint.problem("it holds another number of weights; remove it".into()));
     }
+    let finished = finished.into_iter();
+    let finished = finished.map(|(power, fold, bits)| ((power, fold), f64::from_bits(bits)));
+    Ok((finished.collect(), state))
+}
 
-    pub(super) fn save(
-        checkpoint: &Checkpoint,
-        finished: &Finished,
-        state: Option<&State>,
-    ) -> Result<(), TrainError> {
-        let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect();
-        let runs = finished.iter().map(|((power, fold), error)| (*power, *fold, error.to_bits()));
-        let bits = Bits {
-            finished: runs.collect(),
-            state: state.map(|state| BitsOfState {
-                weights: bits(&state.weights),
-                losses: bits(&state.losses),
-                lowered: state.lowered,
-                finished: state.finished,
-            }),
-        };
-        checkpoint.save(&bits, &[])
-    }
+fn save(
+    checkpoint: &Checkpoint,
+    finished: &Finished,
+    state: Option<&State>,
+) -> Result<(), TrainError> {
+    let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect();
+    let runs = finished.iter().map(|((power, fold), error)| (*power, *fold, error.to_bits()));
+    let state = state
+        .map(|state| (bits(&state.weights), bits(&state.losses), state.lowered, state.finished));
+    let kept: Kept = (runs.collect(), state);
+    checkpoint.save(&kept, &[])
 }
