@@ -1,11 +1,13 @@
-//! What a run says of itself when it has ended.
+//! The outcome of a run, as text, as JSON and as one HTML page.
 
 use std::path::PathBuf;
 
 use cognate::model::writer::Written;
+use cognate_train::run;
 use serde::Serialize;
 
-use crate::run::Point;
+use crate::DistillOptions;
+use crate::trainer::Point;
 use crate::tune::Tuned;
 
 /// A teacher that was asked.
@@ -103,4 +105,45 @@ impl std::fmt::Display for Distilled {
         }
         write!(f, "{}", self.written)
     }
+}
+
+pub(super) fn html(distilled: &Distilled, options: &DistillOptions) -> String {
+    let schedule = &options.schedule;
+    let teachers: Vec<&str> = distilled.teachers.iter().map(|said| said.name.as_str()).collect();
+    let [sentences, clauses, spans, bags, whole, generated] = distilled.texts;
+    let facts = [
+        ("teachers", teachers.join(", ")),
+        ("vectors", format!("{} × {}", distilled.words[1], distilled.dims)),
+        ("words trained", distilled.words[0].to_string()),
+        ("sentences", sentences.to_string()),
+        ("clauses", clauses.to_string()),
+        ("spans", spans.to_string()),
+        ("bags", bags.to_string()),
+        ("whole texts", whole.to_string()),
+        ("generated texts", generated.to_string()),
+        ("epochs", schedule.epochs.to_string()),
+        ("rate", schedule.pace.rate.to_string()),
+        ("seed", schedule.seed.to_string()),
+        ("fingerprint", distilled.written.fingerprint.clone()),
+    ];
+    let title = ["cognate-distill", "Distilled word vectors"];
+    let mut page = run::page(title, &distilled.written, &facts);
+    let mut put = |title: &str, label: &'static str, caption: &str, of: fn(&Point) -> f64| {
+        let points: Vec<_> = distilled.points.iter().map(|point| (point.gone, of(point))).collect();
+        run::put_curve(&mut page, [title, title, caption], label, schedule.epochs, &points);
+    };
+    put(
+        "Distance to the teacher",
+        "mean of 1 - cosine",
+        "How far the sum of a text's word vectors points from where the teacher puts the text, in each \
+         hundredth of the run.",
+        |point| point.apart,
+    );
+    put(
+        "Neighbours",
+        "mean divergence",
+        "How far a text's likeness to the others of its batch is from what the teacher says.",
+        |point| point.divergence,
+    );
+    page.finish()
 }

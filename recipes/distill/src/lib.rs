@@ -3,7 +3,7 @@
 //!
 //! [`texts`] makes texts of running text, [`teacher`] says where each of them lies, [`cache`] keeps
 //! that on disk, [`space`] moves it to a few hundred dimensions, and [`student`] learns word vectors
-//! from it, driven by [`run`]. The start are the teacher's vectors of single words, or the vectors of
+//! from it, driven by [`trainer`]. The start are the teacher's vectors of single words, or the vectors of
 //! a model that shall fit other texts.
 
 pub mod blocks;
@@ -13,14 +13,13 @@ pub mod generated;
 mod lessons;
 mod output;
 pub mod pieces;
-mod report;
-pub mod run;
 pub mod sources;
 pub mod space;
 mod start;
 pub mod student;
 pub mod teacher;
 pub mod texts;
+pub mod trainer;
 mod tune;
 pub mod turn;
 pub mod words;
@@ -31,21 +30,19 @@ use std::time::Duration;
 use cognate::model::format::{Dtype, Limits};
 use cognate::model::{Model, OpenOptions};
 use cognate::text::Normalisation;
-use cognate_train::checkpoint::Checkpoint;
-use cognate_train::outputs::Outputs;
-use cognate_train::{TrainError, outputs};
-use serde::Serialize;
+use cognate_train::run::RunFiles;
+use cognate_train::{TrainError, run};
 
 use crate::cache::Asked;
 pub use crate::distilled::{Distilled, TeacherSaid};
 use crate::generated::Wanted;
 use crate::lessons::Lessons;
 use crate::output::Output;
-use crate::run::{Run, Schedule};
 use crate::sources::{Line, Reader};
 use crate::start::{Start, Trained};
-use crate::student::Student;
+use crate::student::{Student, Work};
 use crate::texts::{Numbers, Texts};
+use crate::trainer::{Point, Schedule, StudentTrainer};
 pub use crate::tune::Tuned;
 use crate::tune::Tuning;
 
@@ -68,10 +65,7 @@ pub struct DistillOptions {
     pub start: Option<PathBuf>,
     /// Words of the texts that are added to those of that model.
     pub add_words: usize,
-    /// The model file to write.
-    pub output: PathBuf,
-    /// A file for a page with the course of the loss.
-    pub report: Option<PathBuf>,
+    pub run: RunFiles,
     /// Where vectors of teachers are kept.
     pub cache: PathBuf,
     /// How many texts of each kind are made.
@@ -93,39 +87,16 @@ pub struct DistillOptions {
     pub threads: usize,
     /// How the run goes.
     pub schedule: Schedule,
-    /// Where the state of the unfinished run is kept.
-    pub checkpoint: PathBuf,
-    /// Whether a state that is there is forgotten.
-    pub restart: bool,
     /// Terms under which the vectors may be used, kept in the file.
     pub licence: Option<String>,
     /// The method that `auto` stands for.
     pub auto_method: Option<String>,
 }
 
-/// Settings and files that fix every bit of the outcome of training.
-#[derive(Serialize)]
-struct Identity<'i> {
-    version: &'static str,
-    teachers: &'i [TeacherSaid],
-    texts: &'i str,
-    start: Option<&'i str>,
-    dims: usize,
-    epochs: u32,
-    batch: usize,
-    rate: u32,
-    divergence: u32,
-    seed: u64,
-}
-
 /// Distils word vectors and writes the model.
 pub fn distill(options: &DistillOptions) -> Result<Distilled, TrainError> {
     check(options)?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build()
-        .map_err(|error| TrainError::Options(format!("--threads: {error}")))?;
-    pool.install(|| distill_here(options))
+    run::pool(options.threads)?.install(|| distill_here(options))
 }
 
 fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
@@ -149,36 +120,37 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
     let texts = Texts::make(&running.lines, whole, words, numbers, &wanted);
     drop(running.lines);
     if texts.is_empty() {
-        let file = options.text.iter().chain(&options.whole).map(|file| file.display().to_string());
-        let problem = "no text of at least two words".to_owned();
-        return Err(TrainError::Data { file: file.collect::<Vec<_>>().join(", "), problem });
+        let files = options.text.iter().chain(&options.whole);
+        return Err(run::unfit(files, "no text of at least two words"));
     }
 
     let dims = base.as_ref().map_or(options.dims, |model| model.vectors().dims());
     let mut lessons = Lessons::ask(options, &texts, &start, rules, dims)?;
     let rows = start.rows(base.as_ref(), &mut lessons);
-    let mut student = Student::new(rows, dims);
     let teachers = std::mem::take(&mut lessons.teachers);
-    let checkpoint = checkpoint(options, base.as_ref(), &teachers, &lessons.digest, dims)?;
-    let run = Run {
+    let data = (&teachers, &lessons.digest, base.as_ref().map(Model::fingerprint), dims);
+    let checkpoint = options.run.checkpoint(&options.schedule, &data)?;
+    let mut trainer = StudentTrainer {
+        student: Student::new(rows, dims),
         bags: &lessons.bags,
         targets: &lessons.targets,
         texts: &lessons.usable,
         frozen: &start.frozen,
         schedule: options.schedule,
-        checkpoint: &checkpoint,
+        order: Vec::new(),
+        work: Work::default(),
     };
-    let course = run.go(&mut student)?;
+    let Schedule { epochs, every, .. } = options.schedule;
+    let course = run::drive(&mut trainer, epochs, every, &checkpoint)?;
+    let points = Point::of(&course);
+    let mut student = trainer.student;
     if base.is_none() {
         turn::to_principal_axes(&mut student, &lessons.bags, lessons.of_texts());
         start.mark_numbers(&mut student);
     }
     let wanted = Wanted { most: options.families, ..wanted };
     let tuned = tune(options, &start, &texts, &mut student, (&wanted, &mut lessons.asked))?;
-    if let Some(number) = student.rows.iter().find(|number| !number.is_finite()) {
-        let problem = format!("a vector holds {number}; try a smaller --rate");
-        return Err(TrainError::Options(problem));
-    }
+    run::check_finite(&student.rows)?;
 
     let listed = options.keep.unwrap_or(usize::MAX).min(start.words.len());
     let pieces = lessons.parts.as_ref().map(|parts| {
@@ -197,10 +169,9 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         teachers: &teachers,
         texts: texts.kinds().map(<[String]>::len),
         digest: &lessons.digest,
-        last: course.points.last().copied(),
+        last: points.last().copied(),
     };
     let written = output.write()?;
-    checkpoint.remove()?;
     let seconds = lessons.asked.time.as_secs_f64();
     let distilled = Distilled {
         teachers,
@@ -218,12 +189,10 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         cache: options.cache.clone(),
         seconds: course.time.as_secs_f64(),
         resumed_at: course.resumed_at,
-        points: course.points,
+        points,
         written,
     };
-    if let Some(path) = &options.report {
-        outputs::write(path, &report::html(&distilled, options))?;
-    }
+    options.run.finish(&checkpoint, || distilled::html(&distilled, options))?;
     Ok(distilled)
 }
 
@@ -267,37 +236,9 @@ fn check(options: &DistillOptions) -> Result<(), TrainError> {
     if options.dims as u64 > Limits::DEFAULT.dims {
         return refuse("--dims: more than a model file may have");
     }
-    let written = Outputs {
-        output: &options.output,
-        checkpoint: Some(&options.checkpoint),
-        beside: &[("--report", &options.report)],
-    };
     let files = options.text.iter().chain(&options.whole).chain(&options.apart);
     let files = files.chain(&options.words).chain(&options.rare_words);
-    written.check(files, options.start.as_ref())
-}
-
-fn checkpoint(
-    options: &DistillOptions,
-    base: Option<&Model>,
-    teachers: &[TeacherSaid],
-    texts: &str,
-    dims: usize,
-) -> Result<Checkpoint, TrainError> {
-    let Schedule { epochs, batch, pace, seed, .. } = options.schedule;
-    let identity = Identity {
-        version: env!("CARGO_PKG_VERSION"),
-        teachers,
-        texts,
-        start: base.map(Model::fingerprint),
-        dims,
-        epochs,
-        batch,
-        rate: pace.rate.to_bits(),
-        divergence: pace.divergence.to_bits(),
-        seed,
-    };
-    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
+    options.run.check(&[], files, options.start.as_ref())
 }
 
 /// How often the state is kept unless told otherwise.

@@ -15,10 +15,11 @@ use cognate::engine::auto_method;
 use cognate::model::format::{Dtype, Limits};
 use cognate::model::sigbus;
 use cognate::text::Normalisation;
-use cognate_distill::run::Schedule;
 use cognate_distill::student::Pace;
 use cognate_distill::texts::Numbers;
+use cognate_distill::trainer::Schedule;
 use cognate_distill::{CHECKPOINT_EVERY, DistillOptions, distill};
+use cognate_train::run::RunFiles;
 use cognate_train::{TrainError, checkpoint};
 
 /// Most texts of a kind.
@@ -174,7 +175,12 @@ impl DistillArgs {
         cache.push(".embeddings");
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(DistillOptions {
-            checkpoint: self.checkpoint.unwrap_or_else(|| checkpoint::beside(&self.output)),
+            run: RunFiles {
+                checkpoint: self.checkpoint.unwrap_or_else(|| checkpoint::beside(&self.output)),
+                output: self.output,
+                report: self.report,
+                restart: self.restart,
+            },
             teachers: self.teachers,
             text: self.text,
             whole: self.whole,
@@ -183,7 +189,6 @@ impl DistillArgs {
             words: self.words,
             start: self.start,
             add_words: self.add_words,
-            report: self.report,
             cache: self.cache.unwrap_or_else(|| cache.into()),
             numbers: Numbers {
                 sentences: self.sentences,
@@ -207,10 +212,8 @@ impl DistillArgs {
                 seed: self.seed,
                 every: Duration::from_secs(self.checkpoint_every),
             },
-            restart: self.restart,
             licence: self.licence,
             auto_method: self.auto_method.map(str::to_owned),
-            output: self.output,
         })
     }
 }

@@ -12,12 +12,12 @@ use cognate::model::writer::{Draft, Source, Table, Written};
 use cognate::model::{Counts, Frequency, Model, Unknown};
 use cognate::text::Normalisation;
 use cognate_train::TrainError;
-use cognate_train::vectors::output::{SECTION, carry_section};
+use cognate_train::run::{TRAINED_VECTORS, carry_section, created_by, json};
 use serde::Serialize;
 
 use crate::pieces::Fitted;
-use crate::run::Point;
 use crate::start::{Start, rarer_half};
+use crate::trainer::Point;
 use crate::{DistillOptions, TeacherSaid};
 
 pub(super) struct Output<'o> {
@@ -75,7 +75,7 @@ impl Output<'_> {
         draft.tables.extend(vectors.tables("vectors"));
         draft.push_vocabulary(&tables);
         draft.push_counts(&counts);
-        draft.set_section(SECTION, self.settings()?, Vec::new());
+        draft.set_section(TRAINED_VECTORS, self.settings()?, Vec::new());
         if let Some(base) = self.base {
             carry_section(base, learned_idf::SECTION, &mut draft);
             if self.pieces.is_none() {
@@ -86,7 +86,7 @@ impl Output<'_> {
             put_pieces(&mut draft, strings, rows.tables("rows"), Some(self.digest.to_owned()))
                 .map_err(|error| TrainError::Options(format!("pieces: {error}")))?;
         }
-        Ok(draft.write(&self.options.output)?)
+        Ok(draft.write(&self.options.run.output)?)
     }
 
     /// The element type of the model that was the start.
@@ -102,7 +102,7 @@ impl Output<'_> {
             metadata.retain(|key, _| !key.starts_with("section."));
         }
         let mut set = |key: &str, value: String| metadata.insert(key.to_owned(), value);
-        set("created_by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned());
+        set("created_by", created_by());
         set("source_digest", self.digest.to_owned());
         let DistillOptions { licence, auto_method, .. } = self.options;
         for (key, value) in [("licence", licence), (AUTO_METHOD, auto_method)] {
@@ -232,8 +232,4 @@ impl Stored {
         }
         tables
     }
-}
-
-fn json(value: &impl Serialize) -> Result<String, TrainError> {
-    serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
 }

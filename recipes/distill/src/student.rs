@@ -10,6 +10,7 @@
 use cognate_kernels::simd;
 use cognate_kernels::simd::Packed;
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::space::Targets;
 
@@ -90,7 +91,7 @@ pub struct Student {
 }
 
 /// How far a step goes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f32,
     /// λ: what the divergence counts beside the distance.
