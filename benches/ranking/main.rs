@@ -20,9 +20,8 @@ use cognate::model::{Model, OpenOptions};
 use cognate_files::rows::Rows;
 use cognate_files::topics;
 use cognate_kernels::random::Random;
-use cognate_train::ranker::batch::Batch;
-use cognate_train::ranker::data::{Reader, Texts};
-use cognate_train::ranker::state::State;
+use cognate_train::ranker::data::{Batch, Reader, Texts};
+use cognate_train::ranker::trainer::State;
 use support::Contestant;
 
 /// What says how many threads candle takes.

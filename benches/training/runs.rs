@@ -8,8 +8,9 @@ use cognate::model::OpenOptions;
 use cognate::text::Normalisation;
 use cognate_eval::{Choice, StsOptions, View, eval_sts};
 use cognate_stats::bootstrap::Bootstrap;
-use cognate_train::vectors::run::Schedule;
+use cognate_train::run::RunFiles;
 use cognate_train::vectors::siamese::Others;
+use cognate_train::vectors::trainer::Schedule;
 use cognate_train::vectors::{Objective, Trained, VectorsOptions};
 use cognate_train::{checkpoint, vectors};
 use serde_json::Value;
@@ -40,9 +41,13 @@ pub fn options(data: &Path, texts: &[&str], objective: Objective, output: &Path)
     let adagrad = objective == Objective::SiameseCbow;
     VectorsOptions {
         files: texts.iter().map(|name| data.join(format!("text/{name}.txt.gz"))).collect(),
-        output: output.to_owned(),
+        run: RunFiles {
+            output: output.to_owned(),
+            report: None,
+            checkpoint: checkpoint::beside(output),
+            restart: true,
+        },
         text: None,
-        report: None,
         objective,
         from: None,
         normalisation: Normalisation::preset("plain").expect("it is a preset"),
@@ -62,8 +67,6 @@ pub fn options(data: &Path, texts: &[&str], objective: Objective, output: &Path)
             hogwild: false,
             every: Duration::from_secs(3600),
         },
-        checkpoint: checkpoint::beside(output),
-        restart: true,
         licence: None,
     }
 }
@@ -78,7 +81,7 @@ pub fn scratch() -> PathBuf {
 /// Trains, and scores what was trained.
 pub fn scored(data: &Path, options: &VectorsOptions) -> (Trained, Vec<Score>) {
     let trained = vectors::train(options).expect("the shared text can be learned from");
-    (trained, scores(data, &options.output))
+    (trained, scores(data, &options.run.output))
 }
 
 /// `avg-cos` on every shared STS set.

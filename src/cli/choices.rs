@@ -15,7 +15,7 @@ use cognate_train::ranker::Encoder;
 #[cfg(feature = "train-ranker")]
 use cognate_train::ranker::Goal;
 #[cfg(feature = "train-ranker")]
-use cognate_train::ranker::batch::Grouping;
+use cognate_train::ranker::data::Grouping;
 #[cfg(feature = "train")]
 use cognate_train::vectors::Objective;
 #[cfg(feature = "train")]

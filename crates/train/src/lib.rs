@@ -5,14 +5,11 @@
 //! (see [`checkpoint`]). How texts are scored with what was learned is the methods' part.
 
 pub mod checkpoint;
-#[cfg(feature = "distill")]
-pub mod distill;
-mod outputs;
 pub mod pairs;
 #[cfg(feature = "ranker")]
 pub mod ranker;
+pub mod run;
 pub mod sampling;
-mod source;
 pub mod vectors;
 pub mod weights;
 
@@ -41,7 +38,7 @@ pub enum TrainError {
         problem: String,
     },
     /// A computation with tensors failed.
-    #[cfg(any(feature = "distill", feature = "ranker"))]
+    #[cfg(feature = "tensors")]
     #[error("tensors: {0}")]
     Tensors(#[from] candle_core::Error),
     /// The model could not be read or written.

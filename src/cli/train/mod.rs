@@ -1,28 +1,20 @@
 //! Flags of `cognate train`.
 
-#[cfg(feature = "train-distill")]
-mod distill;
 #[cfg(feature = "train-ranker")]
 mod ranker;
 mod vectors;
 mod weights;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use cognate_train::run::RunFiles;
 use cognate_train::{TrainError, checkpoint};
 
 use crate::cli::{Failure, usage};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrainCommand {
-    /// Word vectors that agree with a sentence transformer, from the transformer and running text
-    #[cfg(feature = "train-distill")]
-    Distill(Box<distill::DistillArgs>),
-    /// Word vectors that agree with a sentence transformer, from the transformer and running text;
-    /// this build has it left out
-    #[cfg(not(feature = "train-distill"))]
-    Distill(NotBuilt),
     /// A network that ranks posts for a query, from judged posts
     #[cfg(feature = "train-ranker")]
     Ranker(Box<ranker::RankerArgs>),
@@ -36,7 +28,7 @@ pub(super) enum TrainCommand {
 }
 
 /// Whatever flags are given, the answer is how to get them.
-#[cfg(not(all(feature = "train-distill", feature = "train-ranker")))]
+#[cfg(not(feature = "train-ranker"))]
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct NotBuilt {
@@ -57,9 +49,10 @@ struct CheckpointArgs {
 }
 
 impl CheckpointArgs {
-    /// The checkpoint of the run that writes `output`.
-    fn path(&self, output: &Path) -> PathBuf {
-        self.checkpoint.clone().unwrap_or_else(|| checkpoint::beside(output))
+    /// The files of the run that writes `output`.
+    fn files(self, output: PathBuf, report: Option<PathBuf>) -> RunFiles {
+        let checkpoint = self.checkpoint.unwrap_or_else(|| checkpoint::beside(&output));
+        RunFiles { output, report, checkpoint, restart: self.restart }
     }
 }
 
@@ -72,13 +65,6 @@ fn refused(error: TrainError) -> Failure {
 
 pub(super) fn run(command: TrainCommand) -> Result<(), Failure> {
     match command {
-        #[cfg(feature = "train-distill")]
-        TrainCommand::Distill(args) => distill::run(*args),
-        #[cfg(not(feature = "train-distill"))]
-        TrainCommand::Distill(_) => Err(usage(
-            "this build cannot run sentence transformers; build one that can with `cargo build \
-             --release --features train-distill`",
-        )),
         #[cfg(feature = "train-ranker")]
         TrainCommand::Ranker(args) => ranker::run(*args),
         #[cfg(not(feature = "train-ranker"))]

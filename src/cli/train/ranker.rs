@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use cognate_train::ranker;
-use cognate_train::ranker::batch::Grouping;
-use cognate_train::ranker::run::CHECKPOINT_EVERY;
-use cognate_train::ranker::state::Pace;
+use cognate_train::ranker::data::Grouping;
+use cognate_train::ranker::trainer::{CHECKPOINT_EVERY, Pace};
 use cognate_train::ranker::{Encoder, Goal, RankerOptions};
 
 use crate::cli::choices::choice;
@@ -114,13 +113,11 @@ pub(in crate::cli) struct RankerArgs {
 impl RankerArgs {
     fn options(self) -> RankerOptions {
         RankerOptions {
-            checkpoint: self.checkpoint.path(&self.output),
+            run: self.checkpoint.files(self.output, self.report),
             files: self.data,
             valid: self.valid,
             valid_share: self.valid_share,
             model: self.model,
-            output: self.output,
-            report: self.report,
             encoder: self.encoder,
             kernel: self.kernel.get(),
             filters: self.filters.get(),
@@ -142,7 +139,6 @@ impl RankerArgs {
             least: self.min_count,
             seed: self.seed,
             every: Duration::from_secs(self.checkpoint_every),
-            restart: self.checkpoint.restart,
             licence: self.licence,
         }
     }

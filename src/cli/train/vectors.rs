@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use cognate::model::format::Limits;
 use cognate::text::Normalisation;
 use cognate_train::vectors;
-use cognate_train::vectors::run::Schedule;
 use cognate_train::vectors::siamese::Others;
+use cognate_train::vectors::trainer::Schedule;
 use cognate_train::vectors::{CHECKPOINT_EVERY, Objective, VectorsOptions};
 
 use crate::cli::choices::choice;
@@ -127,10 +127,9 @@ impl VectorsArgs {
             every: Duration::from_secs(self.checkpoint_every),
         };
         Ok(VectorsOptions {
-            checkpoint: self.checkpoint.path(&self.output),
+            run: self.checkpoint.files(self.output, self.report),
             files: self.files,
             text: self.text,
-            report: self.report,
             objective: self.objective,
             from: self.from,
             normalisation,
@@ -143,9 +142,7 @@ impl VectorsArgs {
             sample: self.sample,
             seed: self.seed,
             schedule,
-            restart: self.checkpoint.restart,
             licence: self.licence,
-            output: self.output,
         })
     }
 }

@@ -111,12 +111,11 @@ impl WeightsArgs {
 
     fn options(self) -> WeightsOptions {
         WeightsOptions {
-            checkpoint: self.checkpoint.path(&self.output),
             usage: self.usage(),
+            run: self.checkpoint.files(self.output, self.report),
             couples: self.couples,
             validation: self.valid,
             model: self.model,
-            output: self.output,
             set: self.set,
             loss: self.loss,
             measure: self.measure,
@@ -127,8 +126,6 @@ impl WeightsArgs {
             epochs: self.epochs,
             threads: self.threads.and_then(NonZeroUsize::new),
             export: self.export,
-            report: self.report,
-            restart: self.checkpoint.restart,
         }
     }
 }

@@ -75,14 +75,6 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
             "--epochs=1",
             "--restart",
         ],
-        "train distill" => &[
-            "--teacher=bert-mean_tokens",
-            "--text=two.txt",
-            "--words=words.txt",
-            "-o=out",
-            "--dims=4",
-            "--restart",
-        ],
         "healthcheck" => &["--url=http://127.0.0.1:1/"],
         "keygen" => &["somebody"],
         "serve" => &["--check", "--model=m.safetensors"],
@@ -106,9 +98,6 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     std::fs::write(folder.path().join("m.safetensors"), support::tiny(Dtype::F32)).unwrap();
-    #[cfg(feature = "train-distill")]
-    crate::train::distill::toy::write(folder.path(), "bert", "mean_tokens");
-    write("words.txt", "the\ntown\ncity\nnew\n");
     write("v.txt", "the 0.1 0.2 0.3\nquake 1 0 0\ncity 0 1 0\ntown 0 0.9 0.1\n");
     write("sts.tsv", "5\tquake\tthe quake\n1\tcity\tnew york\n2\ttown\tthe city\n");
     write("pairs.tsv", "1\tquake\tthe quake\n1\ttown\ttown\n0\tcity\tnew\n0\thits\tyork\n");

@@ -10,10 +10,10 @@ use cognate::methods::ranker::Encoder;
 use cognate::methods::{Method, ranker};
 use cognate::model::Model;
 use cognate_kernels::random::Random;
-use cognate_train::ranker::batch::{Batch, Grouping};
-use cognate_train::ranker::data::Data;
-use cognate_train::ranker::state::{Numbers, Pace, State};
+use cognate_train::ranker::data::{Batch, Data, Grouping};
+use cognate_train::ranker::trainer::{Numbers, Pace, State};
 use cognate_train::ranker::{Goal, RankerOptions};
+use cognate_train::run::RunFiles;
 
 use crate::support;
 use crate::support::Chance;
@@ -76,8 +76,12 @@ fn options(folder: &Path, encoder: Encoder) -> RankerOptions {
         valid: vec![folder.join("valid.tsv")],
         valid_share: 0.1,
         model: folder.join("m.safetensors"),
-        output: folder.join("unused"),
-        report: None,
+        run: RunFiles {
+            output: folder.join("unused"),
+            report: None,
+            checkpoint: folder.join("checkpoint"),
+            restart: false,
+        },
         encoder,
         kernel: 2,
         filters: 32,
@@ -92,9 +96,7 @@ fn options(folder: &Path, encoder: Encoder) -> RankerOptions {
         slowing: (1.0, 1),
         least: 2,
         seed: 1,
-        checkpoint: folder.join("checkpoint"),
         every: Duration::ZERO,
-        restart: false,
         licence: None,
     }
 }

@@ -6,20 +6,24 @@
 //! within minutes. Either way there are as many non-related pairs as related ones, and the same
 //! seed gives the same bytes. What pairs are good for, and any word vector, is not known here.
 
-mod chunks;
-mod output;
 mod passages;
 mod pool;
 mod tweets;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::io::{BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
 
-pub use chunks::Lengths;
+use cognate::model::disk;
+use cognate::model::disk::LocalDisk;
+use cognate::model::writer::{Target, clash, directory_of};
 use cognate_files::ReadError;
-pub use output::Rows;
-pub use passages::{TextMade, TextOptions, from_text};
-pub use tweets::columns::{Columns, Filter};
-pub use tweets::{Rejections, Texts, TweetOptions, TweetsMade, from_tweets};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+pub use passages::{Lengths, TextMade, TextOptions, from_text};
+use serde::Serialize;
+pub use tweets::{Columns, Filter, Rejections, Texts, TweetOptions, TweetsMade, from_tweets};
 
 /// Longest text that is written. `cognate eval pairs` and the service take as many characters.
 const TEXT_BYTES: usize = 8192;
@@ -43,4 +47,136 @@ pub enum PairsError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// Bytes moved at once.
+const BUFFER: usize = 1 << 20;
+
+/// Whether two texts belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Label {
+    Related,
+    NonRelated,
+}
+
+/// What stands in the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Rows {
+    pub path: PathBuf,
+    /// Rows, the header not counted.
+    pub rows: u64,
+    /// Rows labelled 1.
+    pub related: u64,
+    /// Rows labelled 0.
+    pub non_related: u64,
+    /// Words of all texts.
+    pub words: u64,
+    /// Size of the file.
+    pub bytes: u64,
+}
+
+impl std::fmt::Display for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.path.display())?;
+        let (rows, related, non_related) = (self.rows, self.related, self.non_related);
+        writeln!(f, "  {rows} rows: {related} related, {non_related} non-related")?;
+        let mean = self.words as f64 / (2.0 * rows.max(1) as f64);
+        writeln!(f, "  {} words, {mean:.1} a text; {} bytes", self.words, self.bytes)
+    }
+}
+
+/// A file of pairs on its way.
+struct Output {
+    written: Rows,
+    target: Target,
+    sink: Sink,
+}
+
+enum Sink {
+    Plain(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+}
+
+impl Output {
+    /// Makes sure that the file can be written, and that it is none of those that are read.
+    fn create(path: &Path, inputs: &[PathBuf]) -> Result<Self, PairsError> {
+        let name = path.as_os_str().to_string_lossy();
+        if name.ends_with(".zst") {
+            let problem = format!("-o: {name}: .zst is not written; end the name in .tsv or .gz");
+            return Err(PairsError::Options(problem));
+        }
+        if let Some(problem) = clash(&[("-o", path)], inputs.iter().map(PathBuf::as_path)) {
+            return Err(PairsError::Options(problem));
+        }
+        let target = Target::of(path).map_err(failed(path))?;
+        let file = disk::nameless(directory_of(&target.path)).map_err(failed(path))?;
+        let file = BufWriter::with_capacity(BUFFER, file);
+        let sink = if name.ends_with(".gz") {
+            Sink::Gzip(GzEncoder::new(file, Compression::default()))
+        } else {
+            Sink::Plain(file)
+        };
+        let written = Rows { path: path.to_owned(), ..Rows::default() };
+        let mut output = Self { written, target, sink };
+        output.write("label\ttext1\ttext2\n")?;
+        Ok(output)
+    }
+
+    /// Adds a pair; its texts hold neither tabs nor breaks.
+    fn push(&mut self, label: Label, texts: [&str; 2]) -> Result<(), PairsError> {
+        let (label, count) = match label {
+            Label::Related => ("1\t", &mut self.written.related),
+            Label::NonRelated => ("0\t", &mut self.written.non_related),
+        };
+        *count += 1;
+        self.written.rows += 1;
+        let words: usize = texts.map(|text| text.split_whitespace().count()).iter().sum();
+        self.written.words += words as u64;
+        let [one, other] = texts;
+        for part in [label, one, "\t", other, "\n"] {
+            self.write(part)?;
+        }
+        Ok(())
+    }
+
+    /// What was written so far.
+    fn written(&self) -> &Rows {
+        &self.written
+    }
+
+    /// Puts the rows in the place of the user's file.
+    fn finish(self) -> Result<Rows, PairsError> {
+        let Self { mut written, target, sink } = self;
+        let failed = failed(&written.path);
+        let moved = sink.into_file().and_then(|mut rows| {
+            let bytes = rows.stream_position()?;
+            rows.rewind()?;
+            disk::replace(&LocalDisk, &target, bytes, |file| io::copy(&mut rows, file))
+        });
+        written.bytes = moved.map_err(failed)?;
+        Ok(written)
+    }
+
+    fn write(&mut self, part: &str) -> Result<(), PairsError> {
+        let written = match &mut self.sink {
+            Sink::Plain(file) => file.write_all(part.as_bytes()),
+            Sink::Gzip(file) => file.write_all(part.as_bytes()),
+        };
+        written.map_err(failed(&self.written.path))
+    }
+}
+
+impl Sink {
+    fn into_file(self) -> io::Result<File> {
+        let file = match self {
+            Self::Plain(file) => file,
+            Self::Gzip(file) => file.finish()?,
+        };
+        file.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> PairsError {
+    let path = path.to_owned();
+    move |source| PairsError::Write { path: path.clone(), source }
 }

@@ -8,8 +8,7 @@
 
 use cognate_kernels::random::Random;
 
-use crate::pairs::PairsError;
-use crate::pairs::output::{Label, Output};
+use crate::pairs::{Label, Output, PairsError};
 
 /// Chunks that wait: some 400 articles of an encyclopaedia, and a few megabytes.
 const WAITING: usize = 1 << 14;

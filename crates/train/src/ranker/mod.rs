@@ -4,21 +4,18 @@
 //! A convolution reads query and post apart; with attention, the post is read once more for every
 //! word of the query, its words weighted by how alike they are to that word. [`network`] is the
 //! computation, [`pool`] the part of it that attention would make slow, [`data`] and [`batch`] what
-//! goes in, [`run`] the way from the first step to the best state. What comes out is a model file:
+//! goes in, [`trainer`] the way from the first step to the best state. What comes out is a model file:
 //! the vectors, fine-tuned, with the network as its section `ranker`.
 //!
 //! Where the paper and its authors' program differ, the paper is followed: the joint layer is
 //! rectified, then normalised; the encoders' layers are rectified, too; dropout is before the last
 //! layer alone. Momentum and the falling rate are the program's.
 
-pub mod batch;
 pub mod data;
 pub mod network;
 pub mod output;
 pub mod pool;
-mod report;
-pub mod run;
-pub mod state;
+pub mod trainer;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,19 +23,15 @@ use std::time::Duration;
 use candle_core::Device;
 pub use cognate::methods::ranker::Encoder;
 use cognate::methods::ranker::Shape;
-use cognate::model::provenance::TrainingFile;
 use cognate::model::writer::Written;
 use cognate::model::{Model, OpenOptions};
 use cognate_kernels::random::Random;
 use serde::Serialize;
 
-use crate::checkpoint::Checkpoint;
-use crate::outputs::Outputs;
-use crate::ranker::batch::Grouping;
-use crate::ranker::data::Data;
-use crate::ranker::run::{Epoch, Run};
-use crate::ranker::state::{Pace, State};
-use crate::{TrainError, outputs, sampling};
+use crate::ranker::data::{Data, Grouping};
+use crate::ranker::trainer::{Epoch, Pace, Run, State};
+use crate::run::RunFiles;
+use crate::{TrainError, sampling};
 
 /// What random choices are for.
 const START: u64 = 3;
@@ -54,19 +47,22 @@ pub enum Goal {
     P30,
 }
 
-/// What `cognate train ranker` is asked to do.
-#[derive(Debug, Clone)]
+/// What to train and how. What is serialised fixes the bits of the outcome, with the topics and the
+/// model.
+#[derive(Debug, Clone, Serialize)]
 pub struct RankerOptions {
     /// Topics to train on.
+    #[serde(skip)]
     pub files: Vec<PathBuf>,
     /// Topics to judge by; without any, a share of those trained on.
+    #[serde(skip)]
     pub valid: Vec<PathBuf>,
     pub valid_share: f64,
     /// The model whose vectors are the start.
+    #[serde(skip)]
     pub model: PathBuf,
-    pub output: PathBuf,
-    /// A page about the run.
-    pub report: Option<PathBuf>,
+    #[serde(skip)]
+    pub run: RunFiles,
     pub encoder: Encoder,
     /// Words that a kernel spans.
     pub kernel: usize,
@@ -83,7 +79,6 @@ pub struct RankerOptions {
     pub goal: Goal,
     /// Examples of a step at most.
     pub batch: usize,
-    /// Which of them go together.
     pub grouping: Grouping,
     /// How far the first steps go.
     pub pace: Pace,
@@ -93,12 +88,11 @@ pub struct RankerOptions {
     pub least: u64,
     /// What fixes random choices.
     pub seed: u64,
-    /// Where the state of the unfinished run is kept.
-    pub checkpoint: PathBuf,
+    /// How often a checkpoint is written within an epoch.
+    #[serde(skip)]
     pub every: Duration,
-    /// Whether to begin anew even where there is a state.
-    pub restart: bool,
     /// Terms under which the outcome may be used.
+    #[serde(skip)]
     pub licence: Option<String>,
 }
 
@@ -109,26 +103,6 @@ impl RankerOptions {
         let times = epoch as u32 / every.max(1);
         Pace { rate: self.pace.rate * factor.powi(times as i32), ..self.pace }
     }
-}
-
-/// Settings and data that fix every bit of the outcome.
-#[derive(Serialize)]
-struct Identity<'i> {
-    version: &'static str,
-    model: &'i str,
-    files: &'i [Vec<TrainingFile>; 2],
-    valid_share: u64,
-    encoder: Encoder,
-    sizes: [usize; 5],
-    epochs: u32,
-    patience: u32,
-    goal: Goal,
-    grouping: Grouping,
-    freeze: bool,
-    pace: [u64; 4],
-    slowing: (u64, u32),
-    least: u64,
-    seed: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -188,7 +162,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     let shape = shape(options, &model)?;
     let data = Data::read(&model, options)?;
     let device = Device::cuda_if_available(0)?;
-    let checkpoint = checkpoint(options, &model, &data)?;
+    let checkpoint = options.run.checkpoint(options, &(model.fingerprint(), &data.files))?;
     let mut random = sampling::generator(options.seed, START, [0, 0]);
     let rows = rows(&model, &data, &mut random);
     let mut state = State::new(shape, rows, device, &mut random)?;
@@ -210,10 +184,7 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
         with_ql,
         written,
     };
-    checkpoint.remove()?;
-    if let Some(path) = &options.report {
-        outputs::write(path, &report::html(&trained, options))?;
-    }
+    options.run.finish(&checkpoint, || output::html(&trained, options))?;
     Ok(trained)
 }
 
@@ -238,12 +209,7 @@ fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
     if !(options.valid_share > 0.0 && options.valid_share < 1.0) {
         return refuse("--valid-share: expected a share above 0, below 1");
     }
-    let written = Outputs {
-        output: &options.output,
-        checkpoint: Some(&options.checkpoint),
-        beside: &[("--report", &options.report)],
-    };
-    written.check(options.files.iter().chain(&options.valid), Some(&options.model))?;
+    options.run.check(&[], options.files.iter().chain(&options.valid), Some(&options.model))?;
     let RankerOptions { encoder, kernel, filters, hidden, joint, .. } = *options;
     let dims = model.vectors().dims();
     let shape = Shape { encoder, dims, kernel, filters, hidden, joint };
@@ -263,31 +229,4 @@ fn rows(model: &Model, data: &Data, random: &mut Random) -> Vec<f32> {
         }
     }
     rows
-}
-
-fn checkpoint(
-    options: &RankerOptions,
-    model: &Model,
-    data: &Data,
-) -> Result<Checkpoint, TrainError> {
-    let RankerOptions { kernel, filters, hidden, joint, batch, .. } = *options;
-    let Pace { rate, momentum, decay, dropout, freeze } = options.pace;
-    let identity = Identity {
-        version: env!("CARGO_PKG_VERSION"),
-        model: model.fingerprint(),
-        files: &data.files,
-        valid_share: options.valid_share.to_bits(),
-        encoder: options.encoder,
-        sizes: [kernel, filters, hidden, joint, batch],
-        epochs: options.epochs,
-        patience: options.patience,
-        goal: options.goal,
-        grouping: options.grouping,
-        freeze,
-        pace: [rate, momentum, decay, dropout].map(f64::to_bits),
-        slowing: (options.slowing.0.to_bits(), options.slowing.1),
-        least: options.least,
-        seed: options.seed,
-    };
-    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
 }

@@ -9,7 +9,7 @@ use candle_core::{D, DType, Device, Result, Tensor, Var};
 use cognate::methods::ranker::{Encoder, Shape};
 use cognate_kernels::random::Random;
 
-use crate::ranker::batch::{Batch, Filled};
+use crate::ranker::data::{Batch, Filled};
 use crate::ranker::pool::pool;
 use crate::sampling;
 

@@ -1,29 +1,27 @@
-//! The model that a run ends in: the given one with fine-tuned vectors, new words, and the network;
-//! and how much query likelihood is worth beside it.
+//! What the ranker's run writes: the given model with fine-tuned vectors, new words and the network; the
+//! best weight of query likelihood beside it; and the report page.
 //!
-//! Counts and weights learned for ranks are carried over, for they hold for other vectors, too. What
-//! was fitted to the old vectors (components, universes, thresholds) is left out.
+//! Counts and weights learned for ranks are kept: they hold for other vectors, too. What was fitted to
+//! the old vectors (components, universes, thresholds) is left out.
 
 use cognate::methods::Fitted;
 use cognate::methods::lexical::ql::QueryLikelihood;
 use cognate::methods::ranker::{MOST_WEIGHT, SECTION, Settings, Shape};
 use cognate::model::format::Dtype;
-use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::{Draft, Table, Written};
-use cognate::model::{Counts, Model, Phrase, Unknown};
+use cognate::model::{Counts, Model, Phrase};
 use cognate_files::topics::Topic;
+use cognate_stats::page::frame::{Axis, Frame, WIDE};
 use cognate_stats::ranking::JudgedRanking;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::TrainError;
 use crate::ranker::data::Data;
-use crate::ranker::run::{Course, Run};
-use crate::ranker::state::State;
-use crate::ranker::{Goal, RankerOptions};
-use crate::vectors::output::carry_weights;
+use crate::ranker::trainer::{Course, Epoch, Run, State};
+use crate::ranker::{Goal, RankerOptions, Trained};
+use crate::{TrainError, run};
 
 /// Weights of query likelihood that are tried: the authors' grid, 0 to 0.2.
 const ALPHAS: u32 = 2000;
@@ -145,9 +143,9 @@ impl Output<'_> {
         draft.tables.push(Table::of("vectors", Dtype::F32, &[count, dims], &rows));
         draft.push_vocabulary(&tables);
         draft.push_counts(&counts);
-        carry_weights(model, &mut draft);
+        run::carry_weights(model, &mut draft);
         section.put_into(&mut draft);
-        Ok(draft.write(&self.options.output)?)
+        Ok(draft.write(&self.options.run.output)?)
     }
 
     /// The vectors of all words: fine-tuned where a text holds the word, else as they were.
@@ -188,16 +186,9 @@ impl Output<'_> {
         let mut metadata = Draft::of(self.model).metadata;
         metadata.retain(|key, _| !key.starts_with("section."));
         // Parts of words have vectors that were not trained along.
-        let unknown = match self.model.unknown() {
-            Unknown::Subword => Unknown::Skip,
-            Unknown::Fallback(rules) => {
-                Unknown::Fallback(Fallback { piece_norm: None, ..rules.clone() })
-            }
-            Unknown::Skip => Unknown::Skip,
-        };
-        metadata.insert("unknown".to_owned(), text(&unknown)?);
-        let made_by = concat!("cognate ", env!("CARGO_PKG_VERSION"));
-        metadata.insert("created_by".to_owned(), made_by.to_owned());
+        let unknown = run::without_pieces(self.model.unknown());
+        metadata.insert("unknown".to_owned(), run::json(&unknown)?);
+        metadata.insert("created_by".to_owned(), run::created_by());
         if let Some(licence) = &self.options.licence {
             metadata.insert("licence".to_owned(), licence.clone());
         }
@@ -226,7 +217,7 @@ impl Output<'_> {
         let Shape { encoder, kernel, filters, hidden, joint, .. } = self.shape;
         let alpha = with_ql.map_or(0.0, |with| with.alpha);
         let trained = trained.as_object().cloned();
-        text(&Settings { encoder, kernel, filters, hidden, joint, alpha, trained })
+        run::json(&Settings { encoder, kernel, filters, hidden, joint, alpha, trained })
     }
 }
 
@@ -234,6 +225,51 @@ fn extended<T: Copy>(numbers: &[T], with: T, more: usize) -> Vec<T> {
     numbers.iter().copied().chain(std::iter::repeat_n(with, more)).collect()
 }
 
-fn text(value: &impl Serialize) -> Result<String, TrainError> {
-    serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
+/// What is drawn of an epoch.
+type Figure = fn(&Epoch) -> f64;
+
+pub(super) fn html(trained: &Trained, options: &RankerOptions) -> String {
+    let [trained_on, judges] = trained.queries;
+    let mut facts = vec![
+        ("encoder", trained.encoder.name().to_owned()),
+        ("posts", trained.examples.to_string()),
+        ("queries", format!("{trained_on}, judged by {judges}")),
+        ("best epoch", trained.best_epoch.to_string()),
+        ("rate", options.pace.rate.to_string()),
+        ("momentum", options.pace.momentum.to_string()),
+        ("seed", options.seed.to_string()),
+        ("fingerprint", trained.written.fingerprint.clone()),
+    ];
+    if let Some(with) = trained.with_ql {
+        facts.push((
+            "with ql",
+            format!("α {}: MAP {:.4}, P30 {:.4}", with.alpha, with.map, with.p30),
+        ));
+    }
+    let mut page =
+        run::page(["cognate train ranker", "A ranker of posts"], &trained.written, &facts);
+    let plot = |what: &str, label: &'static str, curves: &[(&str, Figure)]| {
+        let last = trained.epochs.len() as f64;
+        let x = Axis { low: 1.0, high: last.max(2.0), label: "epoch" };
+        let numbers = curves.iter().flat_map(|(_, figure)| trained.epochs.iter().map(figure));
+        let y = Axis::over(numbers, label);
+        let mut frame = Frame::new(WIDE, x, y, what);
+        for (class, figure) in curves {
+            let points = trained.epochs.iter().enumerate();
+            frame.curve(class, points.map(|(at, epoch)| (at as f64 + 1.0, figure(epoch))));
+        }
+        frame.mark("threshold", trained.best_epoch as f64);
+        frame.finish()
+    };
+    page.section("Loss");
+    let drawing = plot("The loss by epoch", "mean loss of a post", &[("c0", |epoch| epoch.loss)]);
+    page.figure("Mean loss of the posts of each epoch, as they were met.", &drawing);
+    page.end_section();
+    page.section("Queries that judge");
+    page.legend(&[("c0", "mean average precision"), ("c1", "precision among the first thirty")]);
+    let curves: [(&str, Figure); 2] = [("c0", |epoch| epoch.map), ("c1", |epoch| epoch.p30)];
+    let drawing = plot("The figures by epoch", "mean over queries", &curves);
+    page.figure("After each epoch; the line marks the one that was kept.", &drawing);
+    page.end_section();
+    page.finish()
 }

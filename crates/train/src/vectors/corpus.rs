@@ -16,6 +16,7 @@ use cognate_files::input::Input;
 use cognate_files::progress::Progress;
 
 use crate::TrainError;
+use crate::run::unfit;
 
 /// The number of a word that is too rare.
 const RARE: u32 = u32::MAX;
@@ -69,9 +70,7 @@ impl Corpus {
         }
         let corpus = draft.finish(least);
         if corpus.words.is_empty() {
-            let file = files.iter().map(|file| file.display().to_string());
-            let problem = format!("no word occurs {least} times");
-            return Err(TrainError::Data { file: file.collect::<Vec<_>>().join(", "), problem });
+            return Err(unfit(files, &format!("no word occurs {least} times")));
         }
         Ok(corpus)
     }

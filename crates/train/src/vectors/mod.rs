@@ -1,19 +1,16 @@
 //! `cognate train vectors`: word vectors learned from running text, and a model file made of them.
 //!
 //! [`siamese`] is the method, [`word2vec`] the baselines; [`corpus`] reads for all of them and
-//! [`run`] drives them. The start is random, or the vectors of a model that shall know more.
+//! [`trainer`] takes their steps. The start is random, or the vectors of a model that shall know more.
 
-pub mod batch;
 pub mod corpus;
 pub mod output;
-mod report;
-pub mod rows;
-pub mod run;
 pub mod siamese;
-mod start;
 pub mod tables;
+pub mod trainer;
 pub mod word2vec;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,16 +22,14 @@ use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 use serde::Serialize;
 
-use crate::checkpoint::Checkpoint;
-use crate::outputs::Outputs;
+use crate::run::RunFiles;
 use crate::vectors::corpus::Corpus;
 use crate::vectors::output::Output;
-use crate::vectors::rows::Blocks;
-use crate::vectors::run::{Learner, Run, Schedule};
 use crate::vectors::siamese::{Others, Siamese};
-use crate::vectors::start::Start;
+use crate::vectors::tables::Blocks;
+use crate::vectors::trainer::{Learner, Schedule, Tables, VectorsTrainer};
 use crate::vectors::word2vec::Word2Vec;
-use crate::{TrainError, outputs};
+use crate::{TrainError, run, sampling};
 
 /// What vectors are learned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -76,22 +71,24 @@ impl Objective {
     }
 }
 
-/// What to train and how.
-#[derive(Debug, Clone)]
+/// What to train and how. What is serialised fixes the bits of the outcome, with the text and the model.
+#[derive(Debug, Clone, Serialize)]
 pub struct VectorsOptions {
     /// Running text: a sentence a line, an empty line after a paragraph, two after a document.
+    #[serde(skip)]
     pub files: Vec<PathBuf>,
-    /// The model file to write.
-    pub output: PathBuf,
+    #[serde(skip)]
+    pub run: RunFiles,
     /// A file for the vectors in word2vec's text format.
+    #[serde(skip)]
     pub text: Option<PathBuf>,
-    /// A file for a page with the course of the loss.
-    pub report: Option<PathBuf>,
     /// What vectors are learned for.
     pub objective: Objective,
     /// A model whose vectors are the start.
+    #[serde(skip)]
     pub from: Option<PathBuf>,
     /// Rules that turn texts into words; with a model to start from, its own.
+    #[serde(skip)]
     pub normalisation: Normalisation,
     /// Numbers a row; with a model to start from, its own.
     pub dims: usize,
@@ -109,13 +106,9 @@ pub struct VectorsOptions {
     pub sample: f64,
     /// What fixes random choices.
     pub seed: u64,
-    /// How the run goes.
     pub schedule: Schedule,
-    /// Where the state of the unfinished run is kept.
-    pub checkpoint: PathBuf,
-    /// Whether a state that is there is forgotten.
-    pub restart: bool,
     /// Terms under which the vectors may be used, kept in the file.
+    #[serde(skip)]
     pub licence: Option<String>,
 }
 
@@ -174,29 +167,6 @@ impl std::fmt::Display for Trained {
     }
 }
 
-/// Settings and texts that fix every bit of the outcome.
-#[derive(Serialize)]
-struct Identity<'i> {
-    version: &'static str,
-    objective: Objective,
-    corpus: &'i str,
-    from: Option<&'i str>,
-    dims: usize,
-    least: u64,
-    batch: usize,
-    negatives: usize,
-    others: Others,
-    window: usize,
-    sample: u64,
-    seed: u64,
-    epochs: u32,
-    rate: u32,
-    adagrad: bool,
-    /// Threads where they change the outcome; 0 where they do not.
-    threads: usize,
-    hogwild: bool,
-}
-
 /// Trains word vectors and writes the model.
 pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
     check(options)?;
@@ -216,39 +186,33 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         );
         return Err(TrainError::Options(problem));
     }
-    let checkpoint = checkpoint(options, &corpus, base.as_ref())?;
+    // Threads that work apart change the bits of word2vec.
+    let apart = options.objective != Objective::SiameseCbow && !options.schedule.hogwild;
+    let threads = if apart { options.schedule.threads } else { 0 };
+    let data = (&corpus.digest, base.as_ref().map(Model::fingerprint), threads);
+    let checkpoint = options.run.checkpoint(options, &data)?;
     let blocks = Blocks::of_words(&start.busy, start.dims);
-    let mut tables = start.tables;
-    let mut learner = match options.objective.shape(options, start.dims) {
-        None => Learner::Siamese(Siamese::new(
-            &corpus,
-            options.batch,
-            (options.others, options.negatives),
-            options.seed,
-        )),
+    let learner = match options.objective.shape(options, start.dims) {
+        None => {
+            let others = (options.others, options.negatives);
+            let siamese = Siamese::new(&corpus, options.batch, others, options.seed);
+            if siamese.is_empty() {
+                let problem = "no sentence has a neighbour; neighbours are lines without two empty \
+                               lines between them";
+                return Err(run::unfit(&options.files, problem));
+            }
+            Learner::Siamese(siamese)
+        }
         Some(shape) => Learner::Word2Vec(Word2Vec::new(&corpus, &start.busy, shape, options.seed)),
     };
-    if let Learner::Siamese(siamese) = &learner
-        && siamese.is_empty()
-    {
-        let file = options.files.iter().map(|file| file.display().to_string());
-        let problem = "no sentence has a neighbour; neighbours are lines without two empty lines \
-                       between them";
-        let file = file.collect::<Vec<_>>().join(", ");
-        return Err(TrainError::Data { file, problem: problem.to_owned() });
-    }
-    let run = Run {
-        corpus: &corpus,
-        blocks: &blocks,
-        schedule: options.schedule,
-        checkpoint: &checkpoint,
-    };
-    let course = run.go(&mut learner, &mut tables)?;
-    drop(learner);
-    if let Some(number) = tables.rows.iter().find(|number| !number.is_finite()) {
-        let problem = format!("a vector holds {number}; try a smaller --rate");
-        return Err(TrainError::Options(problem));
-    }
+    let Schedule { epochs, every, threads, .. } = options.schedule;
+    let mut trainer =
+        VectorsTrainer::new(&corpus, &blocks, options.schedule, learner, start.tables);
+    let course =
+        run::pool(threads)?.install(|| run::drive(&mut trainer, epochs, every, &checkpoint))?;
+    let tables = trainer.tables;
+    run::check_finite(&tables.rows)?;
+    let losses = course.curves.into_iter().next().unwrap_or_default();
     let output = Output {
         options,
         base: base.as_ref(),
@@ -256,10 +220,9 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         words: &start.words,
         rows: &tables.rows,
         dims: start.dims,
-        loss: course.losses.last().map(|(_, loss)| *loss),
+        loss: losses.last().map(|(_, loss)| *loss),
     };
     let written = output.write()?;
-    checkpoint.remove()?;
     let [smallest, largest] = by_norm(&start.words, &start.busy, &tables.rows, start.dims);
     let seconds = course.time.as_secs_f64();
     let trained = Trained {
@@ -269,16 +232,14 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         tokens: [corpus.tokens, corpus.len() as u64],
         sentences: corpus.sentences(),
         seconds,
-        words_per_second: course.words as f64 / seconds.max(1e-9),
+        words_per_second: course.units as f64 / seconds.max(1e-9),
         resumed_at: course.resumed_at,
-        losses: course.losses,
+        losses,
         smallest,
         largest,
         written,
     };
-    if let Some(path) = &options.report {
-        outputs::write(path, &report::html(&trained, options))?;
-    }
+    options.run.finish(&checkpoint, || html(&trained, options))?;
     Ok(trained)
 }
 
@@ -312,39 +273,7 @@ fn check(options: &VectorsOptions) -> Result<(), TrainError> {
         let problem = format!("--dims: expected at most {most}, got {}", options.dims);
         return Err(TrainError::Options(problem));
     }
-    let beside = [("--text", &options.text), ("--report", &options.report)];
-    let written =
-        Outputs { output: &options.output, checkpoint: Some(&options.checkpoint), beside: &beside };
-    written.check(&options.files, options.from.as_ref())
-}
-
-fn checkpoint(
-    options: &VectorsOptions,
-    corpus: &Corpus,
-    base: Option<&Model>,
-) -> Result<Checkpoint, TrainError> {
-    let schedule = &options.schedule;
-    let apart = options.objective != Objective::SiameseCbow && !schedule.hogwild;
-    let identity = Identity {
-        version: env!("CARGO_PKG_VERSION"),
-        objective: options.objective,
-        corpus: &corpus.digest,
-        from: base.map(Model::fingerprint),
-        dims: options.dims,
-        least: options.least,
-        batch: options.batch,
-        negatives: options.negatives,
-        others: options.others,
-        window: options.window,
-        sample: options.sample.to_bits(),
-        seed: options.seed,
-        epochs: schedule.epochs,
-        rate: schedule.rate.to_bits(),
-        adagrad: schedule.adagrad,
-        threads: if apart { schedule.threads } else { 0 },
-        hogwild: schedule.hogwild,
-    };
-    Checkpoint::begin(&options.checkpoint, &identity, options.restart)
+    options.run.check(&[("--text", &options.text)], &options.files, options.from.as_ref())
 }
 
 /// Words that are frequent enough for their norm to mean something, by their norms.
@@ -365,3 +294,110 @@ fn by_norm(words: &[String], busy: &[u64], rows: &[f32], dims: usize) -> [Vec<(S
 
 /// How often the state is kept unless told otherwise.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
+
+fn html(trained: &Trained, options: &VectorsOptions) -> String {
+    let schedule = &options.schedule;
+    let facts = [
+        ("objective", trained.objective.name().to_owned()),
+        ("vectors", format!("{} × {}", trained.words, trained.dims)),
+        ("words of text", trained.tokens[0].to_string()),
+        ("sentences", trained.sentences.to_string()),
+        ("epochs", schedule.epochs.to_string()),
+        ("rate", schedule.rate.to_string()),
+        ("optimiser", if schedule.adagrad { "adagrad" } else { "sgd" }.to_owned()),
+        ("seed", options.seed.to_string()),
+        ("fingerprint", trained.written.fingerprint.clone()),
+    ];
+    let mut page = run::page(["cognate train vectors", "Word vectors"], &trained.written, &facts);
+    let words = ["Loss", "The loss over the run", "Mean loss of each hundredth of the run."];
+    run::put_curve(&mut page, words, "mean loss of an example", schedule.epochs, &trained.losses);
+    page.section("Lengths of vectors");
+    let words = |list: &[(String, f32)]| {
+        let shown = list.iter().map(|(word, norm)| format!("{word} {norm:.3}"));
+        shown.collect::<Vec<_>>().join(", ")
+    };
+    page.note(&format!("Shortest of the thousand most frequent: {}.", words(&trained.smallest)));
+    page.note(&format!("Longest of them: {}.", words(&trained.largest)));
+    page.end_section();
+    page.finish()
+}
+
+/// Deviation of the first numbers of Siamese CBOW (section 3 of the paper).
+const DEVIATION: f64 = 0.01;
+/// What random choices are for.
+const START: u64 = 0;
+
+/// Words and their first numbers.
+#[derive(Debug)]
+pub struct Start {
+    /// All words of the model to be.
+    pub words: Vec<String>,
+    /// How often each occurs in the text.
+    pub busy: Vec<u64>,
+    pub dims: usize,
+    pub tables: Tables,
+}
+
+impl Start {
+    /// The words of the corpus with random vectors; with a model to start from, the model's words
+    /// with theirs, then those that are new. The corpus gets the numbers of these words.
+    pub fn new(corpus: &mut Corpus, base: Option<&Model>, options: &VectorsOptions) -> Self {
+        let dims = base.map_or(options.dims, |model| model.vectors().dims());
+        let mut words: Vec<String> = Vec::new();
+        let mut rows: Vec<f32> = Vec::new();
+        if let Some(model) = base {
+            words.extend(model.vocabulary().words().map(str::to_owned));
+            rows.resize(words.len() * dims, 0.0);
+            for (word, row) in rows.chunks_exact_mut(dims).enumerate() {
+                if let Some(stored) = model.vectors().row(word as u32) {
+                    stored.copy_to(row);
+                }
+            }
+        }
+        let deviation = match rows.len() {
+            0 => DEVIATION,
+            // New words are as long as the known ones are in the mean.
+            count => {
+                let squares: f64 = rows.iter().map(|&value| f64::from(value).powi(2)).sum();
+                (squares / count as f64).sqrt()
+            }
+        };
+        let numbers = Self::number(corpus, &mut words);
+        let random = rows.len()..words.len() * dims;
+        let mut draws = sampling::generator(options.seed, START, [0, 0]);
+        rows.extend(random.map(|_| match options.objective {
+            Objective::SiameseCbow => (deviation * sampling::normal(&mut draws)) as f32,
+            Objective::Cbow | Objective::SkipGram => {
+                ((sampling::share(&mut draws) - 0.5) / dims as f64) as f32
+            }
+        }));
+        let mut busy = vec![0; words.len()];
+        for (&number, &count) in numbers.iter().zip(&corpus.counts) {
+            busy[number as usize] = count;
+        }
+        corpus.renumber(numbers);
+        let beside = match options.objective {
+            Objective::SiameseCbow if !options.schedule.adagrad => Vec::new(),
+            _ => vec![0.0; rows.len()],
+        };
+        Self { words, busy, dims, tables: Tables { rows, beside } }
+    }
+
+    /// The number of each word of the corpus among all words, new ones added.
+    fn number(corpus: &Corpus, words: &mut Vec<String>) -> Vec<u32> {
+        let known: HashMap<&str, u32> =
+            words.iter().enumerate().map(|(number, word)| (word.as_str(), number as u32)).collect();
+        let mut next = words.len() as u32;
+        let mut numbers = Vec::with_capacity(corpus.words.len());
+        let mut new = Vec::new();
+        for word in &corpus.words {
+            numbers.push(known.get(word.as_str()).copied().unwrap_or_else(|| {
+                new.push(word.clone());
+                next += 1;
+                next - 1
+            }));
+        }
+        words.extend(new);
+        numbers
+    }
+}

@@ -4,20 +4,16 @@ use std::io;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use cognate::methods::means::learned_idf;
 use cognate::model::disk::LocalDisk;
 use cognate::model::format::{AUTO_METHOD, Dtype};
-use cognate::model::unknown::Fallback;
 use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::{Draft, Table, Target, Written};
 use cognate::model::{Counts, Frequency, Model, Unknown, disk};
 
-use crate::TrainError;
+use crate::run::{TRAINED_VECTORS, carry_weights, json};
 use crate::vectors::corpus::Corpus;
 use crate::vectors::{Objective, VectorsOptions};
-
-/// The section that says how vectors were trained.
-pub const SECTION: &str = "trained-vectors";
+use crate::{TrainError, run};
 
 #[derive(Debug)]
 pub struct Output<'o> {
@@ -71,22 +67,17 @@ impl Output<'_> {
         draft.tables.push(Table::of("vectors", Dtype::F32, &shape, self.rows));
         draft.push_vocabulary(&tables);
         draft.push_counts(&counts);
-        draft.set_section(SECTION, self.settings()?, Vec::new());
+        draft.set_section(TRAINED_VECTORS, self.settings()?, Vec::new());
         if let Some(base) = self.base {
             carry_weights(base, &mut draft);
         }
-        Ok(draft.write(&self.options.output)?)
+        Ok(draft.write(&self.options.run.output)?)
     }
 
     fn describe(&self, draft: &mut Draft<'_>) -> Result<(), TrainError> {
         let rules = self.base.map_or(&self.options.normalisation, Model::normalisation);
         // A rule that needs tables of its own does not outlive the vectors they were made for.
-        let unknown = match self.base.map(Model::unknown) {
-            Some(Unknown::Fallback(rules)) => {
-                Unknown::Fallback(Fallback { piece_norm: None, ..rules.clone() })
-            }
-            _ => Unknown::Skip,
-        };
+        let unknown = self.base.map_or(Unknown::Skip, |base| run::without_pieces(base.unknown()));
         let frequency = match (self.base, self.options.objective) {
             (Some(base), _) => base.frequency(),
             // Words that say little end up short, so means need no other weights.
@@ -98,7 +89,7 @@ impl Output<'_> {
         set("normalisation", json(rules)?);
         set("unknown", json(&unknown)?);
         set("frequency", frequency.name().to_owned());
-        set("created_by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned());
+        set("created_by", run::created_by());
         set("source_digest", self.corpus.digest.clone());
         let licence = self.options.licence.as_ref();
         if let Some(licence) = licence.or(self.base.and_then(|base| base.metadata().get("licence")))
@@ -194,24 +185,6 @@ impl Output<'_> {
         }
         Ok(())
     }
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String, TrainError> {
-    serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
-}
-
-/// Weights learned for ranks hold for other vectors, too; what was fitted to the old ones does not.
-pub(crate) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
-    carry_section(base, learned_idf::SECTION, draft);
-}
-
-/// Puts a section of a model into a draft as it is, if the model has it.
-pub(crate) fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
-    let prefix = format!("section.{name}");
-    let of_base = Draft::of(base);
-    draft.metadata.extend(of_base.metadata.into_iter().filter(|(key, _)| *key == prefix));
-    let dotted = format!("{prefix}.");
-    draft.tables.extend(of_base.tables.into_iter().filter(|table| table.name.starts_with(&dotted)));
 }
 
 /// Counts the bytes that would be written.

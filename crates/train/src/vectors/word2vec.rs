@@ -14,8 +14,8 @@ use cognate_kernels::simd;
 
 use crate::sampling;
 use crate::sampling::Draw;
-use crate::vectors::batch::Tally;
 use crate::vectors::corpus::Corpus;
+use crate::vectors::siamese::Tally;
 
 /// Words of the text in a piece of work.
 const CHUNK_WORDS: usize = 10_000;

@@ -9,8 +9,8 @@ use cognate_files::rows::{Pairs, Rows};
 use rayon::prelude::*;
 
 use crate::TrainError;
+use crate::run::trained_on;
 use crate::sampling::generator;
-use crate::source::trained_on;
 use crate::weights::loss::Loss;
 use crate::weights::{FOLDS, HALF, HELD_OUT, Kappa, ORDER_OF_COUPLES, WeightsOptions};
 

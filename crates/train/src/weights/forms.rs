@@ -1,4 +1,5 @@
-//! For each couple of texts the products that its distance is made of, whatever the weights.
+//! For each couple of texts the products that its distance is made of, whatever the weights; and the
+//! distance under given weights, with its derivative.
 //!
 //! With a row a rank, let `A` hold the sums of one text's word vectors, each times the share with
 //! which its word stands at the rank and divided by the number of words, and `B` the same of the
@@ -7,14 +8,15 @@
 //! - the squared Euclidean distance is `ωᵀ(DDᵀ)ω`,
 //! - the cosine is `ωᵀ(ABᵀ)ω / sqrt(ωᵀ(AAᵀ)ω · ωᵀ(BBᵀ)ω)`,
 //!
-//! and an epoch never touches a word vector. Forms that are too many to be kept are made again each
-//! time they are asked for; which it is follows from the counts alone and changes no bit.
+//! and an epoch never touches a word vector. Forms that are too many to be kept are made again at each
+//! use; which it is follows from the counts alone and changes no bit.
 
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
 use cognate::model::{Model, Phrase};
 use cognate_kernels::simd::Packed;
 use cognate_kernels::{simd, vector};
+use cognate_stats::distribution::quantile;
 use rayon::prelude::*;
 
 use crate::weights::couples::Couple;
@@ -48,7 +50,7 @@ impl Block<'_> {
 }
 
 /// What a form is made in.
-struct Bench<'c> {
+struct FormScratch<'c> {
     phrase: Phrase<'c>,
     sides: [Vec<f32>; 2],
     products: Vec<f32>,
@@ -108,12 +110,12 @@ impl<'c> Forms<'c> {
         out.resize(places.len() * self.size(), 0.0);
         let slots = out.par_chunks_mut(self.size()).zip(places);
         slots.for_each_init(
-            || Bench::new(self.model),
+            || FormScratch::new(self.model),
             |bench, (slot, &place)| self.make_one(bench, &self.couples[place], slot),
         );
     }
 
-    fn make_one(&self, bench: &mut Bench<'c>, couple: &Couple, out: &mut [f32]) {
+    fn make_one(&self, bench: &mut FormScratch<'c>, couple: &Couple, out: &mut [f32]) {
         let dims = self.model.vectors().dims();
         bench.look_up(0, &couple.texts.0, (self.ranks, dims));
         bench.look_up(1, &couple.texts.1, (self.ranks, dims));
@@ -137,7 +139,7 @@ impl<'c> Forms<'c> {
     }
 }
 
-impl<'c> Bench<'c> {
+impl<'c> FormScratch<'c> {
     fn new(model: &'c Model) -> Self {
         Self { phrase: Phrase::new(model), sides: Default::default(), products: Vec::new() }
     }
@@ -186,4 +188,109 @@ fn numbers(measure: Measure, ranks: usize) -> usize {
 /// Bytes of a couple's form.
 pub(super) fn bytes(measure: Measure, ranks: usize) -> usize {
     numbers(measure, ranks) * size_of::<f32>()
+}
+
+/// The weight that every rank begins with.
+pub(super) const FIRST_WEIGHT: f64 = 0.5;
+/// Couples measured at a time where forms are not kept.
+const BLOCK: usize = 4096;
+
+/// Measures couples by their forms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ruler {
+    measure: Measure,
+    unit: f64,
+}
+
+/// What a measurement is made in.
+#[derive(Debug, Default)]
+pub(super) struct Bench {
+    images: [Vec<f64>; 3],
+}
+
+impl Ruler {
+    /// A ruler whose unit is the median distance of these couples under the untrained weights;
+    /// `None` if that is 0.
+    pub(super) fn of(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
+        let bare = Self { measure: forms.measure(), unit: 1.0 };
+        let first = vec![FIRST_WEIGHT; forms.ranks()];
+        let unit = quantile(&bare.all(forms, places, &first), 0.5)?;
+        (unit > 0.0).then_some(Self { unit, ..bare })
+    }
+
+    /// What distances are in.
+    pub(super) fn unit(&self) -> f64 {
+        self.unit
+    }
+
+    /// The distance of a couple.
+    pub(super) fn distance(&self, form: &[f32], weights: &[f64], bench: &mut Bench) -> f64 {
+        self.measured(form, weights, bench).0
+    }
+
+    /// The distance of a couple; its derivative by each weight goes into `slope`.
+    pub(super) fn slope(
+        &self,
+        form: &[f32],
+        weights: &[f64],
+        bench: &mut Bench,
+        slope: &mut [f64],
+    ) -> f64 {
+        let (distance, factors) = self.measured(form, weights, bench);
+        slope.fill(0.0);
+        for (image, factor) in bench.images.iter().zip(factors) {
+            slope.iter_mut().zip(image).for_each(|(slope, image)| *slope += factor * image);
+        }
+        distance
+    }
+
+    /// The distance, and what each image counts in its derivative. Where it has none, at 0 and for
+    /// a text without direction, all count nothing.
+    fn measured(&self, form: &[f32], weights: &[f64], bench: &mut Bench) -> (f64, [f64; 3]) {
+        let square = weights.len() * weights.len();
+        let mut squares = [0.0; 3];
+        for ((form, image), found) in
+            form.chunks_exact(square).zip(&mut bench.images).zip(&mut squares)
+        {
+            *found = quadratic(form, weights, image);
+        }
+        let unit = self.unit;
+        match self.measure {
+            Measure::Euclidean => {
+                let distance = squares[0].max(0.0).sqrt();
+                let factor = if distance > 0.0 { 1.0 / (distance * unit) } else { 0.0 };
+                (distance / unit, [factor, 0.0, 0.0])
+            }
+            Measure::Cosine => {
+                let [one, cross, other] = squares;
+                let lengths = (one.max(0.0) * other.max(0.0)).sqrt();
+                if lengths <= 0.0 {
+                    return (1.0 / unit, [0.0; 3]);
+                }
+                let cosine = (cross / lengths).clamp(-1.0, 1.0);
+                let factors = [cosine / one, -2.0 / lengths, cosine / other];
+                ((1.0 - cosine) / unit, factors.map(|factor| factor / unit))
+            }
+        }
+    }
+
+    /// The distances of the couples at these places, each in its own slot.
+    pub(super) fn all(&self, forms: &Forms<'_>, places: &[usize], weights: &[f64]) -> Vec<f64> {
+        let mut distances = vec![0.0; places.len()];
+        let mut made = Vec::new();
+        for (places, slots) in places.chunks(BLOCK).zip(distances.chunks_mut(BLOCK)) {
+            let block = forms.block(places, &mut made);
+            slots.par_iter_mut().enumerate().for_each_init(Bench::default, |bench, (at, slot)| {
+                *slot = self.distance(block.form(at), weights, bench);
+            });
+        }
+        distances
+    }
+}
+
+/// `ωᵀFω` of a symmetric form; `Fω` goes into `image`.
+fn quadratic(form: &[f32], weights: &[f64], image: &mut Vec<f64>) -> f64 {
+    image.resize(weights.len(), 0.0);
+    simd::image(form, weights, image);
+    image.iter().zip(weights).map(|(image, weight)| image * weight).sum()
 }

@@ -17,20 +17,13 @@
 
 mod couples;
 mod descent;
-mod distance;
-mod exchange;
 mod forms;
-mod kept;
 mod loss;
-mod objective;
-mod outcome;
-mod parting;
 mod report;
-mod run;
-mod search;
 mod set;
 #[cfg(test)]
 mod tests;
+mod trainer;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -38,16 +31,16 @@ use std::path::PathBuf;
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
 use cognate::model::{Model, OpenOptions};
-pub use exchange::{ImportOptions, Imported, import};
+pub use descent::Tried;
 pub use loss::Loss;
-pub use outcome::{Course, Trained};
-pub use search::Tried;
-pub use set::{MOST_RANKS, NamedSet, Use};
+pub use report::{Course, Trained};
+use serde::Serialize;
+pub use set::{ImportOptions, Imported, MOST_RANKS, NamedSet, Use, import};
 
-use crate::outputs::Outputs;
+use crate::run::RunFiles;
 use crate::weights::forms::KEPT_BYTES;
-use crate::weights::run::Run;
-use crate::{TrainError, outputs};
+use crate::weights::trainer::Run;
+use crate::{TrainError, run};
 
 /// Purposes of random numbers: what is drawn for one has nothing in common with another's.
 const ORDER_OF_BATCHES: u64 = 1;
@@ -61,26 +54,32 @@ const HALF: usize = 50;
 const FOLDS: usize = 5;
 
 /// How steep the median loss is, κ, in multiples of one over the median distance.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Kappa {
     /// As cross-validation finds best.
     Searched,
     Given(f64),
 }
 
-/// What to train and how.
-#[derive(Debug, Clone)]
+/// What to train and how. What is serialised fixes the bits of the outcome, with the couples and the
+/// model.
+#[derive(Debug, Clone, Serialize)]
 pub struct WeightsOptions {
     /// Files of couples: label, text, text a row.
+    #[serde(skip)]
     pub couples: Vec<PathBuf>,
     /// Couples that the weights are judged by; a tenth of the others without it.
+    #[serde(skip)]
     pub validation: Option<PathBuf>,
+    #[serde(skip)]
     pub model: PathBuf,
-    /// The model file to write; may be the same.
-    pub output: PathBuf,
+    #[serde(skip)]
+    pub run: RunFiles,
     /// The name of the set; loss and measure without one.
+    #[serde(skip)]
     pub set: Option<String>,
     /// Which set the model uses afterwards.
+    #[serde(skip)]
     pub usage: Use,
     /// What is made small.
     pub loss: Loss,
@@ -90,22 +89,17 @@ pub struct WeightsOptions {
     pub max_length: usize,
     /// What the sum of the squared weights counts in the loss.
     pub lambda: f64,
-    /// How steep the median loss is.
     pub kappa: Kappa,
     /// What fixes random choices.
     pub seed: u64,
     /// Most times the couples are gone through.
     pub epochs: usize,
     /// Threads; as many as the machine has without it. They change no bit.
+    #[serde(skip)]
     pub threads: Option<NonZeroUsize>,
     /// A file for the weights as JSON.
+    #[serde(skip)]
     pub export: Option<PathBuf>,
-    /// A file for a page about the run.
-    pub report: Option<PathBuf>,
-    /// Where the state of the unfinished run is kept.
-    pub checkpoint: PathBuf,
-    /// Whether a state that is there is forgotten.
-    pub restart: bool,
 }
 
 /// Trains weights and writes them into a model.
@@ -130,20 +124,14 @@ fn train_until(
     if let Some(reason) = learned_idf::without_ranks(&model) {
         return Err(TrainError::Options(format!("{}: {reason}", options.model.display())));
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads.map_or(0, NonZeroUsize::get))
-        .build()
-        .map_err(|error| TrainError::Options(format!("--threads: {error}")))?;
+    let pool = run::pool(options.threads.map_or(0, NonZeroUsize::get))?;
     let run = Run { options, model: &model, most_bytes, go_on };
     let (course, checkpoint) = pool.install(|| run.go(&name))?;
     if let Some(path) = &options.export {
-        exchange::export(&course.set, path)?;
+        set::export(&course.set, path)?;
     }
-    if let Some(path) = &options.report {
-        outputs::write(path, &report::html(&course, &model))?;
-    }
-    let (written, in_use) = course.set.write_into(&model, options.usage, &options.output)?;
-    checkpoint.remove()?;
+    let (written, in_use) = course.set.write_into(&model, options.usage, &options.run.output)?;
+    options.run.finish(&checkpoint, || report::html(&course, &model))?;
     Ok(Trained { course, in_use, written })
 }
 
@@ -167,8 +155,6 @@ fn check(options: &WeightsOptions) -> Result<(), TrainError> {
     if options.epochs == 0 {
         return refuse("--epochs: expected at least 1".to_owned());
     }
-    let beside = [("--export", &options.export), ("--report", &options.report)];
-    let written =
-        Outputs { output: &options.output, checkpoint: Some(&options.checkpoint), beside: &beside };
-    written.check(options.couples.iter().chain(&options.validation), Some(&options.model))
+    let read = options.couples.iter().chain(&options.validation);
+    options.run.check(&[("--export", &options.export)], read, Some(&options.model))
 }

@@ -14,10 +14,8 @@ use cognate_kernels::random::Random;
 use cognate_stats::distribution::quantile;
 
 use super::couples::Couple;
-use super::distance::Ruler;
-use super::forms::{Forms, KEPT_BYTES};
-use super::loss::Slope;
-use super::objective::{Objective, Workbench};
+use super::forms::{Forms, KEPT_BYTES, Ruler};
+use super::loss::{Objective, Slope, Workbench};
 use super::{FOLDS, *};
 use crate::checkpoint;
 
@@ -106,8 +104,12 @@ fn options(folder: &Path) -> WeightsOptions {
         couples: vec![written(folder.join("couples.tsv"), &couples(300, 5))],
         validation: None,
         model: model(folder),
-        checkpoint: checkpoint::beside(&output),
-        output,
+        run: RunFiles {
+            checkpoint: checkpoint::beside(&output),
+            output,
+            report: None,
+            restart: false,
+        },
         set: None,
         usage: Use::AsBefore,
         loss: Loss::Median,
@@ -119,8 +121,6 @@ fn options(folder: &Path) -> WeightsOptions {
         epochs: 12,
         threads: NonZeroUsize::new(2),
         export: None,
-        report: None,
-        restart: false,
     }
 }
 
@@ -314,20 +314,21 @@ fn a_run_ended_anywhere_goes_on_to_the_same_bits() {
     };
     for after in [1, 7, runs, runs + 1, runs + 4] {
         assert!(ended(after).is_err_and(|error| error.to_string() == "ended"), "{after}");
-        assert!(options.checkpoint.exists());
+        assert!(options.run.checkpoint.exists());
         let went_on = train(&options).unwrap();
         assert_eq!(went_on.written.digest, whole.written.digest, "ended after {after} steps");
         let done = went_on.course.resumed;
         // Runs of the search that were under way beside the one that ended are kept, too.
         assert!(done.runs >= after.min(runs), "{done:?}");
         assert_eq!(done.epochs, after.saturating_sub(runs));
-        assert!(!options.checkpoint.exists());
+        assert!(!options.run.checkpoint.exists());
     }
 
     ended(3).unwrap_err();
     let other = WeightsOptions { lambda: 0.002, ..options.clone() };
     let refusal = train(&other).unwrap_err().to_string();
     assert!(refusal.contains("--restart"), "{refusal}");
-    let anew = WeightsOptions { restart: true, ..other };
+    let run = RunFiles { restart: true, ..other.run.clone() };
+    let anew = WeightsOptions { run, ..other };
     assert_eq!(train(&anew).unwrap().course.resumed, Default::default());
 }

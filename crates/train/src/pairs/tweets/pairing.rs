@@ -1,4 +1,4 @@
-//! Which two tweets make a pair.
+//! Tweets in memory, about 200 bytes each, and which two of them make a pair.
 //!
 //! Related pairs are drawn in rounds: in each, every tweet in turn draws one partner, and all
 //! that share a hashtag with it within its minutes are as likely. So a burst of thousands gives no
@@ -6,14 +6,17 @@
 //! the tweets of the related ones, each as often as it stands there, so that no text gives its label
 //! away; only those left over at the end take partners from all tweets.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use cognate::text;
+use cognate::text::{Hashtags, Kind, Normalisation, Tokens};
 use cognate_files::progress::Progress;
 use cognate_kernels::random::Random;
+use xxhash_rust::xxh3::xxh3_128;
 
-use crate::pairs::Rejections;
-use crate::pairs::tweets::store::{Key, Tweets};
+use crate::pairs::tweets::{Row, Texts};
+use crate::pairs::{Rejections, TEXT_BYTES};
 
 /// Partners that a tweet draws before it gives up.
 const DRAWS: usize = 64;
@@ -228,4 +231,292 @@ fn draws(total: usize, random: &mut Random) -> Vec<usize> {
     let mut places: Vec<usize> = (0..total).collect();
     random.shuffle(&mut places);
     places
+}
+
+/// Fewest words that a tweet must have.
+const FEWEST_WORDS: usize = 5;
+
+/// Hashtags that say nothing of what a tweet is about.
+const GENERAL: [&str; 3] = ["#breaking", "#update", "#news"];
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Kept,
+    TooShort,
+    TooLong,
+    WithoutKey,
+    Repeated,
+}
+
+/// What tells what tweets are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Hashtags,
+    Event,
+}
+
+/// A hashtag, or in a normalised text a word of one: which hashtag, and its bytes.
+#[derive(Debug, Clone)]
+struct Place {
+    tag: u32,
+    bytes: Range<usize>,
+}
+
+/// Where a tweet's share of each array ends; it starts where the one before ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ends {
+    text: usize,
+    words: usize,
+    tags: usize,
+    places: usize,
+}
+
+/// Tweets that may be part of pairs.
+#[derive(Debug, Default)]
+pub(super) struct Tweets {
+    text: String,
+    words: Vec<u32>,
+    /// Distinct hashtags of each tweet, in order.
+    tags: Vec<u32>,
+    places: Vec<Place>,
+    events: Vec<u32>,
+    times: Vec<i64>,
+    ends: Vec<Ends>,
+}
+
+impl Tweets {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Milliseconds since 1970 began.
+    pub(super) fn time(&self, tweet: u32) -> i64 {
+        self.times[tweet as usize]
+    }
+
+    /// Its distinct words besides hashtags, in order.
+    pub(super) fn words(&self, tweet: u32) -> &[u32] {
+        let (from, to) = self.share(tweet);
+        &self.words[from.words..to.words]
+    }
+
+    /// Its distinct hashtags, in order.
+    pub(super) fn tags(&self, tweet: u32) -> &[u32] {
+        let (from, to) = self.share(tweet);
+        &self.tags[from.tags..to.tags]
+    }
+
+    /// What it is about, in order.
+    pub(super) fn keys(&self, key: Key, tweet: u32) -> &[u32] {
+        match key {
+            Key::Hashtags => self.tags(tweet),
+            Key::Event => std::slice::from_ref(&self.events[tweet as usize]),
+        }
+    }
+
+    /// Writes a tweet's text on one line and without the hashtags that `other` has, too.
+    pub(super) fn write_text(&self, tweet: u32, other: u32, out: &mut String) {
+        let (from, to) = self.share(tweet);
+        let text = &self.text[from.text..to.text];
+        out.clear();
+        let mut add = |piece: &str| {
+            let space = if out.is_empty() || piece.trim_ascii().is_empty() { "" } else { " " };
+            out.push_str(space);
+            out.push_str(piece.trim_ascii());
+        };
+        let mut written = 0;
+        for Place { tag, bytes } in &self.places[from.places..to.places] {
+            if self.tags(other).binary_search(tag).is_ok() {
+                add(&text[written..bytes.start]);
+                written = bytes.end;
+            }
+        }
+        add(&text[written..]);
+    }
+
+    fn share(&self, tweet: u32) -> (Ends, Ends) {
+        let before = (tweet as usize).checked_sub(1).map(|before| self.ends[before]);
+        (before.unwrap_or_default(), self.ends[tweet as usize])
+    }
+}
+
+/// Numbers for names, the same for the same name.
+#[derive(Debug, Default)]
+struct Names {
+    ids: HashMap<Box<str>, u32>,
+}
+
+impl Names {
+    fn id(&mut self, name: &str) -> Result<u32, String> {
+        if let Some(&id) = self.ids.get(name) {
+            return Ok(id);
+        }
+        let id =
+            u32::try_from(self.ids.len()).map_err(|_| "too many different words".to_owned())?;
+        self.ids.insert(name.into(), id);
+        Ok(id)
+    }
+}
+
+/// What reading tweets needs and pairing them does not.
+pub(super) struct Reader<'o> {
+    key: Key,
+    rules: &'o Normalisation,
+    texts: Texts,
+    /// The rules that words and hashtags are found by, whatever the rules they are written by.
+    finding: Normalisation,
+    tokens: Tokens,
+    found: Tokens,
+    names: Names,
+    events: Names,
+    /// Digests of the texts that were kept.
+    seen: HashSet<u128>,
+    /// The tweet being read, normalised.
+    text: String,
+    words: Vec<u32>,
+    /// Pieces of the input: hashtags by their number, and what is left out.
+    cuts: Vec<(Range<u32>, Option<u32>)>,
+    places: Vec<Place>,
+}
+
+impl<'o> Reader<'o> {
+    pub(super) fn new(key: Key, rules: &'o Normalisation, texts: Texts) -> Self {
+        let paper = Normalisation::preset("deboom").expect("the preset is in the list of presets");
+        Self {
+            key,
+            rules,
+            texts,
+            finding: Normalisation { hashtags: Hashtags::Keep, ..paper },
+            tokens: Tokens::new(),
+            found: Tokens::new(),
+            names: Names::default(),
+            events: Names::default(),
+            seen: HashSet::new(),
+            text: String::new(),
+            words: Vec::new(),
+            cuts: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Adds a tweet if it may be part of pairs.
+    pub(super) fn read(&mut self, row: &Row<'_>, tweets: &mut Tweets) -> Result<Outcome, String> {
+        if self.find(&row.text)? < FEWEST_WORDS {
+            return Ok(Outcome::TooShort);
+        }
+        self.normalise(&row.text);
+        if self.text.len() > TEXT_BYTES {
+            return Ok(Outcome::TooLong);
+        }
+        let without = match self.key {
+            Key::Hashtags => self.cuts.iter().all(|(_, tag)| tag.is_none()),
+            Key::Event => row.event.trim().is_empty(),
+        };
+        if without {
+            return Ok(Outcome::WithoutKey);
+        }
+        if !self.seen.insert(xxh3_128(self.text.as_bytes())) {
+            return Ok(Outcome::Repeated);
+        }
+        if u32::try_from(tweets.len() + 1).is_err() {
+            return Err("too many tweets".to_owned());
+        }
+        let from = tweets.tags.len();
+        tweets.tags.extend(self.cuts.iter().filter_map(|(_, tag)| *tag));
+        sort_distinct(&mut tweets.tags, from);
+        let from = tweets.words.len();
+        tweets.words.append(&mut self.words);
+        sort_distinct(&mut tweets.words, from);
+        match self.texts {
+            Texts::Normalised => tweets.text.push_str(&self.text),
+            Texts::AsTheyAre => self.keep(&row.text, &mut tweets.text),
+        }
+        tweets.places.append(&mut self.places);
+        tweets.times.push(row.time);
+        tweets.events.push(self.events.id(row.event.trim())?);
+        tweets.ends.push(Ends {
+            text: tweets.text.len(),
+            words: tweets.words.len(),
+            tags: tweets.tags.len(),
+            places: tweets.places.len(),
+        });
+        Ok(Outcome::Kept)
+    }
+
+    /// Finds words and hashtags; the number of words, repeated ones counted again.
+    fn find(&mut self, input: &str) -> Result<usize, String> {
+        text::tokenise(&self.finding, input, &mut self.found);
+        self.words.clear();
+        self.cuts.clear();
+        for (name, token) in self.found.iter() {
+            let tag = match token.kind {
+                Kind::Hashtag if GENERAL.contains(&name) => None,
+                Kind::Hashtag => Some(self.names.id(name)?),
+                // Also the second of a retweet of a retweet.
+                Kind::Word if name == "rt" && self.words.is_empty() => None,
+                Kind::Word | Kind::Number => {
+                    self.words.push(self.names.id(name)?);
+                    continue;
+                }
+                _ => continue,
+            };
+            self.cuts.push((token.span.clone(), tag));
+        }
+        Ok(self.words.len())
+    }
+
+    /// Adds a tweet as it is, and notes where its hashtags stand instead of their words. Breaks and
+    /// tabs, which would end its row or column, become spaces of as many bytes, so that places hold.
+    fn keep(&mut self, input: &str, text: &mut String) {
+        for c in input.chars() {
+            match c.is_control() {
+                true => text.extend(std::iter::repeat_n(' ', c.len_utf8())),
+                false => text.push(c),
+            }
+        }
+        let tags = self.cuts.iter().filter_map(|(cut, tag)| Some((cut, (*tag)?)));
+        self.places.clear();
+        self.places.extend(
+            tags.map(|(cut, tag)| Place { tag, bytes: cut.start as usize..cut.end as usize }),
+        );
+    }
+
+    /// Joins the tokens that stay, and notes which of them are hashtags.
+    fn normalise(&mut self, input: &str) {
+        text::tokenise(self.rules, input, &mut self.tokens);
+        self.text.clear();
+        self.places.clear();
+        let mut cuts = self.cuts.iter().peekable();
+        for (name, token) in self.tokens.iter() {
+            let at = token.span.start;
+            while cuts.next_if(|(cut, _)| cut.end <= at).is_some() {}
+            let cut = cuts.peek().filter(|(cut, _)| cut.start <= at);
+            if matches!(cut, Some((_, None))) {
+                continue;
+            }
+            if !self.text.is_empty() {
+                self.text.push(' ');
+            }
+            let start = self.text.len();
+            self.text.push_str(name);
+            if let Some((_, Some(id))) = cut {
+                self.places.push(Place { tag: *id, bytes: start..self.text.len() });
+            }
+        }
+    }
+}
+
+/// Sorts what stands from `from` on and leaves each value once.
+fn sort_distinct(values: &mut Vec<u32>, from: usize) {
+    values[from..].sort_unstable();
+    let mut kept = from;
+    for place in from..values.len() {
+        if kept == from || values[kept - 1] != values[place] {
+            values[kept] = values[place];
+            kept += 1;
+        }
+    }
+    values.truncate(kept);
 }

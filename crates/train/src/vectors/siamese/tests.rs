@@ -4,8 +4,8 @@ use cognate::text::Normalisation;
 use cognate_kernels::random::Random;
 
 use super::*;
-use crate::vectors::batch::Tally;
-use crate::vectors::rows::{Blocks, Update};
+use crate::vectors::siamese::Tally;
+use crate::vectors::tables::{Blocks, Update};
 
 const DIMS: usize = 7;
 

@@ -1,0 +1,319 @@
+//! The frame of a training run: its files, what its checkpoint is bound to, the loop over epochs with
+//! checkpoints and the curve of the loss, and what models and report pages of all trainers share.
+//!
+//! What a step learns is not known here: trainers hold the mathematics.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cognate::methods::means::learned_idf;
+use cognate::model::provenance::TrainingFile;
+use cognate::model::unknown::Fallback;
+use cognate::model::writer::{Draft, Written, clash};
+use cognate::model::{Model, Unknown, disk};
+use cognate_files::ReadError;
+use cognate_files::progress::Progress;
+use cognate_stats::page::frame::{Axis, Frame, WIDE};
+use cognate_stats::page::{Head, Page};
+use serde::{Deserialize, Serialize};
+
+use crate::TrainError;
+use crate::checkpoint::Checkpoint;
+
+/// Points of the curve of the loss.
+const POINTS: usize = 100;
+/// The section of a model that says how its vectors were trained.
+pub const TRAINED_VECTORS: &str = "trained-vectors";
+
+/// The files of a run.
+#[derive(Debug, Clone)]
+pub struct RunFiles {
+    /// The model file to write.
+    pub output: PathBuf,
+    /// A file for an HTML page about the run.
+    pub report: Option<PathBuf>,
+    pub checkpoint: PathBuf,
+    /// Whether a checkpoint of an earlier run is removed.
+    pub restart: bool,
+}
+
+impl RunFiles {
+    /// Refuses to write a file that the run reads. The output may be the model that it starts from.
+    /// `beside` are further files that are written, with the flags that ask for them.
+    pub fn check<'p>(
+        &self,
+        beside: &[(&'static str, &Option<PathBuf>)],
+        read: impl IntoIterator<Item = &'p PathBuf>,
+        model: Option<&'p PathBuf>,
+    ) -> Result<(), TrainError> {
+        let mut written = vec![("--checkpoint", self.checkpoint.as_path())];
+        for (flag, path) in beside.iter().chain(&[("--report", &self.report)]) {
+            written.extend(path.as_deref().map(|path| (*flag, path)));
+        }
+        check_outputs(&self.output, &written, read, model)
+    }
+
+    /// The checkpoint of the run whose every bit `options` and the digests of its `data` fix.
+    pub fn checkpoint(
+        &self,
+        options: &impl Serialize,
+        data: &impl Serialize,
+    ) -> Result<Checkpoint, TrainError> {
+        let identity = (env!("CARGO_PKG_VERSION"), options, data);
+        Checkpoint::begin(&self.checkpoint, &identity, self.restart)
+    }
+
+    /// Ends a run whose model is written.
+    pub fn finish(
+        &self,
+        checkpoint: &Checkpoint,
+        page: impl FnOnce() -> String,
+    ) -> Result<(), TrainError> {
+        checkpoint.remove()?;
+        match &self.report {
+            Some(path) => write(path, &page()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses to write a file that is read, or two files in one place.
+pub(crate) fn check_outputs<'p>(
+    output: &Path,
+    beside: &[(&str, &Path)],
+    read: impl IntoIterator<Item = &'p PathBuf>,
+    model: Option<&'p PathBuf>,
+) -> Result<(), TrainError> {
+    let taken = clash(beside, model.map(PathBuf::as_path));
+    let all = [&[("-o", output)], beside].concat();
+    match clash(&all, read.into_iter().map(PathBuf::as_path)).or(taken) {
+        Some(problem) => Err(TrainError::Options(problem)),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file beside the model: a page, or weights.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), TrainError> {
+    disk::replace_by(path, text.as_bytes())
+        .map_err(|source| TrainError::Write { path: path.to_owned(), source })
+}
+
+/// The name of a file that is trained on, without its folder, and the digest of its bytes.
+pub(crate) fn trained_on(path: &Path) -> Result<TrainingFile, TrainError> {
+    let failed = |source| ReadError::Io { path: path.to_owned(), source };
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let mut hasher = blake3::Hasher::new();
+    if path.metadata().map_err(failed)?.is_file() {
+        hasher.update_reader(File::open(path).map_err(failed)?).map_err(failed)?;
+    }
+    Ok(TrainingFile { name, digest: hasher.finalize().to_hex().to_string() })
+}
+
+/// The error of files that nothing can be learned from.
+pub fn unfit<'p>(files: impl IntoIterator<Item = &'p PathBuf>, problem: &str) -> TrainError {
+    let files: Vec<String> = files.into_iter().map(|file| file.display().to_string()).collect();
+    TrainError::Data { file: files.join(", "), problem: problem.to_owned() }
+}
+
+/// The threads of a run; 0 for as many as the machine has.
+pub fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| TrainError::Options(format!("--threads: {error}")))
+}
+
+/// Refuses rows that training drove out of the finite numbers.
+pub fn check_finite(rows: &[f32]) -> Result<(), TrainError> {
+    match rows.iter().find(|number| !number.is_finite()) {
+        Some(number) => {
+            Err(TrainError::Options(format!("a vector holds {number}; try a smaller --rate")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What some steps of a run cost.
+#[derive(Debug, Clone, Default)]
+pub struct StepLoss {
+    /// Sums over the examples, one for each part of the loss.
+    pub sums: Vec<f64>,
+    pub examples: u64,
+    /// Words or texts gone through, for the rate that is shown.
+    pub units: u64,
+}
+
+/// A trainer whose epochs consist of steps.
+pub trait Trainer {
+    /// Parts of the loss.
+    const PARTS: usize;
+
+    /// Begins an epoch; returns its number of steps.
+    fn begin(&mut self, epoch: u32) -> u64;
+
+    /// Steps between two looks at the clock.
+    fn span(&self) -> u64 {
+        1
+    }
+
+    /// Takes steps; `gone` is the share of the run before a step.
+    fn step(&mut self, steps: Range<u64>, gone: &(dyn Fn(u64) -> f64 + Sync)) -> StepLoss;
+
+    /// The line that is shown after steps, with the units of this process and its time so far.
+    fn describe(&self, loss: &StepLoss, units: u64, time: Duration) -> String;
+
+    /// All numbers that steps change, by name.
+    fn tables(&mut self) -> Vec<(&'static str, &mut [u8])>;
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Position {
+    epoch: u32,
+    step: u64,
+    /// For each hundredth of the run the sums of losses, by their bits, and the examples they are of.
+    losses: Vec<(Vec<u64>, u64)>,
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Course {
+    /// The curve of each part of the loss: the share of the run gone, and the mean loss there.
+    pub curves: Vec<Vec<(f64, f64)>>,
+    /// Units gone through by this process.
+    pub units: u64,
+    pub time: Duration,
+    /// The share of the run that an earlier process had done.
+    pub resumed_at: Option<f64>,
+}
+
+/// Drives a trainer from its checkpoint to the end. A checkpoint is written about as often as `every`
+/// says.
+pub fn drive<T: Trainer>(
+    trainer: &mut T,
+    epochs: u32,
+    every: Duration,
+    checkpoint: &Checkpoint,
+) -> Result<Course, TrainError> {
+    let losses = vec![(vec![0; T::PARTS], 0); POINTS];
+    let mut at = Position { epoch: 0, step: 0, losses };
+    let (mut resumed, mut resumed_at) = (false, None);
+    if let Some(state) = checkpoint.load::<Position>()? {
+        for (name, table) in trainer.tables() {
+            let kept = state.tables.get(name).map(Vec::as_slice).unwrap_or_default();
+            if kept.len() != table.len() || state.position.losses.len() != POINTS {
+                let problem = format!("its table `{name}` has another size; remove it");
+                return Err(checkpoint.problem(problem));
+            }
+            table.copy_from_slice(kept);
+        }
+        at = state.position;
+        resumed = true;
+    }
+    let progress = Progress::run("training");
+    let (begun, mut kept, mut units) = (Instant::now(), Instant::now(), 0);
+    while at.epoch < epochs {
+        let steps = trainer.begin(at.epoch);
+        let epoch = f64::from(at.epoch);
+        let gone = |step: u64| (epoch + step as f64 / steps as f64) / f64::from(epochs);
+        while at.step < steps {
+            let span = at.step..steps.min(at.step + trainer.span());
+            let share = gone(span.start);
+            if std::mem::take(&mut resumed) {
+                resumed_at = Some(share);
+            }
+            at.step = span.end;
+            let loss = trainer.step(span, &gone);
+            units += loss.units;
+            let (sums, examples) =
+                &mut at.losses[((share * POINTS as f64) as usize).min(POINTS - 1)];
+            for (sum, loss) in sums.iter_mut().zip(&loss.sums) {
+                *sum = (f64::from_bits(*sum) + loss).to_bits();
+            }
+            *examples += loss.examples;
+            progress.at((gone(at.step) * 1e6) as u64, 1_000_000);
+            progress.say(trainer.describe(&loss, units, begun.elapsed()));
+            if !loss.sums.iter().sum::<f64>().is_finite() {
+                let problem = "the loss is no longer a number; try a smaller --rate";
+                return Err(TrainError::Options(problem.to_owned()));
+            }
+            if kept.elapsed() >= every {
+                let tables = trainer.tables();
+                let tables: Vec<_> = tables.iter().map(|(name, table)| (*name, &**table)).collect();
+                checkpoint.save(&at, &tables)?;
+                kept = Instant::now();
+            }
+        }
+        at = Position { epoch: at.epoch + 1, step: 0, ..at };
+    }
+    let curve = |part: usize| {
+        let points = at.losses.iter().enumerate().filter(|(_, (_, examples))| *examples > 0);
+        let mean = |(point, (sums, examples)): (usize, &(Vec<u64>, u64))| {
+            let loss = f64::from_bits(sums[part]) / *examples as f64;
+            ((point as f64 + 0.5) / POINTS as f64, loss)
+        };
+        points.map(mean).collect()
+    };
+    let curves = (0..T::PARTS).map(curve).collect();
+    Ok(Course { curves, units, time: begun.elapsed(), resumed_at })
+}
+
+/// A value as a model's metadata holds it.
+pub fn json(value: &impl Serialize) -> Result<String, TrainError> {
+    serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
+}
+
+/// The program and its version, as models name their maker.
+pub fn created_by() -> String {
+    concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned()
+}
+
+/// A model's rule for words that are not listed, without what needs vectors that were not trained
+/// along.
+pub(crate) fn without_pieces(unknown: &Unknown) -> Unknown {
+    match unknown {
+        Unknown::Fallback(rules) => {
+            Unknown::Fallback(Fallback { piece_norm: None, ..rules.clone() })
+        }
+        Unknown::Subword | Unknown::Skip => Unknown::Skip,
+    }
+}
+
+/// Weights learned for ranks hold for other vectors, too; what was fitted to the old ones does not.
+pub(crate) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
+    carry_section(base, learned_idf::SECTION, draft);
+}
+
+/// Puts a section of a model into a draft as it is, if the model has it.
+pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
+    let prefix = format!("section.{name}");
+    let of_base = Draft::of(base);
+    draft.metadata.extend(of_base.metadata.into_iter().filter(|(key, _)| *key == prefix));
+    let dotted = format!("{prefix}.");
+    draft.tables.extend(of_base.tables.into_iter().filter(|table| table.name.starts_with(&dotted)));
+}
+
+/// The page about a run that wrote a model, with its facts at the top.
+pub fn page(head: [&str; 2], written: &Written, facts: &[(&str, String)]) -> Page {
+    let [kicker, title] = head;
+    let subject = written.path.file_stem().unwrap_or_default().to_string_lossy();
+    Page::new(&Head { kicker, title, subject: &subject, facts })
+}
+
+/// A section with the curve of a loss over the epochs of a run.
+pub fn put_curve(
+    page: &mut Page,
+    [title, drawing, caption]: [&str; 3],
+    label: &'static str,
+    epochs: u32,
+    points: &[(f64, f64)],
+) {
+    page.section(title);
+    let epochs = f64::from(epochs);
+    let x = Axis { low: 0.0, high: epochs, label: "epochs" };
+    let y = Axis::over(points.iter().map(|(_, loss)| *loss), label);
+    let mut frame = Frame::new(WIDE, x, y, drawing);
+    frame.curve("c0", points.iter().map(|(share, loss)| (share * epochs, *loss)));
+    page.figure(caption, &frame.finish());
+    page.end_section();
+}

@@ -1,0 +1,258 @@
+//! A run from its couples to its weights, with its checkpoints: the finished folds of the search for κ,
+//! then the state between two epochs.
+
+use std::time::Instant;
+
+use cognate::methods::Measure;
+use cognate::methods::means::learned_idf;
+use cognate::model::provenance::{TrainingFile, Validation};
+use cognate::model::{Model, provenance};
+use cognate_files::progress::Progress;
+use cognate_stats::distribution::quantile;
+
+use crate::TrainError;
+use crate::checkpoint::Checkpoint;
+use crate::weights::couples::{Couple, Parted};
+use crate::weights::descent::{Descent, Finished, Measured, Search, State};
+use crate::weights::forms::{FIRST_WEIGHT, Forms, Ruler};
+use crate::weights::loss::{Loss, Objective, Slope};
+use crate::weights::report::{Course, Judged, Resumed, Seconds, Side};
+use crate::weights::{Kappa, NamedSet, WeightsOptions, descent};
+
+/// Asked after every step that was kept; an error ends the run there.
+pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
+
+/// A run with everything it is fixed by.
+pub(super) struct Run<'r> {
+    pub(super) options: &'r WeightsOptions,
+    pub(super) model: &'r Model,
+    pub(super) most_bytes: usize,
+    pub(super) go_on: GoOn<'r>,
+}
+
+impl Run<'_> {
+    /// Reads, searches, descends and judges.
+    pub(super) fn go(&self, name: &str) -> Result<(Course, Checkpoint), TrainError> {
+        let (options, model) = (self.options, self.model);
+        let mut clock = Instant::now();
+        let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
+        let parted = Parted::read(model, options)?;
+        let checkpoint = checkpoint(options, model, &parted.files)?;
+        let (mut finished, state) = load(&checkpoint, options.max_length)?;
+        let epochs = state.as_ref().map_or(0, |state| state.losses.len());
+        let resumed = Resumed { runs: finished.len(), epochs };
+        let mut seconds = Seconds { reading: lap(), ..Seconds::default() };
+
+        let forms = self.forms(&parted.couples);
+        let trained_on = parted.by_label.concat();
+        let ruler = Ruler::of(&forms, &trained_on).ok_or_else(|| {
+            parted.unfit("half of the couples have texts of the same words, at no distance")
+        })?;
+        seconds.forms = lap();
+
+        let slope = self.slope(&parted, ruler, &mut finished, &checkpoint)?;
+        seconds.search = lap();
+
+        let [related, others] = &parted.by_label;
+        let descent = Descent {
+            forms: &forms,
+            objective: Objective { ruler, slope, lambda: options.lambda },
+            seed: options.seed,
+            epochs: options.epochs,
+            by_label: [related, others],
+        };
+        let mut state = state.unwrap_or_else(|| State::new(options.max_length));
+        descent.run(&mut state, &Progress::run("training"), &mut |state| {
+            save(&checkpoint, &finished, Some(state))?;
+            (self.go_on)()
+        })?;
+        seconds.training = lap();
+
+        let weights = stored(&forms, &ruler, &trained_on, &state.weights);
+        if !state.is_finite() || weights.iter().any(|weight| !weight.is_finite()) {
+            let problem = "the weights left the finite numbers; try a smaller --lambda or --kappa";
+            return Err(TrainError::Options(problem.to_owned()));
+        }
+        let judged = judge(&forms, &ruler, [&trained_on, &parted.judged_by], &weights)
+            .ok_or_else(|| parted.unfit("the distances have no figures"))?;
+        seconds.judging = lap();
+        let trained = self.facts(&parted, &ruler, slope, (&state, &judged));
+        let measure = options.measure;
+        let set = NamedSet { set: name.to_owned(), measure, weights, trained: Some(trained) };
+        let (losses, tried) = (state.losses, descent::tried(&finished));
+        Ok((Course { set, tried, losses, resumed, seconds, judged }, checkpoint))
+    }
+
+    fn forms<'c>(&'c self, couples: &'c [Couple]) -> Forms<'c> {
+        let shape = (self.options.measure, self.options.max_length);
+        Forms::new(self.model, couples, shape, self.most_bytes)
+    }
+
+    /// The loss with its κ, searched for where that is wanted.
+    fn slope(
+        &self,
+        parted: &Parted,
+        ruler: Ruler,
+        finished: &mut Finished,
+        checkpoint: &Checkpoint,
+    ) -> Result<Slope, TrainError> {
+        let options = self.options;
+        match (options.loss, options.kappa) {
+            (Loss::Contrastive, _) => return Ok(Slope::Contrastive),
+            (_, Kappa::Given(kappa)) => return Ok(Slope::Median { kappa }),
+            (_, Kappa::Searched) => {}
+        }
+        let mut couples = Vec::new();
+        let most = descent::most_couples(options.measure, options.max_length);
+        let by_label = descent::draw(&parted.by_label, options.seed, most).map(|places| {
+            let first = couples.len();
+            couples.extend(places.into_iter().map(|place| parted.couples[place].clone()));
+            (first..couples.len()).collect()
+        });
+        let search = Search {
+            forms: &self.forms(&couples),
+            ruler,
+            lambda: options.lambda,
+            seed: options.seed,
+            epochs: options.epochs,
+            by_label,
+        };
+        *finished = search.run(std::mem::take(finished), &|finished| {
+            save(checkpoint, finished, None)?;
+            (self.go_on)()
+        })?;
+        let kappa = descent::best(finished).ok_or_else(|| parted.unfit("no κ could be tried"))?;
+        Ok(Slope::Median { kappa })
+    }
+
+    /// What is kept of the run beside the weights.
+    fn facts(
+        &self,
+        parted: &Parted,
+        ruler: &Ruler,
+        slope: Slope,
+        (state, judged): (&State, &Judged),
+    ) -> provenance::TrainingRecord {
+        let options = self.options;
+        provenance::TrainingRecord {
+            loss: options.loss.name().to_owned(),
+            kappa: match slope {
+                Slope::Median { kappa } => Some(kappa),
+                Slope::Contrastive => None,
+            },
+            unit: ruler.unit(),
+            lambda: options.lambda,
+            max_length: options.max_length,
+            seed: options.seed,
+            couples: parted.by_label.iter().map(Vec::len).sum(),
+            left_out: parted.left_out,
+            epochs: state.losses.len(),
+            final_loss: state.losses.last().copied().unwrap_or_default(),
+            validation: Some(Validation {
+                couples: parted.judged_by.len(),
+                before: judged.before.parting,
+                after: judged.after.parting,
+            }),
+            files: parted.files[0].clone(),
+            vectors: fingerprint_of_vectors(self.model),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// Trained weights in the size they are stored in.
+fn stored(forms: &Forms<'_>, ruler: &Ruler, trained_on: &[usize], weights: &[f64]) -> Vec<f32> {
+    let median = match forms.measure() {
+        Measure::Cosine => None,
+        Measure::Euclidean => quantile(&ruler.all(forms, trained_on, weights), 0.5),
+    };
+    let size = median.filter(|median| *median > 0.0).map_or(1.0, |median| median * ruler.unit());
+    weights.iter().map(|weight| (weight / size) as f32).collect()
+}
+
+/// What the untrained and the trained weights make of the couples they are judged by, with the
+/// thresholds that are best for the couples trained on.
+fn judge(
+    forms: &Forms<'_>,
+    ruler: &Ruler,
+    [trained_on, judged_by]: [&[usize]; 2],
+    weights: &[f32],
+) -> Option<Judged> {
+    let related = |places: &[usize]| -> Vec<bool> {
+        places.iter().map(|&place| forms.related(place)).collect()
+    };
+    let side = |weights: &[f64]| {
+        let measured = |places: &[usize]| {
+            let mut distances = ruler.all(forms, places, weights);
+            distances.iter_mut().for_each(|distance| *distance *= ruler.unit());
+            Measured { related: related(places), distances }
+        };
+        let threshold = measured(trained_on).threshold()?;
+        let judged = measured(judged_by);
+        let parting = judged.parting(threshold)?;
+        Some(Side { distances: judged.distances, threshold, parting })
+    };
+    let after: Vec<f64> = weights.iter().copied().map(f64::from).collect();
+    Some(Judged {
+        related: related(judged_by),
+        before: side(&vec![FIRST_WEIGHT; weights.len()])?,
+        after: side(&after)?,
+    })
+}
+
+/// The beginning of the digest of a model's word vectors, which more sections do not change.
+fn fingerprint_of_vectors(model: &Model) -> String {
+    let digest = model.metadata().get("b3.vectors").map(String::as_str).unwrap_or_default();
+    digest.chars().take(16).collect()
+}
+
+/// The checkpoint of a run on these files of couples. The model is known by its metadata and the digests
+/// of its tables, without learned weights: they are what is written, maybe into the same file.
+fn checkpoint(
+    options: &WeightsOptions,
+    model: &Model,
+    files: &[Vec<TrainingFile>; 2],
+) -> Result<Checkpoint, TrainError> {
+    let learned = format!("section.{}", learned_idf::SECTION);
+    let own = |key: &str| {
+        let key = key.strip_prefix("b3.").unwrap_or(key);
+        key == "header" || key.starts_with(&learned)
+    };
+    let model: Vec<_> = model.metadata().iter().filter(|(key, _)| !own(key)).collect();
+    options.run.checkpoint(options, &(files, model))
+}
+
+/// What a checkpoint holds, every number by its bits: the finished folds by power and fold, and once the
+/// search is over weights, losses, and whether the rate is lowered and the descent finished.
+type Kept = (Vec<(i32, usize, u64)>, Option<(Vec<u64>, Vec<u64>, bool, bool)>);
+
+fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<(Finished, Option<State>), TrainError> {
+    let Some(found) = checkpoint.load::<Kept>()? else { return Ok(Default::default()) };
+    let (finished, state) = found.position;
+    let numbers = |bits: Vec<u64>| bits.into_iter().map(f64::from_bits).collect();
+    let state = state.map(|(weights, losses, lowered, finished)| State {
+        weights: numbers(weights),
+        losses: numbers(losses),
+        lowered,
+        finished,
+    });
+    if state.as_ref().is_some_and(|state| state.weights.len() != ranks) {
+        return Err(checkpoint.problem("it holds another number of weights; remove it".into()));
+    }
+    let finished = finished.into_iter();
+    let finished = finished.map(|(power, fold, bits)| ((power, fold), f64::from_bits(bits)));
+    Ok((finished.collect(), state))
+}
+
+fn save(
+    checkpoint: &Checkpoint,
+    finished: &Finished,
+    state: Option<&State>,
+) -> Result<(), TrainError> {
+    let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect();
+    let runs = finished.iter().map(|((power, fold), error)| (*power, *fold, error.to_bits()));
+    let state = state
+        .map(|state| (bits(&state.weights), bits(&state.losses), state.lowered, state.finished));
+    let kept: Kept = (runs.collect(), state);
+    checkpoint.save(&kept, &[])
+}

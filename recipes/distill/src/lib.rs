@@ -1,0 +1,245 @@
+//! `cognate-distill`: word vectors whose plain sum points where a sentence transformer puts the
+//! whole text.
+//!
+//! [`texts`] makes texts of running text, [`teacher`] says where each of them lies, [`cache`] keeps
+//! that on disk, [`space`] moves it to a few hundred dimensions, and [`student`] learns word vectors
+//! from it, driven by [`trainer`]. The start are the teacher's vectors of single words, or the vectors of
+//! a model that shall fit other texts.
+
+pub mod blocks;
+pub mod cache;
+mod distilled;
+pub mod generated;
+mod lessons;
+mod output;
+pub mod pieces;
+pub mod sources;
+pub mod space;
+mod start;
+pub mod student;
+pub mod teacher;
+pub mod texts;
+pub mod trainer;
+mod tune;
+pub mod turn;
+pub mod words;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cognate::model::format::{Dtype, Limits};
+use cognate::model::{Model, OpenOptions};
+use cognate::text::Normalisation;
+use cognate_train::run::RunFiles;
+use cognate_train::{TrainError, run};
+
+use crate::cache::Asked;
+pub use crate::distilled::{Distilled, TeacherSaid};
+use crate::generated::Wanted;
+use crate::lessons::Lessons;
+use crate::output::Output;
+use crate::sources::{Line, Reader};
+use crate::start::{Start, Trained};
+use crate::student::{Student, Work};
+use crate::texts::{Numbers, Texts};
+use crate::trainer::{Point, Schedule, StudentTrainer};
+pub use crate::tune::Tuned;
+use crate::tune::Tuning;
+
+/// What to distil and how.
+#[derive(Debug, Clone)]
+pub struct DistillOptions {
+    /// Folders of sentence transformers.
+    pub teachers: Vec<PathBuf>,
+    /// Running text, a sentence a line.
+    pub text: Vec<PathBuf>,
+    /// Texts taken as they are, one a line.
+    pub whole: Vec<PathBuf>,
+    /// Texts that must not be learned from.
+    pub apart: Vec<PathBuf>,
+    /// The column of tables that holds the text.
+    pub column: String,
+    /// The words, the most frequent first; with a model to start from, its own.
+    pub words: Option<PathBuf>,
+    /// A model whose vectors are the start.
+    pub start: Option<PathBuf>,
+    /// Words of the texts that are added to those of that model.
+    pub add_words: usize,
+    pub run: RunFiles,
+    /// Where vectors of teachers are kept.
+    pub cache: PathBuf,
+    /// How many texts of each kind are made.
+    pub numbers: Numbers,
+    /// Families of texts that vectors are tuned on through the scores of pairs.
+    pub families: usize,
+    /// Words that are written; the others are only trained along.
+    pub keep: Option<usize>,
+    /// Pieces of words that are fitted for words that are not listed, at most.
+    pub pieces: usize,
+    /// Rare words that pieces are fitted to, beside words left out, misspellings and compounds.
+    pub rare_words: Option<PathBuf>,
+    /// Numbers a row; with a model to start from, its own.
+    pub dims: usize,
+    /// Rules that turn texts into words; with a model to start from, its own.
+    pub normalisation: Normalisation,
+    /// Element type of the vectors; unless told, that of the model to start from, or F32.
+    pub dtype: Option<Dtype>,
+    pub threads: usize,
+    /// How the run goes.
+    pub schedule: Schedule,
+    /// Terms under which the vectors may be used, kept in the file.
+    pub licence: Option<String>,
+    /// The method that `auto` stands for.
+    pub auto_method: Option<String>,
+}
+
+/// Distils word vectors and writes the model.
+pub fn distill(options: &DistillOptions) -> Result<Distilled, TrainError> {
+    check(options)?;
+    run::pool(options.threads)?.install(|| distill_here(options))
+}
+
+fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
+    let base = match &options.start {
+        Some(path) => Some(Model::open(path, &OpenOptions::default())?),
+        None => None,
+    };
+    let rules = base.as_ref().map_or(&options.normalisation, Model::normalisation);
+    let mut reader = Reader::new(rules, &options.column);
+    let apart = reader.apart(&options.apart)?;
+    let running = reader.lines(&options.text, &apart)?;
+    let whole = reader.lines(&options.whole, &apart)?;
+    let kept_apart = running.apart + whole.apart;
+    let lines: Vec<&Line> = running.lines.iter().chain(&whole.lines).collect();
+    let start = Start::read(options, base.as_ref(), rules, &lines)?;
+    drop(lines);
+    let whole = whole.lines.into_iter().map(|line| line.text).collect();
+    let words = (start.words.as_slice(), start.shares.as_slice());
+    let (numbers, seed) = (&options.numbers, options.schedule.seed);
+    let wanted = Wanted { most: numbers.generated, rules, apart: &apart, seed };
+    let texts = Texts::make(&running.lines, whole, words, numbers, &wanted);
+    drop(running.lines);
+    if texts.is_empty() {
+        let files = options.text.iter().chain(&options.whole);
+        return Err(run::unfit(files, "no text of at least two words"));
+    }
+
+    let dims = base.as_ref().map_or(options.dims, |model| model.vectors().dims());
+    let mut lessons = Lessons::ask(options, &texts, &start, rules, dims)?;
+    let rows = start.rows(base.as_ref(), &mut lessons);
+    let teachers = std::mem::take(&mut lessons.teachers);
+    let data = (&teachers, &lessons.digest, base.as_ref().map(Model::fingerprint), dims);
+    let checkpoint = options.run.checkpoint(&options.schedule, &data)?;
+    let mut trainer = StudentTrainer {
+        student: Student::new(rows, dims),
+        bags: &lessons.bags,
+        targets: &lessons.targets,
+        texts: &lessons.usable,
+        frozen: &start.frozen,
+        schedule: options.schedule,
+        order: Vec::new(),
+        work: Work::default(),
+    };
+    let Schedule { epochs, every, .. } = options.schedule;
+    let course = run::drive(&mut trainer, epochs, every, &checkpoint)?;
+    let points = Point::of(&course);
+    let mut student = trainer.student;
+    if base.is_none() {
+        turn::to_principal_axes(&mut student, &lessons.bags, lessons.of_texts());
+        start.mark_numbers(&mut student);
+    }
+    let wanted = Wanted { most: options.families, ..wanted };
+    let tuned = tune(options, &start, &texts, &mut student, (&wanted, &mut lessons.asked))?;
+    run::check_finite(&student.rows)?;
+
+    let listed = options.keep.unwrap_or(usize::MAX).min(start.words.len());
+    let pieces = lessons.parts.as_ref().map(|parts| {
+        let trained = Trained { start: &start, rows: &student.rows, listed, dims };
+        trained.pieces(parts, options.pieces)
+    });
+
+    let output = Output {
+        options,
+        base: base.as_ref(),
+        rules,
+        start: &start,
+        rows: &student.rows[..listed * dims],
+        pieces: pieces.as_ref(),
+        dims,
+        teachers: &teachers,
+        texts: texts.kinds().map(<[String]>::len),
+        digest: &lessons.digest,
+        last: points.last().copied(),
+    };
+    let written = output.write()?;
+    let seconds = lessons.asked.time.as_secs_f64();
+    let distilled = Distilled {
+        teachers,
+        texts: texts.kinds().map(<[String]>::len),
+        kept_apart,
+        words: [start.words.len(), listed],
+        pieces: pieces.map(|fitted| (fitted.pieces.len(), fitted.agreement)),
+        tuned,
+        left_out: start.left_out,
+        added: start.added,
+        dims,
+        kept: lessons.kept,
+        asked: lessons.asked.texts,
+        asked_per_second: lessons.asked.texts as f64 / seconds.max(1e-9),
+        cache: options.cache.clone(),
+        seconds: course.time.as_secs_f64(),
+        resumed_at: course.resumed_at,
+        points,
+        written,
+    };
+    options.run.finish(&checkpoint, || distilled::html(&distilled, options))?;
+    Ok(distilled)
+}
+
+/// Tunes the vectors on families of the texts, if any are wanted.
+fn tune(
+    options: &DistillOptions,
+    start: &Start,
+    texts: &Texts,
+    student: &mut Student,
+    (wanted, asked): (&Wanted<'_>, &mut Asked),
+) -> Result<Option<Tuned>, TrainError> {
+    if wanted.most == 0 {
+        return Ok(None);
+    }
+    let families = tune::families(texts, &start.words, student, wanted);
+    let said = lessons::say(options, &families, asked)?;
+    let (words, frozen) = (start.words.as_slice(), start.frozen.as_slice());
+    let tuning = Tuning { words, rules: wanted.rules, frozen, seed: wanted.seed };
+    Ok(Some(tuning.go(student, &families, &said)?))
+}
+
+/// Options that cannot be carried out are refused before anything is read.
+fn check(options: &DistillOptions) -> Result<(), TrainError> {
+    let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
+    let pace = &options.schedule.pace;
+    if !(pace.rate.is_finite() && pace.rate > 0.0) {
+        return refuse("--rate: expected a number above 0");
+    }
+    if !(pace.divergence.is_finite() && pace.divergence >= 0.0) {
+        return refuse("--divergence: expected a number from 0");
+    }
+    if options.teachers.is_empty() {
+        return refuse("--teacher: expected a folder");
+    }
+    if options.text.is_empty() && options.whole.is_empty() {
+        return refuse("--text: expected a file");
+    }
+    if options.words.is_none() == options.start.is_none() {
+        return refuse("expected --words LIST or --start MODEL");
+    }
+    if options.dims as u64 > Limits::DEFAULT.dims {
+        return refuse("--dims: more than a model file may have");
+    }
+    let files = options.text.iter().chain(&options.whole).chain(&options.apart);
+    let files = files.chain(&options.words).chain(&options.rare_words);
+    options.run.check(&[], files, options.start.as_ref())
+}
+
+/// How often the state is kept unless told otherwise.
+pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);

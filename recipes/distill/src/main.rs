@@ -1,0 +1,282 @@
+//! The command `cognate-distill`: its flags, turned into [`DistillOptions`], and its exit code.
+//!
+//! Nothing is computed here. Exit codes are those of `cognate`: 0 ok, 1 failed while running, 2 usage,
+//! 74 no room left for the output.
+
+use std::io;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::{Parser, ValueEnum};
+use cognate::engine::auto_method;
+use cognate::model::format::{Dtype, Limits};
+use cognate::model::sigbus;
+use cognate::text::Normalisation;
+use cognate_distill::student::Pace;
+use cognate_distill::texts::Numbers;
+use cognate_distill::trainer::Schedule;
+use cognate_distill::{CHECKPOINT_EVERY, DistillOptions, distill};
+use cognate_train::run::RunFiles;
+use cognate_train::{TrainError, checkpoint};
+
+/// Most texts of a kind.
+const MOST_TEXTS: u64 = 100_000_000;
+/// Most threads of a run, more than any machine has cores.
+const MOST_THREADS: u64 = 1024;
+/// Most epochs of a run.
+const MOST_EPOCHS: u64 = 1_000_000;
+
+/// Word vectors that agree with a sentence transformer, from the transformer and running text
+#[derive(Debug, Parser)]
+#[command(name = "cognate-distill", version, max_term_width = 100)]
+struct DistillArgs {
+    /// Folder of a sentence transformer as sentence-transformers writes it, of type BERT or MPNet;
+    /// given more than once, the mean of their cosines is learned
+    #[arg(long = "teacher", value_name = "FOLDER", required = true)]
+    teachers: Vec<PathBuf>,
+    /// Running text, a sentence a line, or tables named .tsv with a header; .gz and .zst are read
+    /// directly. The text is held in memory
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "whole")]
+    text: Vec<PathBuf>,
+    /// Texts that are learned as they are, one a line
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    whole: Vec<PathBuf>,
+    /// Texts that must not be learned from, such as test sets: a line that equals one of their
+    /// fields, or shares eight words in a row with one, is left out
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    exclude: Vec<PathBuf>,
+    /// Column of .tsv files that holds the text
+    #[arg(long, value_name = "NAME", default_value = "text")]
+    text_column: String,
+    /// Words that get vectors, the most frequent first: a word, or a word, a tab and its count a
+    /// line. Without counts, the texts are counted
+    #[arg(long, value_name = "FILE", required_unless_present = "start", conflicts_with = "start")]
+    words: Option<PathBuf>,
+    /// Go on from the vectors of this model, for other texts: its words, counts and rules stay
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["normalisation", "dims", "keep"])]
+    start: Option<PathBuf>,
+    /// Add the N most frequent words of the texts that the model of --start does not list
+    #[arg(long, value_name = "N", default_value = "0", requires = "start",
+          value_parser = count::<usize>(0, Limits::DEFAULT.words))]
+    add_words: usize,
+    /// Model file to write
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Write one HTML page with the course of the loss
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Folder that keeps the teachers' vectors of texts, for this run and others [default:
+    /// OUTPUT.embeddings]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Sentences at most
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().sentences,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    sentences: usize,
+    /// Clauses at most
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().clauses,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    clauses: usize,
+    /// Random spans of words at most, and at most three a line
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().spans,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    spans: usize,
+    /// Bags of random words at most, and at most one a line
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().bags,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    bags: usize,
+    /// Texts made by rule at most: everyday scenes, questions, headlines, and clauses without their
+    /// function words
+    #[arg(long, value_name = "N", default_value_t = Numbers::default().generated,
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    generated: usize,
+    /// Tune the vectors through the scores of pairs, on N texts and seven variants of each: words
+    /// replaced, left out, moved, denied, joined
+    #[arg(long, value_name = "N", default_value = "0",
+          value_parser = count::<usize>(0, MOST_TEXTS))]
+    families: usize,
+    /// Write the first N words; the others are trained along and left out
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.words))]
+    keep: Option<usize>,
+    /// Pieces of words at most, for a vector of words that are not listed: those of the teacher's
+    /// tokenizer that rare words, misspellings and compounds use most [default: none; with --start,
+    /// the pieces of the model stay]
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true,
+          value_parser = count::<usize>(0, Limits::DEFAULT.words))]
+    pieces: usize,
+    /// Rare words that pieces are fitted to, one a line, beside words that --keep leaves out,
+    /// misspellings and compounds
+    #[arg(long, value_name = "FILE", requires = "pieces")]
+    rare_words: Option<PathBuf>,
+    /// Dimensions
+    #[arg(long, value_name = "N", default_value = "256",
+          value_parser = count::<usize>(1, Limits::DEFAULT.dims))]
+    dims: usize,
+    /// Rules that turn texts into words
+    #[arg(long, value_name = "PRESET", default_value = "plain",
+          value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
+    normalisation: String,
+    /// Element type of the vectors [default: that of the model of --start, else f32]
+    #[arg(long, value_enum)]
+    dtype: Option<RowType>,
+    /// Epochs
+    #[arg(long, value_name = "N", default_value = "3", value_parser = count::<u32>(1, MOST_EPOCHS))]
+    epochs: u32,
+    /// Rate of the first step, falling linearly to a twentieth [default: 0.002, with --start 0.0005]
+    #[arg(long)]
+    rate: Option<f32>,
+    /// What the divergence of neighbours counts in the loss, beside the cosine
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.08)]
+    divergence: f32,
+    /// Texts of a batch
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = count::<usize>(2, 16_384))]
+    batch: usize,
+    /// Random seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; bits do not depend on them [default: one a core]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
+    threads: Option<usize>,
+    /// Checkpoint file; the same command resumes an interrupted run from it [default:
+    /// OUTPUT.checkpoint]
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Start over even if there is a checkpoint
+    #[arg(long)]
+    restart: bool,
+    /// Seconds between two checkpoints
+    #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_EVERY.as_secs())]
+    checkpoint_every: u64,
+    /// Licence of the vectors, stored in the file
+    #[arg(long, value_name = "TEXT")]
+    licence: Option<String>,
+    /// The method that `auto` stands for [default: that of the model of --start, else avg-cos]
+    #[arg(long, value_name = "METHOD", value_parser = auto_method)]
+    auto_method: Option<&'static str>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The first rate, of vectors that begin at the teacher's and of those that begin at a model's.
+const RATE: f32 = 0.002;
+const RATE_OF_START: f32 = 0.0005;
+
+impl DistillArgs {
+    fn options(self) -> anyhow::Result<DistillOptions> {
+        let normalisation = Normalisation::preset(&self.normalisation)
+            .ok_or_else(|| TrainError::Options("--normalisation: no such preset".to_owned()))?;
+        let usual = if self.start.is_some() { RATE_OF_START } else { RATE };
+        let pace = Pace { rate: self.rate.unwrap_or(usual), divergence: self.divergence };
+        let mut cache = self.output.as_os_str().to_owned();
+        cache.push(".embeddings");
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(DistillOptions {
+            run: RunFiles {
+                checkpoint: self.checkpoint.unwrap_or_else(|| checkpoint::beside(&self.output)),
+                output: self.output,
+                report: self.report,
+                restart: self.restart,
+            },
+            teachers: self.teachers,
+            text: self.text,
+            whole: self.whole,
+            apart: self.exclude,
+            column: self.text_column,
+            words: self.words,
+            start: self.start,
+            add_words: self.add_words,
+            cache: self.cache.unwrap_or_else(|| cache.into()),
+            numbers: Numbers {
+                sentences: self.sentences,
+                clauses: self.clauses,
+                spans: self.spans,
+                bags: self.bags,
+                generated: self.generated,
+            },
+            families: self.families,
+            keep: self.keep,
+            pieces: self.pieces,
+            rare_words: self.rare_words,
+            dims: self.dims,
+            normalisation,
+            dtype: self.dtype.map(RowType::dtype),
+            threads: self.threads.unwrap_or(cores),
+            schedule: Schedule {
+                epochs: self.epochs,
+                batch: self.batch,
+                pace,
+                seed: self.seed,
+                every: Duration::from_secs(self.checkpoint_every),
+            },
+            licence: self.licence,
+            auto_method: self.auto_method.map(str::to_owned),
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RowType {
+    F32,
+    F16,
+    Int8,
+}
+
+impl RowType {
+    fn dtype(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::Int8 => Dtype::I8,
+        }
+    }
+}
+
+/// Takes a whole number within a range.
+fn count<T>(least: u64, most: u64) -> RangedU64ValueParser<T>
+where
+    T: TryFrom<u64>,
+    <T as TryFrom<u64>>::Error: std::error::Error + Send + Sync + 'static,
+{
+    RangedU64ValueParser::new().range(least..=most)
+}
+
+fn main() -> ExitCode {
+    match run(DistillArgs::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "cognate-distill: {error}");
+            ExitCode::from(code(&error))
+        }
+    }
+}
+
+fn run(args: DistillArgs) -> anyhow::Result<()> {
+    sigbus::ignore_file_size_signal()?;
+    let as_json = args.json;
+    let distilled = distill(&args.options()?)?;
+    let text =
+        if as_json { serde_json::to_string_pretty(&distilled)? } else { distilled.to_string() };
+    match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+fn code(error: &anyhow::Error) -> u8 {
+    let full = |cause: &(dyn std::error::Error + 'static)| {
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        matches!(
+            kind,
+            Some(ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
+        )
+    };
+    match error.downcast_ref::<TrainError>() {
+        Some(TrainError::Options(_)) => 2,
+        _ if error.chain().any(full) => 74,
+        _ => 1,
+    }
+}

@@ -1,0 +1,152 @@
+//! Words that pieces are fitted to beside those that were trained: rare words of a list, and
+//! misspellings and compounds made of frequent ones, which is what unlisted words mostly are.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use cognate::text::Normalisation;
+use cognate_kernels::random::Random;
+use cognate_train::{TrainError, sampling};
+
+use crate::words::WordList;
+
+/// What random choices are for.
+const MISSPELL: u64 = 13;
+const COMPOUND: u64 = 14;
+/// Misspellings and compounds at most, and at most so many for each word that they are made of.
+const MISSPELLINGS: usize = 50_000;
+const COMPOUNDS: usize = 10_000;
+const EACH: usize = 3;
+/// Words before this place are mostly function words, which are not written wrong in ways of their
+/// own; of a short list, a tenth.
+const FROM: usize = 300;
+/// Places up to which words are frequent enough to be misspelt, or compounded.
+const MISSPELT_TO: usize = 16_000;
+const COMPOUNDED_TO: usize = 6000;
+/// Fewest letters of a word that is misspelt; letters of words that are compounded.
+const MISSPELT: usize = 5;
+const COMPOUNDED: std::ops::RangeInclusive<usize> = 3..=7;
+
+/// Letters beside each letter from a to z on a keyboard.
+const BESIDE: [&str; 26] = [
+    "s", "vn", "xv", "sf", "wr", "dg", "fh", "gj", "uo", "hk", "jl", "k", "n", "bm", "ip", "o",
+    "wa", "et", "ad", "ry", "yi", "cb", "qe", "zc", "tu", "x",
+];
+
+/// Words that are not listed, each once: those of the file, misspellings, compounds.
+pub fn words(
+    file: Option<&Path>,
+    listed: &[String],
+    rules: &Normalisation,
+    seed: u64,
+) -> Result<Vec<String>, TrainError> {
+    let mut seen: HashSet<String> = listed.iter().cloned().collect();
+    let mut found = Vec::new();
+    if let Some(file) = file {
+        let plain = |word: &String| !word.chars().any(char::is_numeric);
+        for word in WordList::read(file, rules)?.words.into_iter().filter(plain) {
+            if seen.insert(word.clone()) {
+                found.push(word);
+            }
+        }
+    }
+    let mut add = |count: usize, draw: &mut dyn FnMut() -> String| {
+        let before = found.len();
+        for _ in 0..EACH * count {
+            let word = draw();
+            if seen.insert(word.clone()) {
+                found.push(word);
+            }
+            if found.len() == before + count {
+                break;
+            }
+        }
+    };
+    let frequent = |to: usize, fits: fn(usize) -> bool| -> Vec<&String> {
+        let from = FROM.min(listed.len() / 10);
+        let words = &listed[from..listed.len().min(to).max(from)];
+        let letters = |word: &&String| word.bytes().all(|byte| byte.is_ascii_lowercase());
+        words.iter().filter(letters).filter(|word| fits(word.len())).collect()
+    };
+    let words = frequent(MISSPELT_TO, |length| length >= MISSPELT);
+    let mut random = sampling::generator(seed, MISSPELL, [0, 0]);
+    if !words.is_empty() {
+        add(MISSPELLINGS.min(EACH * words.len()), &mut || {
+            let word = words[random.below(words.len())];
+            misspelt(word, &mut random)
+        });
+    }
+    let words = frequent(COMPOUNDED_TO, |length| COMPOUNDED.contains(&length));
+    let mut random = sampling::generator(seed, COMPOUND, [0, 0]);
+    if !words.is_empty() {
+        add(COMPOUNDS.min(EACH * words.len()), &mut || {
+            let mut word = || words[random.below(words.len())].as_str();
+            [word(), word()].concat()
+        });
+    }
+    Ok(found)
+}
+
+/// A word of small letters with one mistake after its first letter: a letter left out, two swapped,
+/// one doubled, one from beside it on the keyboard, another vowel, or any other letter.
+fn misspelt(word: &str, random: &mut Random) -> String {
+    let mut letters = word.as_bytes().to_vec();
+    let at = 1 + random.below(letters.len() - 1);
+    let chance = sampling::share(random);
+    let vowels: Vec<usize> =
+        (1..letters.len()).filter(|&place| b"aeiou".contains(&letters[place])).collect();
+    let any = |random: &mut Random| b'a' + random.below(26) as u8;
+    if chance < 0.25 {
+        letters.remove(at);
+    } else if chance < 0.45 && at + 1 < letters.len() {
+        letters.swap(at, at + 1);
+    } else if chance < 0.6 {
+        letters.insert(at, letters[at]);
+    } else if chance < 0.75 {
+        let beside = BESIDE[usize::from(letters[at] - b'a')].as_bytes();
+        letters[at] = beside[random.below(beside.len())];
+    } else if chance < 0.9 && !vowels.is_empty() {
+        letters[vowels[random.below(vowels.len())]] = b"aeiou"[random.below(5)];
+    } else {
+        letters[at] = any(random);
+    }
+    letters.into_iter().map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_made_of_others_are_new_and_near_them() {
+        let listed: Vec<String> =
+            "the of tomato kitchen garden window river bread house2 träume table stone"
+                .split(' ')
+                .map(str::to_owned)
+                .collect();
+        let rules = Normalisation::preset("plain").unwrap();
+        let found = words(None, &listed, &rules, 1).unwrap();
+        assert!(found.len() > 20 && found.iter().all(|word| !listed.contains(word)));
+        let different: HashSet<&String> = found.iter().collect();
+        assert_eq!(different.len(), found.len());
+        for word in &found {
+            let near = |other: &String| strsim::damerau_levenshtein(word, other) == 1;
+            let joined = |a: &String| {
+                word.strip_prefix(a.as_str()).is_some_and(|b| listed.iter().any(|c| c == b))
+            };
+            assert!(listed.iter().any(near) || listed.iter().any(joined), "{word}");
+        }
+        assert_eq!(words(None, &listed, &rules, 1).unwrap(), found);
+        assert_ne!(words(None, &listed, &rules, 2).unwrap(), found);
+    }
+
+    #[test]
+    fn rare_words_of_a_file_come_first_and_without_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rare.txt");
+        std::fs::write(&file, "frisbee\nthe\ncovid19\nfrisbee\ntrampoline\n").unwrap();
+        let rules = Normalisation::preset("plain").unwrap();
+        let found = words(Some(&file), &["the".to_owned()], &rules, 1).unwrap();
+        assert_eq!(found, ["frisbee", "trampoline", "thethe"]);
+    }
+}

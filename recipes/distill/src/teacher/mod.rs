@@ -1,0 +1,205 @@
+//! A sentence transformer: a text becomes a vector of length 1.
+//!
+//! A folder as sentence-transformers writes it is read: `modules.json`, `config.json`,
+//! `sentence_bert_config.json`, `tokenizer.json`, `model.safetensors` and the pooling module's
+//! `config.json`. Texts of one number of tokens go through the encoder together: nothing is padded,
+//! and a text's vector does not depend on the longest of its batch. Batches are the same whatever the
+//! number of threads, which share them out.
+//!
+//! What the vectors are wanted for is not known here.
+
+mod encoder;
+mod folder;
+mod gelu;
+mod tensors;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use candle_core::Device;
+use cognate::model::pieces::MARK;
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+use cognate_train::TrainError;
+use half::f16;
+use rayon::prelude::*;
+use tokenizers::{ModelWrapper, Tokenizer, TruncationParams};
+
+use crate::teacher::encoder::Encoder;
+pub use crate::teacher::folder::{Kind, Pooling, Shape};
+use crate::teacher::folder::{small, wrong};
+use crate::teacher::tensors::Tensors;
+
+/// Largest tokenizer; the largest in use has 20 MB.
+const TOKENIZER_BYTES: usize = 256 << 20;
+/// Tokens of a batch: enough for products to be fast, few enough for their results to stay near.
+const BATCH_TOKENS: usize = 2048;
+
+/// A sentence transformer ready to be asked.
+pub struct Teacher {
+    folder: PathBuf,
+    shape: Shape,
+    tokenizer: Tokenizer,
+    encoder: Encoder,
+    digest: String,
+    device: Device,
+}
+
+impl Teacher {
+    /// Reads and checks a folder.
+    pub fn open(folder: &Path) -> Result<Self, TrainError> {
+        if !folder.is_dir() {
+            return Err(wrong(folder, "not a folder; expected one of sentence-transformers"));
+        }
+        let shape = Shape::read(folder)?;
+        let mut digest = blake3::Hasher::new();
+        // What is read of the settings, in place of their bytes: other fields change nothing.
+        digest.update(format!("{shape:?}").as_bytes());
+        let path = folder.join("tokenizer.json");
+        let bytes = small(&path, TOKENIZER_BYTES)?;
+        digest.update(blake3::hash(&bytes).as_bytes());
+        let tokenizer = tokenizer(&bytes, &shape).map_err(|problem| wrong(&path, problem))?;
+        let device = Device::cuda_if_available(0)?;
+        let path = folder.join("model.safetensors");
+        let bytes = tensors::read(folder)?;
+        digest.update(blake3::hash(&bytes).as_bytes());
+        let encoder = Encoder::new(&shape, &Tensors::of(&bytes, &path, &device)?, &device)?;
+        let digest = digest.finalize().to_hex().to_string();
+        Ok(Self { folder: folder.to_owned(), shape, tokenizer, encoder, digest, device })
+    }
+
+    /// What the folder says of the encoder.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Numbers of a text's vector.
+    pub fn width(&self) -> usize {
+        self.shape.hidden
+    }
+
+    /// BLAKE3 of everything that decides about a vector.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The last part of the folder's path.
+    pub fn name(&self) -> String {
+        let name = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
+        name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// The pieces that the tokenizer cuts words into, if it is of WordPiece's kind: those inside a word
+    /// bear the mark `##`.
+    pub fn pieces(&self) -> Option<Vec<String>> {
+        let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else { return None };
+        if model.continuing_subword_prefix != MARK {
+            return None;
+        }
+        let special = self.tokenizer.get_added_tokens_decoder();
+        let is_piece = |(entry, id): &(String, u32)| {
+            let bare = entry.strip_prefix(MARK).unwrap_or(entry);
+            let reserved = entry.starts_with('[') && entry.ends_with(']');
+            !bare.is_empty() && !reserved && !special.contains_key(id)
+        };
+        let entries = self.tokenizer.get_vocab(false).into_iter();
+        let mut entries: Vec<(String, u32)> = entries.filter(is_piece).collect();
+        entries.sort_unstable_by_key(|(_, id)| *id);
+        Some(entries.into_iter().map(|(entry, _)| entry).collect())
+    }
+
+    /// The vectors of texts, one after another, each of length 1; zeros for a text of which the
+    /// tokenizer leaves nothing. `done` is told how many more there are after every batch.
+    pub fn embed(
+        &self,
+        texts: &[String],
+        done: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<f16>, TrainError> {
+        let encoded: Vec<Vec<u32>> =
+            texts.par_iter().map(|text| self.tokens(text)).collect::<Result<_, _>>()?;
+        let mut order: Vec<u32> = (0..texts.len() as u32).collect();
+        order.sort_by_key(|&text| encoded[text as usize].len());
+        let mut batches: Vec<&[u32]> = Vec::new();
+        for alike in order.chunk_by(|&a, &b| encoded[a as usize].len() == encoded[b as usize].len())
+        {
+            let length = encoded[alike[0] as usize].len();
+            // Texts of which nothing is left have no vector.
+            if let Some(texts) = BATCH_TOKENS.checked_div(length) {
+                batches.extend(alike.chunks(texts.max(1)));
+            }
+        }
+        let rows = Mutex::new(vec![f16::ZERO; texts.len() * self.width()]);
+        let run = |batch: &&[u32]| -> Result<(), TrainError> {
+            let found = self.batch(batch, &encoded)?;
+            let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+            for (&text, row) in batch.iter().zip(found.chunks_exact(self.width())) {
+                let from = text as usize * self.width();
+                for (to, &number) in rows[from..from + self.width()].iter_mut().zip(row) {
+                    *to = f16::from_f32(number);
+                }
+            }
+            drop(rows);
+            done(batch.len());
+            Ok(())
+        };
+        if self.device.is_cpu() {
+            // The longest first, so that no thread is left alone with them.
+            batches.par_iter().rev().with_max_len(1).try_for_each(run)?;
+        } else {
+            batches.iter().try_for_each(run)?;
+        }
+        Ok(rows.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The entries of the vocabulary that a text is cut into, marks around it included.
+    fn tokens(&self, text: &str) -> Result<Vec<u32>, TrainError> {
+        let lower;
+        let text = if self.shape.lower_case {
+            lower = text.to_lowercase();
+            &lower
+        } else {
+            text
+        };
+        let encoding = self.tokenizer.encode(text, true).map_err(|error| {
+            wrong(&self.folder.join("tokenizer.json"), format!("a text is not cut: {error}"))
+        })?;
+        let mut ids = encoding.get_ids().to_vec();
+        ids.truncate(self.shape.longest);
+        Ok(ids)
+    }
+
+    /// Vectors of length 1 of texts that have the same number of tokens.
+    fn batch(&self, batch: &[u32], encoded: &[Vec<u32>]) -> Result<Vec<f32>, TrainError> {
+        let of_text = |text: &u32| encoded[*text as usize].as_slice();
+        let length = batch.first().map_or(0, |text| of_text(text).len());
+        let ids: Vec<u32> = batch.iter().flat_map(of_text).copied().collect();
+        let mut rows = self.encoder.encode(&ids, length)?;
+        for row in rows.chunks_exact_mut(self.width()) {
+            let norm = vector::norm(Row::F32(row));
+            if !norm.is_finite() {
+                let problem = "the encoder gave what is no number; its tensors are damaged";
+                return Err(wrong(&self.folder, problem));
+            }
+            if norm > 0.0 {
+                row.iter_mut().for_each(|number| *number /= norm);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The tokenizer, cutting texts where they are too long and padding none.
+fn tokenizer(bytes: &[u8], shape: &Shape) -> Result<Tokenizer, String> {
+    let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| error.to_string())?;
+    let vocabulary = tokenizer.get_vocab(true);
+    if let Some((entry, id)) = vocabulary.iter().find(|(_, id)| **id as usize >= shape.entries) {
+        let entries = shape.entries;
+        return Err(format!("entry {entry:?} has number {id}, but there are {entries} vectors"));
+    }
+    let truncation = TruncationParams { max_length: shape.longest, ..Default::default() };
+    tokenizer
+        .with_padding(None)
+        .with_truncation(Some(truncation))
+        .map_err(|error| error.to_string())?;
+    Ok(tokenizer)
+}
