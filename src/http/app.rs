@@ -54,8 +54,6 @@ pub enum AppError {
     /// The machine gives no more threads.
     #[error("the compute threads could not be started: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
-    #[error("the counters could not be set up: {0}")]
-    Counters(#[from] metrics_exporter_prometheus::BuildError),
     /// The collections cannot be opened.
     #[error("the collections cannot be opened: {0}")]
     Collections(#[from] CollectionError),
@@ -112,7 +110,7 @@ impl App {
         routes: &[(Verb, String)],
         dialects: HashMap<String, Option<Dialect>>,
     ) -> Result<Arc<Self>, AppError> {
-        let metrics = Metrics::new(routes)?;
+        let metrics = Metrics::new(routes);
         let budget = Arc::new(Budget::default());
         let early_ends = |reason| metrics.early_end(reason);
         let cores = || available_parallelism().map_or(1, usize::from);

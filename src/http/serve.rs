@@ -18,7 +18,7 @@ use crate::http::net::shutdown::{Drained, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
 
-/// How often models are looked after and the buffers of the counters emptied.
+/// How often models are looked after, and lines left out of the log are told.
 const CHORES: Duration = Duration::from_secs(5);
 /// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
 /// model that is still being read.
@@ -96,10 +96,7 @@ async fn live(app: Arc<App>) -> Result<(), ServeError> {
     let (orders, stop) = ShutdownTrigger::new();
     let mut listeners = open_listeners(&app, &stop)?;
     let mut chores = JoinSet::new();
-    chores.spawn(repeat(app.clone(), |app| {
-        app.metrics.upkeep();
-        app.request_log.report();
-    }));
+    chores.spawn(repeat(app.clone(), |app| app.request_log.report()));
     chores.spawn(repeat(app.clone(), App::look_after_models));
     chores.spawn(repeat(app.clone(), App::look_after_collections));
     chores.spawn(watch_the_clock(app.clone()));

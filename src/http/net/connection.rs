@@ -299,6 +299,7 @@ mod tests {
 
     use super::*;
     use crate::http::net::shutdown::ShutdownTrigger;
+    use crate::http::observe::series::Counter;
     use crate::http::settings::Settings;
 
     /// A client may send lines for longer than the kernel lets others leave answers unread.
@@ -315,7 +316,7 @@ mod tests {
         let router = Router::new().route("/", post(async move || seen.send(()).await.unwrap()));
         let (_orders, stop) = ShutdownTrigger::new();
         let options = ConnectionOptions::of(&Settings::default());
-        let ends = EarlyEnds::new(|_| metrics::Counter::noop(), Arc::default());
+        let ends = EarlyEnds::new(|_| Counter::default(), Arc::default());
         tokio::spawn(async move {
             serve_connection(accepted, peer, router, &options, &ends, stop).await
         });

@@ -24,6 +24,7 @@ use crate::http::net::connection::{ConnectionEnd, serve_connection};
 use crate::http::net::gate::Gate;
 use crate::http::net::options::ConnectionOptions;
 use crate::http::net::shutdown::{Drained, Shutdown};
+use crate::http::observe::series::Gauge;
 use crate::http::settings::Settings;
 
 /// How long accepting rests when the machine has no more to give.
@@ -302,7 +303,7 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
 
 /// A connection counted as open, and its place.
 struct OpenConnection {
-    open: metrics::Gauge,
+    open: Gauge,
     _place: OwnedSemaphorePermit,
 }
 
@@ -358,15 +359,16 @@ impl Drop for LentDescriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::observe::series::Counter;
     use crate::http::observe::streams::EarlyEnds;
 
     #[tokio::test]
     async fn connections_inherit_what_finds_out_dead_peers() {
         let settings = Settings { listen: ([127, 0, 0, 1], 0).into(), ..Settings::default() };
         let metrics = ConnectionMetrics {
-            open: metrics::Gauge::noop(),
-            refused: metrics::Counter::noop(),
-            ended: EarlyEnds::new(|_| metrics::Counter::noop(), Arc::default()),
+            open: Gauge::default(),
+            refused: Counter::default(),
+            ended: EarlyEnds::new(|_| Counter::default(), Arc::default()),
         };
         let listener = Listener::bind(settings.listen, &settings, metrics).unwrap();
         let _client = TcpStream::connect(listener.local_addr()).await.unwrap();

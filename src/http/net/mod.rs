@@ -13,15 +13,16 @@ pub use connection::Peer;
 pub use gate::Gate;
 pub use listener::Listener;
 
+use crate::http::observe::series::{Counter, Gauge};
 use crate::http::observe::streams::EarlyEnds;
 
 /// What a listener reports.
 #[derive(Clone)]
 pub struct ConnectionMetrics {
     /// Connections open now.
-    pub open: metrics::Gauge,
+    pub open: Gauge,
     /// Moments at which no room was left for another connection.
-    pub refused: metrics::Counter,
+    pub refused: Counter,
     /// Connections that ended before everything was answered and read.
     pub ended: EarlyEnds,
 }

@@ -11,19 +11,11 @@ use axum::http::{Method as Verb, StatusCode};
 use cognate::engine::Counts;
 use cognate::methods::Method;
 use cognate_collections::Totals;
-use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder, Unit};
-use metrics_exporter_prometheus::{
-    BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
-};
 
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
+use crate::http::observe::series::{Counter, Description, Gauge, Histogram, Kind, Registry};
 use crate::http::observe::streams::{EndReason, Outcome, RequestName, StreamCounters};
-
-/// Upper bounds of the buckets of durations, in seconds.
-const SECONDS: [f64; 17] = [
-    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 5.0,
-];
 
 /// The label of requests to no known path.
 pub(crate) const UNMATCHED: &str = "unmatched";
@@ -38,7 +30,7 @@ const SHED: [(&str, Code); 4] = [
 
 /// Handles to every series.
 pub struct Metrics {
-    recorder: PrometheusRecorder,
+    registry: Registry,
     routes: HashMap<Arc<str>, Route>,
     shed: Vec<(Code, Counter)>,
     overloaded: Vec<(Bottleneck, Counter)>,
@@ -101,51 +93,36 @@ pub struct Snapshot {
 
 impl Metrics {
     /// Registers everything for these routes (verb, path).
-    pub fn new(routes: &[(Verb, String)]) -> Result<Self, BuildError> {
-        let recorder = PrometheusBuilder::new()
-            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
-            .build_recorder();
-        describe(&recorder);
-        let counter = |name, labels: Vec<Label>| register_counter(&recorder, name, labels);
-        let plain = |name| register_counter(&recorder, name, Vec::new());
-        let gauge = |name| register_gauge(&recorder, name, Vec::new());
-        let series = |path: &Arc<str>| {
-            let labels = vec![Label::new("route", Arc::clone(path))];
-            let key = Key::from_parts("cognate_request_duration_seconds", labels);
-            Route { duration: recorder.register_histogram(&key, &METADATA), ok: Vec::new() }
+    pub fn new(routes: &[(Verb, String)]) -> Self {
+        let registry = Registry::new(&FAMILIES);
+        let counter = |name, label: (&str, &str)| registry.counter(name, &[label]);
+        let plain = |name| registry.counter(name, &[]);
+        let gauge = |name| registry.gauge(name, &[]);
+        let series = |path: &Arc<str>| Route {
+            duration: registry.histogram("cognate_request_duration_seconds", &[("route", path)]),
+            ok: Vec::new(),
         };
         let mut by_path = HashMap::new();
         for (verb, path) in routes {
             let path: Arc<str> = path.as_str().into();
-            let labels = request_labels(&path, verb_label(verb), "200");
-            let ok = counter("cognate_requests_total", labels);
+            let ok = request_counter(&registry, &path, verb_label(verb), "200");
             let route = by_path.entry(path).or_insert_with_key(series);
             route.ok.push((verb.clone(), ok));
         }
         let unmatched: Arc<str> = UNMATCHED.into();
-        let labels = request_labels(&unmatched, "GET", "404");
-        counter("cognate_requests_total", labels).increment(0);
+        request_counter(&registry, &unmatched, "GET", "404");
         by_path.entry(unmatched).or_insert_with_key(series);
-        let shed = |reason| counter("cognate_shed_total", vec![Label::new("reason", reason)]);
-        let dialects = Dialect::ALL.map(|dialect| {
-            let labels = vec![Label::new("dialect", dialect.name())];
-            counter("cognate_dialect_requests_total", labels)
-        });
-        let methods = Method::ALL.iter().map(|method| {
-            counter("cognate_method_requests_total", vec![Label::new("method", method.name())])
-        });
+        let shed = |reason| counter("cognate_shed_total", ("reason", reason));
+        let dialects = Dialect::ALL
+            .map(|dialect| counter("cognate_dialect_requests_total", ("dialect", dialect.name())));
+        let methods = Method::ALL
+            .iter()
+            .map(|method| counter("cognate_method_requests_total", ("method", method.name())));
         let early_end = |reason: EndReason| {
-            let label = Label::new("reason", reason.name());
-            (reason, counter("cognate_connections_ended_total", vec![label]))
+            (reason, counter("cognate_connections_ended_total", ("reason", reason.name())))
         };
-        register_gauge(
-            &recorder,
-            "cognate_build_info",
-            vec![Label::new("version", env!("CARGO_PKG_VERSION"))],
-        )
-        .set(1.0);
-        let lateness = Key::from_name("cognate_runtime_lateness_seconds");
-        Ok(Self {
+        registry.gauge("cognate_build_info", &[("version", env!("CARGO_PKG_VERSION"))]).set(1.0);
+        Self {
             routes: by_path,
             shed: SHED.map(|(reason, code)| (code, shed(reason))).into(),
             overloaded: Bottleneck::ALL
@@ -154,13 +131,13 @@ impl Metrics {
             methods: methods.collect(),
             dialects: dialects.into(),
             rank_parts: RankPartCounters::new(|part| {
-                counter("cognate_rank_parts_total", vec![Label::new("part", part)])
+                counter("cognate_rank_parts_total", ("part", part))
             }),
             early_ends: EndReason::ALL.map(early_end).into(),
             key_labels: Labels::default(),
-            nobody: Arc::new(KeyUse::new(None, |outcome| key_counter(&recorder, NONE, outcome))),
+            nobody: Arc::new(KeyUse::new(None, |outcome| key_counter(&registry, NONE, outcome))),
             streams: StreamCounters::new(|outcome| {
-                counter("cognate_streams_ended_total", vec![Label::new("outcome", outcome)])
+                counter("cognate_streams_ended_total", ("outcome", outcome))
             }),
             matches: plain("cognate_collection_matches_total"),
             texts: plain("cognate_texts_total"),
@@ -173,9 +150,9 @@ impl Metrics {
             panics: plain("cognate_panics_total"),
             reloads: plain("cognate_reloads_total"),
             reload_failures: plain("cognate_reload_failures_total"),
-            lateness: recorder.register_histogram(&lateness, &METADATA),
-            recorder,
-        })
+            lateness: registry.histogram("cognate_runtime_lateness_seconds", &[]),
+            registry,
+        }
     }
 
     /// Counts an answered request; `route` is the matched path.
@@ -186,9 +163,8 @@ impl Metrics {
         match ok.filter(|_| status == StatusCode::OK) {
             Some((_, ok)) => ok.increment(1),
             None => {
-                let status = status.as_str().to_owned();
-                let labels = request_labels(path, verb_label(verb), status);
-                register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
+                let verb = verb_label(verb);
+                request_counter(&self.registry, path, verb, status.as_str()).increment(1);
             }
         }
     }
@@ -206,8 +182,7 @@ impl Metrics {
         let known = request.and_then(|request| Some((request, self.route(&request.route)?)));
         let Some((request, (path, _))) = known else { return };
         let status = if outcome == Outcome::Complete { "200" } else { outcome.name() };
-        let labels = request_labels(path, verb_label(&request.verb), status);
-        register_counter(&self.recorder, "cognate_requests_total", labels).increment(1);
+        request_counter(&self.registry, path, verb_label(&request.verb), status).increment(1);
     }
 
     /// The series of a matched path, or of those that match none.
@@ -231,13 +206,13 @@ impl Metrics {
     /// The counter of connections that ended early for this reason.
     pub(crate) fn early_end(&self, reason: EndReason) -> Counter {
         let found = self.early_ends.iter().find(|(known, _)| *known == reason);
-        found.map_or_else(Counter::noop, |(_, counter)| counter.clone())
+        found.map(|(_, counter)| counter.clone()).unwrap_or_default()
     }
 
     /// The counters of the key of that id, which stand at zero from here on.
     pub(crate) fn key_use(&self, id: &str) -> Arc<KeyUse> {
         let label = self.key_labels.of(id);
-        let counter = |outcome| key_counter(&self.recorder, label.clone(), outcome);
+        let counter = |outcome| key_counter(&self.registry, &label, outcome);
         Arc::new(KeyUse::new(Some(id), counter))
     }
 
@@ -279,7 +254,7 @@ impl Metrics {
 
     /// The page that Prometheus reads.
     pub fn render(&self, snapshot: &Snapshot) -> String {
-        let set = |name, value: f64| register_gauge(&self.recorder, name, Vec::new()).set(value);
+        let set = |name, value: f64| self.registry.gauge(name, &[]).set(value);
         set("cognate_admission_units_in_use", snapshot.admission.0 as f64);
         set("cognate_admission_units", snapshot.admission.1 as f64);
         set("cognate_admission_waiting", snapshot.waiting as f64);
@@ -302,61 +277,25 @@ impl Metrics {
         set("cognate_ready", f64::from(u8::from(snapshot.ready)));
         for (name, bytes, words, intact) in &snapshot.models {
             let of_model = |series, value| {
-                let labels = vec![Label::new("model", name.clone())];
-                register_gauge(&self.recorder, series, labels).set(value);
+                self.registry.gauge(series, &[("model", name)]).set(value);
             };
             of_model("cognate_model_bytes", *bytes as f64);
             of_model("cognate_model_words", *words as f64);
             of_model("cognate_model_intact", f64::from(u8::from(*intact)));
         }
-        let mut page = self.handle().render();
+        let mut page = self.registry.render();
         page.push_str(&series());
         page
     }
-
-    /// Empties the buffers of histograms; to be called every few seconds.
-    pub(crate) fn upkeep(&self) {
-        self.handle().run_upkeep();
-    }
-
-    fn handle(&self) -> PrometheusHandle {
-        self.recorder.handle()
-    }
 }
 
-static METADATA: Metadata<'static> = Metadata::new("cognate", Level::INFO, None);
-
-fn register_counter(
-    recorder: &PrometheusRecorder,
-    name: &'static str,
-    labels: Vec<Label>,
-) -> Counter {
-    recorder.register_counter(&Key::from_parts(name, labels), &METADATA)
+fn key_counter(registry: &Registry, key: &str, outcome: &str) -> Counter {
+    registry.counter("cognate_key_requests_total", &[("key", key), ("outcome", outcome)])
 }
 
-fn register_gauge(recorder: &PrometheusRecorder, name: &'static str, labels: Vec<Label>) -> Gauge {
-    recorder.register_gauge(&Key::from_parts(name, labels), &METADATA)
-}
-
-fn key_counter(
-    recorder: &PrometheusRecorder,
-    key: impl Into<metrics::SharedString>,
-    outcome: &'static str,
-) -> Counter {
-    let labels = vec![Label::new("key", key.into()), Label::new("outcome", outcome)];
-    register_counter(recorder, "cognate_key_requests_total", labels)
-}
-
-fn request_labels(
-    route: &Arc<str>,
-    verb: &'static str,
-    status: impl Into<metrics::SharedString>,
-) -> Vec<Label> {
-    vec![
-        Label::new("route", Arc::clone(route)),
-        Label::new("method", verb),
-        Label::new("status", status.into()),
-    ]
+fn request_counter(registry: &Registry, route: &str, verb: &str, status: &str) -> Counter {
+    let labels = [("route", route), ("method", verb), ("status", status)];
+    registry.counter("cognate_requests_total", &labels)
 }
 
 /// One of nine verbs, or `other`.
@@ -366,91 +305,120 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
     VERBS.into_iter().find(|known| *known == verb.as_str()).unwrap_or("other")
 }
 
-/// Says what each series means.
-pub(super) fn describe(recorder: &PrometheusRecorder) {
-    let counters = [
-        ("cognate_requests_total", "Answered requests."),
-        ("cognate_shed_total", "Requests refused to keep the others fast, by reason."),
-        (
-            "cognate_connections_refused_total",
-            "Times that the limit of connections kept a client waiting.",
-        ),
-        (
-            "cognate_connections_ended_total",
-            "Connections that ended before everything was answered and read, by reason.",
-        ),
-        ("cognate_key_requests_total", "Requests to routes that ask for a key, by its id."),
-        ("cognate_collection_matches_total", "Texts matched against a collection and added to it."),
-        ("cognate_texts_total", "Texts read."),
-        ("cognate_tokens_total", "Tokens read."),
-        ("cognate_unknown_tokens_total", "Tokens for which the model has no word."),
-        (
-            "cognate_method_requests_total",
-            "Answers computed, by method; of a stream, chunks of lines.",
-        ),
-        ("cognate_dialect_requests_total", "Answers computed, by the dialect they were asked in."),
-        ("cognate_rank_parts_total", "Rankings that were asked for with a part, by the part."),
-        ("cognate_streams_ended_total", "Streams of lines that ended, by how they ended."),
-        ("cognate_panics_total", "Requests that failed because of a defect."),
-        ("cognate_non_finite_total", "Requests that failed because a score was not finite."),
-        ("cognate_reloads_total", "Reloads of keys and models that succeeded."),
-        ("cognate_reload_failures_total", "Reloads that left old keys or models in place."),
-    ];
-    for (name, help) in counters {
-        recorder.describe_counter(name.into(), None, help.into());
-    }
-    let gauges = [
-        ("cognate_build_info", "1, with the version as a label."),
-        ("cognate_requests_in_flight", "Requests being answered."),
-        ("cognate_connections", "Open connections."),
-        ("cognate_admission_units", "Limit of texts, pairs and candidates in progress."),
-        ("cognate_admission_units_in_use", "Texts, pairs and candidates in progress."),
-        (
-            "cognate_admission_waiting",
-            "Requests that wait until fewer texts, pairs and candidates are in progress.",
-        ),
-        ("cognate_compute_jobs", "Large requests being computed."),
-        ("cognate_compute_queued", "Large requests that wait for a compute thread."),
-        ("cognate_unsent_bytes", "Bytes of answers that clients have not read yet."),
-        ("cognate_unsent_bytes_limit", "Limit of bytes of unread answers."),
-        ("cognate_streams", "Open streams of lines."),
-        ("cognate_streams_limit", "Limit of open streams of lines."),
-        ("cognate_stream_spool_bytes", "Bytes of files that hold unread answers of streams."),
-        ("cognate_stream_spool_bytes_limit", "Limit of bytes of such files."),
-        ("cognate_collections", "Collections."),
-        ("cognate_collection_items", "Items of all collections."),
-        (
-            "cognate_collection_bytes",
-            "Memory of all collections: items, and windows that are matched against.",
-        ),
-        (
-            "cognate_collections_unwritable",
-            "Collections that take no changes until the server starts again.",
-        ),
-        (
-            "cognate_replica_unread_bytes",
-            "Bytes of collections' logs that this replica has not taken over.",
-        ),
-        ("cognate_replica_unreadable_logs", "Collections' logs that this replica cannot read on."),
-        ("cognate_ready", "1 if the server is ready for requests, else 0."),
-        ("cognate_model_bytes", "Size of a model's file."),
-        ("cognate_model_words", "Words of a model."),
-        ("cognate_model_intact", "0 if a model's file was changed in place, else 1."),
-    ];
-    for (name, help) in gauges {
-        recorder.describe_gauge(name.into(), None, help.into());
-    }
-    let histograms = [
-        (
-            "cognate_request_duration_seconds",
-            "Time from a request's head to the head of its answer.",
-        ),
-        ("cognate_runtime_lateness_seconds", "Delay of the runtime's timers."),
-    ];
-    for (name, help) in histograms {
-        recorder.describe_histogram(name.into(), Some(Unit::Seconds), help.into());
-    }
-}
+/// Every family, and what it means.
+const FAMILIES: [Description; 43] = [
+    ("cognate_requests_total", Kind::Counter, "Answered requests."),
+    ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
+    (
+        "cognate_connections_refused_total",
+        Kind::Counter,
+        "Times that the limit of connections kept a client waiting.",
+    ),
+    (
+        "cognate_connections_ended_total",
+        Kind::Counter,
+        "Connections that ended before everything was answered and read, by reason.",
+    ),
+    (
+        "cognate_key_requests_total",
+        Kind::Counter,
+        "Requests to routes that ask for a key, by its id.",
+    ),
+    (
+        "cognate_collection_matches_total",
+        Kind::Counter,
+        "Texts matched against a collection and added to it.",
+    ),
+    ("cognate_texts_total", Kind::Counter, "Texts read."),
+    ("cognate_tokens_total", Kind::Counter, "Tokens read."),
+    ("cognate_unknown_tokens_total", Kind::Counter, "Tokens for which the model has no word."),
+    (
+        "cognate_method_requests_total",
+        Kind::Counter,
+        "Answers computed, by method; of a stream, chunks of lines.",
+    ),
+    (
+        "cognate_dialect_requests_total",
+        Kind::Counter,
+        "Answers computed, by the dialect they were asked in.",
+    ),
+    (
+        "cognate_rank_parts_total",
+        Kind::Counter,
+        "Rankings that were asked for with a part, by the part.",
+    ),
+    (
+        "cognate_streams_ended_total",
+        Kind::Counter,
+        "Streams of lines that ended, by how they ended.",
+    ),
+    ("cognate_panics_total", Kind::Counter, "Requests that failed because of a defect."),
+    (
+        "cognate_non_finite_total",
+        Kind::Counter,
+        "Requests that failed because a score was not finite.",
+    ),
+    ("cognate_reloads_total", Kind::Counter, "Reloads of keys and models that succeeded."),
+    (
+        "cognate_reload_failures_total",
+        Kind::Counter,
+        "Reloads that left old keys or models in place.",
+    ),
+    ("cognate_build_info", Kind::Gauge, "1, with the version as a label."),
+    ("cognate_requests_in_flight", Kind::Gauge, "Requests being answered."),
+    ("cognate_connections", Kind::Gauge, "Open connections."),
+    ("cognate_admission_units", Kind::Gauge, "Limit of texts, pairs and candidates in progress."),
+    ("cognate_admission_units_in_use", Kind::Gauge, "Texts, pairs and candidates in progress."),
+    (
+        "cognate_admission_waiting",
+        Kind::Gauge,
+        "Requests that wait until fewer texts, pairs and candidates are in progress.",
+    ),
+    ("cognate_compute_jobs", Kind::Gauge, "Large requests being computed."),
+    ("cognate_compute_queued", Kind::Gauge, "Large requests that wait for a compute thread."),
+    ("cognate_unsent_bytes", Kind::Gauge, "Bytes of answers that clients have not read yet."),
+    ("cognate_unsent_bytes_limit", Kind::Gauge, "Limit of bytes of unread answers."),
+    ("cognate_streams", Kind::Gauge, "Open streams of lines."),
+    ("cognate_streams_limit", Kind::Gauge, "Limit of open streams of lines."),
+    (
+        "cognate_stream_spool_bytes",
+        Kind::Gauge,
+        "Bytes of files that hold unread answers of streams.",
+    ),
+    ("cognate_stream_spool_bytes_limit", Kind::Gauge, "Limit of bytes of such files."),
+    ("cognate_collections", Kind::Gauge, "Collections."),
+    ("cognate_collection_items", Kind::Gauge, "Items of all collections."),
+    (
+        "cognate_collection_bytes",
+        Kind::Gauge,
+        "Memory of all collections: items, and windows that are matched against.",
+    ),
+    (
+        "cognate_collections_unwritable",
+        Kind::Gauge,
+        "Collections that take no changes until the server starts again.",
+    ),
+    (
+        "cognate_replica_unread_bytes",
+        Kind::Gauge,
+        "Bytes of collections' logs that this replica has not taken over.",
+    ),
+    (
+        "cognate_replica_unreadable_logs",
+        Kind::Gauge,
+        "Collections' logs that this replica cannot read on.",
+    ),
+    ("cognate_ready", Kind::Gauge, "1 if the server is ready for requests, else 0."),
+    ("cognate_model_bytes", Kind::Gauge, "Size of a model's file."),
+    ("cognate_model_words", Kind::Gauge, "Words of a model."),
+    ("cognate_model_intact", Kind::Gauge, "0 if a model's file was changed in place, else 1."),
+    (
+        "cognate_request_duration_seconds",
+        Kind::Histogram,
+        "Time from a request's head to the head of its answer.",
+    ),
+    ("cognate_runtime_lateness_seconds", Kind::Histogram, "Delay of the runtime's timers."),
+];
 
 /// The series, as Prometheus reads them. What the system does not tell is left out.
 pub(crate) fn series() -> String {

@@ -3,5 +3,6 @@
 pub mod budget;
 pub mod metrics;
 pub(crate) mod request_log;
+pub mod series;
 pub mod streams;
 pub mod trace;

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, Method as Verb};
-use metrics::Counter;
 use tokio::sync::watch;
 
 use crate::http::observe::budget::{Budget, Kind};
+use crate::http::observe::series::Counter;
 
 /// Declares the outcomes with the labels of their counters.
 macro_rules! outcomes {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use cognate_server::http::net::Gate;
 use cognate_server::http::net::shutdown::{Drained, ShutdownTrigger};
+use cognate_server::http::observe::series::{Counter, Gauge};
 use cognate_server::http::observe::streams::{EarlyEnds, EndReason};
 use cognate_server::http::{ConnectionMetrics, Listener, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,7 +41,7 @@ pub struct Served {
 /// One counter of several.
 struct OneOf(Arc<[AtomicU64; 5]>, usize);
 
-impl metrics::CounterFn for OneOf {
+impl CounterFn for OneOf {
     fn increment(&self, value: u64) {
         self.0[self.1].fetch_add(value, Relaxed);
     }
@@ -61,11 +62,11 @@ impl Served {
         let ended: Arc<[AtomicU64; 5]> = Arc::default();
         let counter = |reason: EndReason| {
             let place = EndReason::ALL.iter().position(|known| *known == reason).unwrap();
-            metrics::Counter::from_arc(Arc::new(OneOf(ended.clone(), place)))
+            Counter::from_arc(Arc::new(OneOf(ended.clone(), place)))
         };
         let metrics = ConnectionMetrics {
-            open: metrics::Gauge::from_arc(open.clone()),
-            refused: metrics::Counter::from_arc(refused.clone()),
+            open: Gauge::from_arc(open.clone()),
+            refused: Counter::from_arc(refused.clone()),
             ended: EarlyEnds::new(counter, Arc::default()),
         };
         let listener = Listener::bind(settings.listen, settings, metrics).unwrap();

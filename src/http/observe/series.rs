@@ -1,0 +1,236 @@
+//! Counters, gauges and histograms, and the page that Prometheus reads of them. What is counted is not
+//! known here.
+//!
+//! A handle is one atomic number, so that counting never waits; the registry is locked only to find a series
+//! by its labels and to write the page.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Upper bounds of the buckets of durations, in seconds.
+const SECONDS: [f64; 17] = [
+    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 5.0,
+];
+
+/// A number that only grows.
+#[derive(Debug, Clone, Default)]
+pub struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    pub fn increment(&self, by: u64) {
+        self.0.fetch_add(by, Ordering::Relaxed);
+    }
+}
+
+/// A number that goes up and down.
+#[derive(Debug, Clone, Default)]
+pub struct Gauge(Arc<AtomicU64>);
+
+impl Gauge {
+    pub fn set(&self, value: f64) {
+        self.0.store(value.to_bits(), Ordering::Relaxed);
+    }
+
+    pub fn increment(&self, by: f64) {
+        add(&self.0, by);
+    }
+
+    pub fn decrement(&self, by: f64) {
+        add(&self.0, -by);
+    }
+
+    fn value(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// How often durations lay within each bound.
+#[derive(Debug, Clone, Default)]
+pub struct Histogram(Arc<Buckets>);
+
+#[derive(Debug, Default)]
+struct Buckets {
+    /// Of each bound those above the bound before it, and at last those above all.
+    counts: [AtomicU64; SECONDS.len() + 1],
+    sum: AtomicU64,
+}
+
+impl Histogram {
+    pub fn record(&self, seconds: f64) {
+        let bucket = SECONDS.partition_point(|&bound| bound < seconds);
+        if let Some(count) = self.0.counts.get(bucket) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        add(&self.0.sum, seconds);
+    }
+}
+
+/// Adds to a float that is kept as its bits.
+fn add(bits: &AtomicU64, by: f64) {
+    let sum = |old: u64| Some((f64::from_bits(old) + by).to_bits());
+    // The closure always has a value, so that nothing is left to fail.
+    let _ = bits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+}
+
+/// What a family of series counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// A family by its name, and what it says of itself.
+pub(super) type Description = (&'static str, Kind, &'static str);
+
+#[derive(Debug, Clone)]
+enum Series {
+    Counter(Counter),
+    Gauge(Gauge),
+    Histogram(Histogram),
+}
+
+/// All families, each with its series by their labels.
+#[derive(Debug)]
+pub(super) struct Registry(Mutex<BTreeMap<&'static str, Family>>);
+
+#[derive(Debug)]
+struct Family {
+    kind: Kind,
+    help: &'static str,
+    by_labels: BTreeMap<String, Series>,
+}
+
+impl Registry {
+    pub(super) fn new(families: &[Description]) -> Self {
+        let family =
+            |&(name, kind, help)| (name, Family { kind, help, by_labels: BTreeMap::new() });
+        Self(Mutex::new(families.iter().map(family).collect()))
+    }
+
+    /// The counter of these labels, which stands at zero if it is new.
+    pub(super) fn counter(&self, name: &'static str, labels: &[(&str, &str)]) -> Counter {
+        match self.series(name, Kind::Counter, labels) {
+            Some(Series::Counter(counter)) => counter,
+            _ => Counter::default(),
+        }
+    }
+
+    pub(super) fn gauge(&self, name: &'static str, labels: &[(&str, &str)]) -> Gauge {
+        match self.series(name, Kind::Gauge, labels) {
+            Some(Series::Gauge(gauge)) => gauge,
+            _ => Gauge::default(),
+        }
+    }
+
+    pub(super) fn histogram(&self, name: &'static str, labels: &[(&str, &str)]) -> Histogram {
+        match self.series(name, Kind::Histogram, labels) {
+            Some(Series::Histogram(histogram)) => histogram,
+            _ => Histogram::default(),
+        }
+    }
+
+    fn series(&self, name: &'static str, kind: Kind, labels: &[(&str, &str)]) -> Option<Series> {
+        let mut families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let family = families.get_mut(name).filter(|family| family.kind == kind);
+        debug_assert!(family.is_some(), "{name} is not described");
+        let series = family?.by_labels.entry(written(labels)).or_insert_with(|| match kind {
+            Kind::Counter => Series::Counter(Counter::default()),
+            Kind::Gauge => Series::Gauge(Gauge::default()),
+            Kind::Histogram => Series::Histogram(Histogram::default()),
+        });
+        Some(series.clone())
+    }
+
+    /// Every family that has a series, in the text format of Prometheus.
+    pub(super) fn render(&self) -> String {
+        let families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = String::new();
+        for (name, family) in families.iter().filter(|(_, family)| !family.by_labels.is_empty()) {
+            let kind = match family.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(page, "# HELP {name} {}\n# TYPE {name} {kind}", family.help);
+            for (labels, series) in &family.by_labels {
+                let _ = series.write(&mut page, name, labels);
+            }
+            page.push('\n');
+        }
+        page
+    }
+}
+
+impl Series {
+    fn write(&self, page: &mut String, name: &str, labels: &str) -> std::fmt::Result {
+        let braced = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        match self {
+            Self::Counter(Counter(count)) => {
+                writeln!(page, "{name}{braced} {}", count.load(Ordering::Relaxed))
+            }
+            Self::Gauge(gauge) => writeln!(page, "{name}{braced} {}", gauge.value()),
+            Self::Histogram(Histogram(buckets)) => {
+                let comma = if labels.is_empty() { "" } else { "," };
+                let bounds = SECONDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+                let mut sum = 0;
+                for (bound, count) in bounds.zip(&buckets.counts) {
+                    sum += count.load(Ordering::Relaxed);
+                    writeln!(page, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {sum}")?;
+                }
+                let seconds = f64::from_bits(buckets.sum.load(Ordering::Relaxed));
+                writeln!(page, "{name}_sum{braced} {seconds}\n{name}_count{braced} {sum}")
+            }
+        }
+    }
+}
+
+/// Labels as they stand between braces.
+fn written(labels: &[(&str, &str)]) -> String {
+    let label = |(name, value): &(&str, &str)| {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{name}=\"{value}\"")
+    };
+    labels.iter().map(label).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_what_was_counted() {
+        let registry = Registry::new(&[
+            ("a_total", Kind::Counter, "Counted."),
+            ("b", Kind::Gauge, "Set."),
+            ("c_seconds", Kind::Histogram, "Timed."),
+            ("d", Kind::Gauge, "Never seen."),
+        ]);
+        registry.counter("a_total", &[("x", "say \"no\"\n\\")]).increment(2);
+        registry.counter("a_total", &[("x", "say \"no\"\n\\")]).increment(1);
+        let gauge = registry.gauge("b", &[]);
+        gauge.increment(2.5);
+        gauge.decrement(1.0);
+        let histogram = registry.histogram("c_seconds", &[("route", "/r")]);
+        [1e-5, 0.3, 7.0].into_iter().for_each(|seconds| histogram.record(seconds));
+        let page = registry.render();
+        assert!(page.starts_with(
+            "# HELP a_total Counted.\n# TYPE a_total counter\na_total{x=\"say \\\"no\\\"\\n\\\\\"} 3\n\n\
+             # HELP b Set.\n# TYPE b gauge\nb 1.5\n\n# HELP c_seconds Timed.\n"
+        ));
+        for line in [
+            "c_seconds_bucket{route=\"/r\",le=\"0.00001\"} 1",
+            "c_seconds_bucket{route=\"/r\",le=\"0.2\"} 1",
+            "c_seconds_bucket{route=\"/r\",le=\"0.5\"} 2",
+            "c_seconds_bucket{route=\"/r\",le=\"+Inf\"} 3",
+            "c_seconds_sum{route=\"/r\"} 7.30001",
+            "c_seconds_count{route=\"/r\"} 3",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line} in {page}");
+        }
+        assert!(!page.contains("# HELP d "));
+    }
+}
