@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use cognate::model::format::Limits;
 use cognate::text::Normalisation;
 use cognate_train::vectors;
-use cognate_train::vectors::trainer::Schedule;
 use cognate_train::vectors::siamese::Others;
+use cognate_train::vectors::trainer::Schedule;
 use cognate_train::vectors::{CHECKPOINT_EVERY, Objective, VectorsOptions};
 
 use crate::cli::choices::choice;
