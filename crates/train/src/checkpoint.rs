@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 
 use crate::TrainError;
 
-/// Where the state of one run is kept.
+/// The checkpoint file of one run.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
     path: PathBuf,
@@ -26,7 +26,6 @@ pub struct Checkpoint {
 
 #[derive(Debug)]
 pub struct State<P> {
-    /// How far the run was.
     pub position: P,
     pub tables: BTreeMap<String, Vec<u8>>,
 }
@@ -39,7 +38,7 @@ impl Checkpoint {
         Ok(Self { path, identity })
     }
 
-    /// The checkpoint of a run that begins; with `restart`, a state that is there is forgotten.
+    /// The checkpoint of a starting run; `restart` removes an existing file.
     pub fn begin(
         path: &Path,
         identity: &impl Serialize,
@@ -56,7 +55,7 @@ impl Checkpoint {
         &self.path
     }
 
-    /// Keeps this state in place of the one before.
+    /// Replaces the checkpoint by this state.
     pub fn save<P: Serialize>(
         &self,
         position: &P,
@@ -85,7 +84,7 @@ impl Checkpoint {
         disk::replace_by(&self.path, &bytes).map_err(|source| self.unwritten(source))
     }
 
-    /// The state that an earlier run of the same identity left, if any.
+    /// The state that a run of the same identity left, if any.
     pub fn load<P: DeserializeOwned>(&self) -> Result<Option<State<P>>, TrainError> {
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
@@ -122,7 +121,7 @@ impl Checkpoint {
         Ok(Some(State { position, tables }))
     }
 
-    /// Forgets the state, if there is one.
+    /// Removes the file, if there is one.
     pub fn remove(&self) -> Result<(), TrainError> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -142,7 +141,7 @@ impl Checkpoint {
     }
 }
 
-/// Where the state of the run that writes `output` is kept unless told otherwise.
+/// Default checkpoint of the run that writes `output`.
 pub fn beside(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".checkpoint");

@@ -46,9 +46,5 @@ pub enum TrainError {
     Model(#[from] ModelError),
     /// A file beside the model could not be written.
     #[error("cannot write {}: {source}", path.display())]
-    Write {
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
 }

@@ -166,7 +166,6 @@ pub trait Trainer {
     fn tables(&mut self) -> Vec<(&'static str, &mut [u8])>;
 }
 
-/// How far a run is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Position {
     epoch: u32,
@@ -175,7 +174,6 @@ struct Position {
     losses: Vec<(Vec<u64>, u64)>,
 }
 
-/// How a run went.
 #[derive(Debug)]
 pub struct Course {
     /// The curve of each part of the loss: the share of the run gone, and the mean loss there.
@@ -183,7 +181,7 @@ pub struct Course {
     /// Units gone through by this process.
     pub units: u64,
     pub time: Duration,
-    /// The share of the run that an earlier process had done.
+    /// The share of the run restored from a checkpoint.
     pub resumed_at: Option<f64>,
 }
 

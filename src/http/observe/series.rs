@@ -22,6 +22,10 @@ impl Counter {
     pub fn increment(&self, by: u64) {
         self.0.fetch_add(by, Ordering::Relaxed);
     }
+
+    pub fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A number that goes up and down.
@@ -41,7 +45,7 @@ impl Gauge {
         add(&self.0, -by);
     }
 
-    fn value(&self) -> f64 {
+    pub fn value(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }
 }
@@ -169,9 +173,7 @@ impl Series {
     fn write(&self, page: &mut String, name: &str, labels: &str) -> std::fmt::Result {
         let braced = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
         match self {
-            Self::Counter(Counter(count)) => {
-                writeln!(page, "{name}{braced} {}", count.load(Ordering::Relaxed))
-            }
+            Self::Counter(counter) => writeln!(page, "{name}{braced} {}", counter.value()),
             Self::Gauge(gauge) => writeln!(page, "{name}{braced} {}", gauge.value()),
             Self::Histogram(Histogram(buckets)) => {
                 let comma = if labels.is_empty() { "" } else { "," };

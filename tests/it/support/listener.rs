@@ -2,8 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -33,22 +31,9 @@ pub struct Served {
     pub address: SocketAddr,
     pub orders: ShutdownTrigger,
     pub ended: JoinHandle<Drained>,
-    open: Arc<AtomicU64>,
-    refused: Arc<AtomicU64>,
-    early: Arc<[AtomicU64; 5]>,
-}
-
-/// One counter of several.
-struct OneOf(Arc<[AtomicU64; 5]>, usize);
-
-impl CounterFn for OneOf {
-    fn increment(&self, value: u64) {
-        self.0[self.1].fetch_add(value, Relaxed);
-    }
-
-    fn absolute(&self, value: u64) {
-        self.0[self.1].store(value, Relaxed);
-    }
+    open: Gauge,
+    refused: Counter,
+    early: [Counter; 5],
 }
 
 impl Served {
@@ -58,15 +43,15 @@ impl Served {
 
     /// A listener with a gate before it.
     pub fn behind(settings: &Settings, router: Router, gate: Option<Arc<dyn Gate>>) -> Self {
-        let (open, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let ended: Arc<[AtomicU64; 5]> = Arc::default();
+        let (open, refused) = (Gauge::default(), Counter::default());
+        let early: [Counter; 5] = Default::default();
         let counter = |reason: EndReason| {
             let place = EndReason::ALL.iter().position(|known| *known == reason).unwrap();
-            Counter::from_arc(Arc::new(OneOf(ended.clone(), place)))
+            early[place].clone()
         };
         let metrics = ConnectionMetrics {
-            open: Gauge::from_arc(open.clone()),
-            refused: Counter::from_arc(refused.clone()),
+            open: open.clone(),
+            refused: refused.clone(),
             ended: EarlyEnds::new(counter, Arc::default()),
         };
         let listener = Listener::bind(settings.listen, settings, metrics).unwrap();
@@ -77,7 +62,7 @@ impl Served {
         let address = listener.local_addr();
         let (orders, stop) = ShutdownTrigger::new();
         let served = tokio::spawn(listener.serve(router, stop));
-        Self { address, orders, ended: served, open, refused, early: ended }
+        Self { address, orders, ended: served, open, refused, early }
     }
 
     pub async fn connect(&self) -> TcpStream {
@@ -86,18 +71,18 @@ impl Served {
 
     /// Connections open now.
     pub fn open(&self) -> usize {
-        f64::from_bits(self.open.load(Relaxed)) as usize
+        self.open.value() as usize
     }
 
     /// How often there was no room.
     pub fn refused(&self) -> u64 {
-        self.refused.load(Relaxed)
+        self.refused.value()
     }
 
     /// Connections that ended early, by the reasons that there were.
     pub fn early_ends(&self) -> Vec<(&'static str, u64)> {
         let counts = EndReason::ALL.iter().zip(self.early.iter());
-        let counts = counts.map(|(reason, count)| (reason.name(), count.load(Relaxed)));
+        let counts = counts.map(|(reason, count)| (reason.name(), count.value()));
         counts.filter(|&(_, count)| count > 0).collect()
     }
 

@@ -42,36 +42,26 @@ pub enum PairsError {
     TooLittle(String),
     /// The pairs could not be written.
     #[error("cannot write {}: {source}", path.display())]
-    Write {
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
 }
 
-/// Bytes moved at once.
 const BUFFER: usize = 1 << 20;
 
-/// Whether two texts belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
     Related,
     NonRelated,
 }
 
-/// What stands in the file.
+/// Counts of the written file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rows {
     pub path: PathBuf,
     /// Rows, the header not counted.
     pub rows: u64,
-    /// Rows labelled 1.
     pub related: u64,
-    /// Rows labelled 0.
     pub non_related: u64,
-    /// Words of all texts.
     pub words: u64,
-    /// Size of the file.
     pub bytes: u64,
 }
 
@@ -85,7 +75,7 @@ impl std::fmt::Display for Rows {
     }
 }
 
-/// A file of pairs on its way.
+/// A file of pairs being written.
 struct Output {
     written: Rows,
     target: Target,
@@ -139,7 +129,6 @@ impl Output {
         Ok(())
     }
 
-    /// What was written so far.
     fn written(&self) -> &Rows {
         &self.written
     }

@@ -19,30 +19,27 @@ use serde::Serialize;
 use crate::pairs::pool::Pool;
 use crate::pairs::{Label, Output, PairsError, Rows, TEXT_BYTES};
 
-/// What `cognate pairs text` does.
+/// Options of `cognate pairs text`.
 #[derive(Debug, Clone)]
 pub struct TextOptions {
-    /// Files of running text.
     pub files: Vec<PathBuf>,
     pub output: PathBuf,
     /// Rows to write, half of them related; without it, as many as the text gives.
     pub rows: Option<u64>,
-    /// Lengths of chunks in words.
     pub lengths: Lengths,
     /// Words between the starts of related pairs in a paragraph; without it, a pair starts
     /// where the last one ends.
     pub stride: Option<usize>,
     pub seed: u64,
-    /// How text becomes words.
+    /// Rules that turn text into words.
     pub normalisation: Normalisation,
 }
 
-/// What was made of running text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TextMade {
     #[serde(flatten)]
     pub written: Rows,
-    /// Rows that were asked for.
+    /// Rows requested.
     pub wanted: Option<u64>,
     pub documents: u64,
     pub paragraphs: u64,

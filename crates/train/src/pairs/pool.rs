@@ -10,7 +10,7 @@ use cognate_kernels::random::Random;
 
 use crate::pairs::{Label, Output, PairsError};
 
-/// Chunks that wait: some 400 articles of an encyclopaedia, and a few megabytes.
+/// Maximum waiting chunks: some 400 articles of an encyclopaedia, a few megabytes.
 const WAITING: usize = 1 << 14;
 
 /// A chunk and the document it is from.
@@ -82,14 +82,14 @@ impl Pool {
         Ok(())
     }
 
-    /// What comes now is of another document.
+    /// Ends the document.
     pub(super) fn end_document(&mut self) {
         self.document += 1;
         self.earlier = self.chunks.len();
         self.seen = 0;
     }
 
-    /// Makes the pairs that are owed. `false` where no two chunks are of different documents.
+    /// Makes the owed pairs; `false` if all chunks are of one document.
     pub(super) fn settle(
         mut self,
         random: &mut Random,

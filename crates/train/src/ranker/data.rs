@@ -20,16 +20,14 @@ use crate::ranker::pool::Positions;
 use crate::run::trained_on;
 use crate::{TrainError, sampling};
 
-/// What random choices are for.
+/// Purposes of random numbers.
 const PARTING: u64 = 0;
 
 /// A query and a post, by their numbers among the texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
     pub query: u32,
-    /// Which text may answer.
     pub post: u32,
-    /// Whether it was judged relevant.
     pub relevant: bool,
 }
 
@@ -48,7 +46,6 @@ impl Texts {
         (self.ends.len() - 1) as u32
     }
 
-    /// The words of a text.
     pub fn get(&self, text: u32) -> &[u32] {
         let text = text as usize;
         let from = text.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -65,12 +62,12 @@ pub struct Words {
     pub new: Vec<String>,
 }
 
-/// What a run learns from and is judged by.
+/// Examples to train on, and queries that judge.
 #[derive(Debug)]
 pub struct Data {
     pub texts: Texts,
     pub words: Words,
-    /// What is trained on.
+    /// Examples trained on.
     pub examples: Vec<Example>,
     pub queries: usize,
     /// Queries that judge, with their candidates.
@@ -117,7 +114,6 @@ impl Data {
     }
 }
 
-/// Every topic of some files; a name may stand in several.
 fn read(paths: &[PathBuf]) -> Result<(Vec<Topic>, Vec<TrainingFile>), TrainError> {
     let (mut found, mut files) = (Vec::new(), Vec::new());
     for path in paths {
@@ -244,9 +240,7 @@ pub struct Batch {
     /// The words of all texts; the first stands for filling and is none.
     pub words: Vec<u32>,
     pub queries: Filled,
-    /// The post of each example.
     pub posts: Filled,
-    /// The query of each example.
     pub query_of: Vec<u32>,
     /// 1 where the post is relevant.
     pub labels: Vec<u32>,

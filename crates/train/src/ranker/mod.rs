@@ -33,12 +33,12 @@ use crate::ranker::trainer::{Epoch, Pace, Run, State};
 use crate::run::RunFiles;
 use crate::{TrainError, sampling};
 
-/// What random choices are for.
+/// Purposes of random numbers.
 const START: u64 = 3;
 /// Numbers of a new word's vector lie within this of 0.
 const NEW_WORD: f64 = 0.05;
 
-/// What decides which state is the best.
+/// The figure that chooses the best epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
@@ -51,14 +51,13 @@ pub enum Goal {
 /// model.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankerOptions {
-    /// Topics to train on.
     #[serde(skip)]
     pub files: Vec<PathBuf>,
     /// Topics to judge by; without any, a share of those trained on.
     #[serde(skip)]
     pub valid: Vec<PathBuf>,
     pub valid_share: f64,
-    /// The model whose vectors are the start.
+    /// The model whose vectors training starts from.
     #[serde(skip)]
     pub model: PathBuf,
     #[serde(skip)]
@@ -66,38 +65,36 @@ pub struct RankerOptions {
     pub encoder: Encoder,
     /// Words that a kernel spans.
     pub kernel: usize,
-    /// Kernels of a convolution.
     pub filters: usize,
     /// Numbers of an encoded text.
     pub hidden: usize,
     /// Numbers of the layer over both texts.
     pub joint: usize,
-    /// Times the examples are gone through at most.
+    /// Maximum number of epochs.
     pub epochs: u32,
-    /// Epochs without a better figure after which the run ends.
+    /// Epochs without improvement after which the run ends.
     pub patience: u32,
     pub goal: Goal,
     /// Examples of a step at most.
     pub batch: usize,
     pub grouping: Grouping,
-    /// How far the first steps go.
+    /// Step size and regularisation of the first epoch.
     pub pace: Pace,
-    /// What the rate is multiplied by, and after how many epochs each time.
+    /// Factor of the rate, and the epochs between two applications.
     pub slowing: (f64, u32),
     /// How often a token must occur in the texts trained on to become a word.
     pub least: u64,
-    /// What fixes random choices.
     pub seed: u64,
     /// How often a checkpoint is written within an epoch.
     #[serde(skip)]
     pub every: Duration,
-    /// Terms under which the outcome may be used.
+    /// Licence that the model states.
     #[serde(skip)]
     pub licence: Option<String>,
 }
 
 impl RankerOptions {
-    /// How far the steps of an epoch go.
+    /// Step size and regularisation of an epoch.
     fn pace(&self, epoch: usize) -> Pace {
         let (factor, every) = self.slowing;
         let times = epoch as u32 / every.max(1);
@@ -110,7 +107,7 @@ pub struct Trained {
     pub encoder: Encoder,
     /// Queries trained on, and queries that judged.
     pub queries: [usize; 2],
-    /// The names of the latter.
+    /// Ids of the queries that judged.
     pub judges: Vec<String>,
     /// Judged posts trained on.
     pub examples: usize,
@@ -119,9 +116,9 @@ pub struct Trained {
     pub epochs: Vec<Epoch>,
     /// Which of them was the best, from 1.
     pub best_epoch: usize,
-    /// The epoch and the batch at which this process went on.
+    /// Epochs and batches restored from a checkpoint.
     pub resumed_at: Option<(usize, usize)>,
-    /// Seconds that this process trained, and judged.
+    /// Seconds of training and of judging in this process.
     pub seconds: [f64; 2],
     /// The weight of query likelihood beside the network's score, and mean average precision and
     /// precision among the first thirty with it; nothing where the model has no counts.

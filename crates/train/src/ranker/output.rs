@@ -109,11 +109,8 @@ pub fn with_ql(
 }
 
 pub struct Output<'o> {
-    /// What was asked for.
     pub options: &'o RankerOptions,
-    /// The model that was the start.
     pub model: &'o Model,
-    /// What was learned from.
     pub data: &'o Data,
     pub shape: Shape,
     /// How the run went.

@@ -90,7 +90,6 @@ impl Pool {
         Ok(Sizes { positions, asking, taps: self.taps, kernels: width / self.taps })
     }
 
-    /// The words of a text.
     fn text(&self, text: usize, sizes: &Sizes) -> &[u32] {
         let from = text * sizes.positions;
         &self.places[from..from + self.lengths[text]]

@@ -18,14 +18,14 @@ use crate::ranker::network::{Mode, Network};
 use crate::ranker::{Goal, RankerOptions, data};
 use crate::{TrainError, sampling};
 
-/// What random choices are for.
+/// Purposes of random numbers.
 const ORDER: u64 = 1;
 const DROPOUT: u64 = 2;
 
 /// How an epoch went.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Epoch {
-    /// Mean loss of its examples, as they were met.
+    /// Mean loss of its examples.
     pub loss: f64,
     /// Mean average precision of the queries that judge, after it.
     pub map: f64,
@@ -42,7 +42,6 @@ impl Epoch {
     }
 }
 
-/// How far a run is.
 #[derive(Debug, Clone, Default)]
 struct Position {
     epochs: Vec<Epoch>,
@@ -55,25 +54,21 @@ struct Position {
 /// A position as the checkpoint holds it, every number by its bits.
 type Kept = (Vec<[u64; 3]>, usize, (u64, usize));
 
-/// How a run went.
 #[derive(Debug, Clone)]
 pub struct Course {
     pub epochs: Vec<Epoch>,
     /// The best of them, by place.
     pub best: usize,
-    /// Where it went on, if an earlier process had begun it: epochs and batches gone.
+    /// Epochs and batches restored from a checkpoint.
     pub resumed_at: Option<(usize, usize)>,
-    /// How long this process trained and judged.
+    /// Seconds of training and of judging in this process.
     pub seconds: [f64; 2],
 }
 
-/// A run with everything it is fixed by.
+/// A run with its inputs.
 pub struct Run<'r> {
-    /// What was asked for.
     pub options: &'r RankerOptions,
-    /// What it learns from.
     pub data: &'r Data,
-    /// Where its state is kept.
     pub checkpoint: &'r Checkpoint,
 }
 
@@ -154,7 +149,7 @@ impl Run<'_> {
         Ok(scores)
     }
 
-    /// Puts the state there that an earlier process left, if it did.
+    /// Restores the state of an earlier process, if it left one.
     fn load(&self, state: &mut State) -> Result<(Position, Numbers), TrainError> {
         let Some(found) = self.checkpoint.load::<Kept>()? else {
             return Ok((Position::default(), Numbers::default()));
@@ -242,7 +237,7 @@ fn said(position: &Position) -> String {
 /// How often the state is kept unless told otherwise; it is kept after every epoch in any case.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
-/// How far a step goes.
+/// Step size and regularisation.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f64,
@@ -266,7 +261,7 @@ pub struct State {
     velocity: Vec<Tensor>,
 }
 
-/// The numbers of a state, to be kept or gone back to.
+/// The numbers of a state, for checkpoints and for the best epoch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
     pub network: Vec<f32>,
@@ -353,7 +348,7 @@ impl State {
         Ok(Numbers { network: self.network.numbers()?, rows: self.rows.clone() })
     }
 
-    /// Goes back to numbers given before.
+    /// Restores numbers.
     pub fn set_numbers(&mut self, numbers: &Numbers) -> candle_core::Result<()> {
         if numbers.rows.len() != self.rows.len() {
             candle_core::bail!("{} numbers for {} of rows", numbers.rows.len(), self.rows.len());
@@ -363,7 +358,7 @@ impl State {
         Ok(())
     }
 
-    /// The last step, one number a parameter's.
+    /// The last step of every parameter.
     pub fn velocity(&self) -> candle_core::Result<Vec<f32>> {
         let mut numbers = Vec::new();
         for velocity in &self.velocity {
@@ -372,7 +367,7 @@ impl State {
         Ok(numbers)
     }
 
-    /// Puts back what [`State::velocity`] gave.
+    /// Restores what [`State::velocity`] returned.
     pub fn set_velocity(&mut self, mut numbers: &[f32]) -> candle_core::Result<()> {
         for velocity in &mut self.velocity {
             let Some((own, rest)) = numbers.split_at_checked(velocity.elem_count()) else {

@@ -18,19 +18,18 @@ use cognate_files::progress::Progress;
 use crate::TrainError;
 use crate::run::unfit;
 
-/// The number of a word that is too rare.
+/// Marks a word that is too rare.
 const RARE: u32 = u32::MAX;
 
-/// A text that word vectors are learned from.
 #[derive(Debug)]
 pub struct Corpus {
     /// Words in the order of their numbers, the most frequent first.
     pub words: Vec<String>,
-    /// The numbers that sentences have for them: their own places, unless renumbered.
+    /// Their numbers in sentences: their places here, unless renumbered.
     pub numbers: Vec<u32>,
-    /// How often each of them occurs.
+    /// Occurrences of each word.
     pub counts: Vec<u64>,
-    /// In how many lines each of them occurs.
+    /// Lines that hold each word.
     pub lines_with: Vec<u32>,
     /// Words read, rare ones included.
     pub tokens: u64,
@@ -79,7 +78,7 @@ impl Corpus {
         self.ends.len()
     }
 
-    /// Words kept, all their occurrences.
+    /// Occurrences of kept words.
     pub fn len(&self) -> usize {
         self.text.len()
     }
@@ -89,11 +88,6 @@ impl Corpus {
         self.text.is_empty()
     }
 
-    /// The words of a sentence.
-    ///
-    /// # Panics
-    ///
-    /// Where there is no such sentence.
     #[inline]
     pub fn sentence(&self, at: usize) -> &[u32] {
         &self.text[self.span(at..at + 1)]
@@ -110,11 +104,6 @@ impl Corpus {
         self.span(sentences).len()
     }
 
-    /// The number of the document that a sentence belongs to.
-    ///
-    /// # Panics
-    ///
-    /// Where there is no such sentence.
     #[inline]
     pub fn document_of(&self, at: usize) -> u32 {
         self.document_of[at]

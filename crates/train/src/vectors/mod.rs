@@ -31,7 +31,6 @@ use crate::vectors::trainer::{Learner, Schedule, Tables, VectorsTrainer};
 use crate::vectors::word2vec::Word2Vec;
 use crate::{TrainError, run, sampling};
 
-/// What vectors are learned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
@@ -44,7 +43,6 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::SiameseCbow => "siamese-cbow",
@@ -53,7 +51,7 @@ impl Objective {
         }
     }
 
-    /// Random others, or random words of word2vec, unless told otherwise.
+    /// Default number of negative samples.
     pub fn negatives(self) -> usize {
         match self {
             Self::SiameseCbow => 2,
@@ -61,7 +59,7 @@ impl Objective {
         }
     }
 
-    /// The first rate unless told otherwise.
+    /// Default rate of the first step.
     pub fn rate(self) -> f32 {
         match self {
             Self::SiameseCbow => 0.01,
@@ -82,52 +80,44 @@ pub struct VectorsOptions {
     /// A file for the vectors in word2vec's text format.
     #[serde(skip)]
     pub text: Option<PathBuf>,
-    /// What vectors are learned for.
     pub objective: Objective,
-    /// A model whose vectors are the start.
+    /// A model whose vectors training starts from.
     #[serde(skip)]
     pub from: Option<PathBuf>,
     /// Rules that turn texts into words; with a model to start from, its own.
     #[serde(skip)]
     pub normalisation: Normalisation,
-    /// Numbers a row; with a model to start from, its own.
+    /// Dimensions; with a model to start from, its own.
     pub dims: usize,
-    /// Fewest occurrences of a word that is learned.
+    /// Minimum count of a word.
     pub least: u64,
-    /// Examples of a batch of Siamese CBOW.
     pub batch: usize,
-    /// Random others, or random words of word2vec.
+    /// Negative samples.
     pub negatives: usize,
-    /// Where random others are drawn from.
     pub others: Others,
-    /// Most words on each side, for word2vec.
+    /// Maximum words on each side, for word2vec.
     pub window: usize,
-    /// Words that are a larger share of the text are left out now and then, for word2vec.
+    /// word2vec's subsampling threshold.
     pub sample: f64,
-    /// What fixes random choices.
     pub seed: u64,
     pub schedule: Schedule,
-    /// Terms under which the vectors may be used, kept in the file.
+    /// Licence that the model states.
     #[serde(skip)]
     pub licence: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Trained {
-    /// What the vectors were learned for.
     pub objective: Objective,
-    /// Words of the model.
     pub words: usize,
     pub dims: usize,
     /// Words of the text, and how many of them are in the vocabulary.
     pub tokens: [u64; 2],
-    /// Sentences of the text.
     pub sentences: usize,
-    /// Seconds that the run took, reading and writing left out.
+    /// Seconds of training.
     pub seconds: f64,
-    /// Words gone through in a second.
     pub words_per_second: f64,
-    /// The share of the run that an earlier process had done.
+    /// The share of the run restored from a checkpoint.
     pub resumed_at: Option<f64>,
     /// Mean loss at each hundredth of the run, with the share of the run gone.
     pub losses: Vec<(f64, f64)>,
@@ -167,7 +157,6 @@ impl std::fmt::Display for Trained {
     }
 }
 
-/// Trains word vectors and writes the model.
 pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
     check(options)?;
     let base = match &options.from {
@@ -255,7 +244,7 @@ impl Objective {
     }
 }
 
-/// Options that cannot be carried out are refused before anything is read.
+/// Refuses invalid options before anything is read.
 fn check(options: &VectorsOptions) -> Result<(), TrainError> {
     let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
     let schedule = &options.schedule;
@@ -324,7 +313,7 @@ fn html(trained: &Trained, options: &VectorsOptions) -> String {
 
 /// Deviation of the first numbers of Siamese CBOW (section 3 of the paper).
 const DEVIATION: f64 = 0.01;
-/// What random choices are for.
+/// Purposes of random numbers.
 const START: u64 = 0;
 
 /// Words and their first numbers.

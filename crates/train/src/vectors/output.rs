@@ -17,9 +17,7 @@ use crate::{TrainError, run};
 
 #[derive(Debug)]
 pub struct Output<'o> {
-    /// How it was trained.
     pub options: &'o VectorsOptions,
-    /// The model that was the start.
     pub base: Option<&'o Model>,
     pub corpus: &'o Corpus,
     /// The words in the order of their rows.
@@ -30,7 +28,7 @@ pub struct Output<'o> {
     pub loss: Option<f64>,
 }
 
-/// What the section says.
+/// Settings of the section.
 #[derive(Debug, serde::Serialize)]
 struct Settings<'s> {
     objective: Objective,
@@ -46,7 +44,7 @@ struct Settings<'s> {
     seed: u64,
     /// Whether the same command gives the same bits again.
     repeatable: bool,
-    /// Threads where they are part of what the bits depend on.
+    /// Number of threads, where the bits depend on it.
     threads: Option<usize>,
     loss: Option<f64>,
 }

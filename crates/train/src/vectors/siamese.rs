@@ -27,13 +27,12 @@ use crate::vectors::tables::{Blocks, Update};
 
 /// Sentences of a run that are centres.
 const RUN: usize = 20;
-/// How often an other is drawn again that is of the same document.
+/// Attempts to draw a sentence of another document.
 const DRAWS: usize = 16;
-/// What random choices are for.
+/// Purposes of random numbers.
 const ORDER: u64 = 1;
 const OTHERS: u64 = 2;
 
-/// What is learned from.
 #[derive(Debug)]
 pub struct Siamese<'c> {
     corpus: &'c Corpus,
@@ -136,7 +135,6 @@ impl<'c> Siamese<'c> {
         self.starts.len() as u64
     }
 
-    /// Gathers the examples of a batch.
     pub fn gather(&self, number: u64, batch: &mut Batch) {
         let number = number as usize;
         let from = self.starts.get(number).copied().unwrap_or(self.order.len());
@@ -197,14 +195,11 @@ fn near(centre: usize, run: Range<usize>, random: &mut Random) -> Option<usize> 
     }
 }
 
-/// How a step went.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
-    /// Sum of the losses.
     pub loss: f64,
-    /// Examples that they are of.
     pub examples: u64,
-    /// Words of the text that were gone through.
+    /// Words of the text gone through.
     pub words: u64,
 }
 
@@ -216,10 +211,10 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// Examples that are learned from together, and room to do so.
+/// Examples of one step, with its buffers.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The sentence in each slot, and how many words it has.
+    /// The sentence in each slot, and its number of words.
     pub(super) sentences: Vec<usize>,
     sizes: Vec<usize>,
     /// The slot of each example's centre, and the slots of its run.
@@ -243,7 +238,7 @@ pub(super) struct Relation {
 }
 
 impl Batch {
-    /// Empties it and keeps its room.
+    /// Empties the batch and keeps its buffers.
     pub(super) fn clear(&mut self) {
         self.sentences.clear();
         self.sizes.clear();

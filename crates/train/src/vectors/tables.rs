@@ -9,7 +9,7 @@ use cognate_kernels::simd;
 
 use crate::vectors::word2vec::Table;
 
-/// A table that nobody else touches.
+/// A table that one worker owns.
 #[derive(Debug)]
 pub struct Alone<'t> {
     pub values: &'t mut [f32],
@@ -50,7 +50,7 @@ impl Table for Among<'_, '_> {
     }
 }
 
-/// What a worker that keeps its changes to itself remembers of a table.
+/// A worker's private changes to a table.
 #[derive(Debug)]
 pub struct Changes {
     dims: usize,
@@ -64,13 +64,11 @@ pub struct Changes {
 const NONE: u32 = u32::MAX;
 
 impl Changes {
-    /// No changes to a table of so many rows.
     pub fn new(rows: usize, dims: usize) -> Self {
         let (touched, copies, before) = (Vec::new(), Vec::new(), Vec::new());
         Self { dims, place: vec![NONE; rows], touched, copies, before }
     }
 
-    /// Adds the changes to the table.
     pub fn add_to(&self, table: &mut [f32]) {
         let dims = self.dims;
         let copies = self.copies.chunks_exact(dims).zip(self.before.chunks_exact(dims));
@@ -112,7 +110,7 @@ impl Changes {
 pub struct Through<'t> {
     /// The table as all workers see it.
     pub table: &'t [f32],
-    /// What this worker has changed.
+    /// The changes of this worker.
     pub changes: &'t mut Changes,
 }
 
@@ -126,7 +124,7 @@ impl Table for Through<'_> {
     }
 }
 
-/// How rows are changed.
+/// The rule that changes rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Update {
     /// Plain gradient descent at this rate.
@@ -221,28 +219,23 @@ impl Blocks {
         self.dims
     }
 
-    /// Rows of the table.
     pub fn words(&self) -> usize {
         self.of.len()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.bounds.len() - 1
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The block of a word.
     #[inline]
     pub fn of(&self, word: u32) -> usize {
         usize::from(self.of[word as usize])
     }
 
-    /// The first word of a block.
     pub fn first(&self, block: usize) -> usize {
         self.bounds[block]
     }

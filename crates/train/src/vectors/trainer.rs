@@ -24,10 +24,9 @@ const CHUNKS: u64 = 8;
 /// The share of the first rate that is left at the end.
 const LAST_RATE: f64 = 1e-4;
 
-/// How a run goes.
+/// Schedule of a run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Schedule {
-    /// Times the text is gone through.
     pub epochs: u32,
     /// Rate of the first step; it falls linearly to nothing, but for Adagrad.
     pub rate: f32,
@@ -35,23 +34,23 @@ pub struct Schedule {
     pub adagrad: bool,
     #[serde(skip)]
     pub threads: usize,
-    /// Whether threads do not wait for each other, and bits differ from run to run.
+    /// Whether threads update without order (Hogwild); bits then differ from run to run.
     pub hogwild: bool,
     /// How often a checkpoint is written.
     #[serde(skip)]
     pub every: Duration,
 }
 
-/// What is learned from, and how.
+/// The objective, over its corpus.
 #[derive(Debug)]
 pub enum Learner<'c> {
     /// Vectors made for being averaged.
     Siamese(Siamese<'c>),
-    /// Vectors that tell neighbours.
+    /// word2vec's two models.
     Word2Vec(Word2Vec<'c>),
 }
 
-/// The numbers that a run changes.
+/// The numbers that training changes.
 #[derive(Debug)]
 pub struct Tables {
     pub rows: Vec<f32>,
@@ -126,7 +125,7 @@ impl Trainer for VectorsTrainer<'_> {
     }
 }
 
-/// What workers keep from step to step.
+/// State of the workers between steps.
 enum Workers {
     /// One batch at a time, shared by all threads.
     Together(Box<Batch>),

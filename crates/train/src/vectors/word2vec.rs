@@ -17,16 +17,15 @@ use crate::sampling::Draw;
 use crate::vectors::corpus::Corpus;
 use crate::vectors::siamese::Tally;
 
-/// Words of the text in a piece of work.
+/// Words of a chunk.
 const CHUNK_WORDS: usize = 10_000;
 /// Steps of the table of the logistic function, and where it ends.
 const STEPS: usize = 1000;
 const END: f32 = 6.0;
-/// What random choices are for.
+/// Purposes of random numbers.
 const ORDER: u64 = 3;
 const CHUNK: u64 = 4;
 
-/// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// The word in the middle from the mean of its neighbours.
@@ -35,7 +34,6 @@ pub enum Model {
     SkipGram,
 }
 
-/// What is learned from.
 #[derive(Debug)]
 pub struct Word2Vec<'c> {
     corpus: &'c Corpus,
@@ -53,17 +51,16 @@ pub struct Word2Vec<'c> {
     epoch: u64,
 }
 
-/// What word2vec has beside the corpus and the seed.
+/// word2vec's own options.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Which of the two models.
     pub model: Model,
     pub dims: usize,
     /// Most words on each side of the middle.
     pub window: usize,
     /// Random words for each word in the middle.
     pub negatives: usize,
-    /// Words that are a larger share of the text than this are left out now and then; 0 for never.
+    /// Subsampling threshold: more frequent words are left out at random; 0 for never.
     pub sample: f64,
 }
 
@@ -71,10 +68,9 @@ pub struct Shape {
 pub trait Table {
     fn read(&mut self, word: u32, see: impl FnOnce(&[f32]));
 
-    /// Asks for the memory of a row that will be needed soon.
+    /// Prefetches a row.
     fn prefetch(&self, _word: u32) {}
 
-    /// Lets a row be changed.
     fn change(&mut self, word: u32, change: impl FnOnce(&mut [f32]));
 }
 
@@ -116,12 +112,11 @@ impl<'c> Word2Vec<'c> {
         sampling::generator(self.seed, ORDER, [epoch, 0]).shuffle(&mut self.order);
     }
 
-    /// Pieces of work of an epoch.
+    /// Chunks of an epoch.
     pub fn chunks(&self) -> u64 {
         self.order.len() as u64
     }
 
-    /// Learns from a chunk.
     pub fn step(
         &self,
         number: u64,

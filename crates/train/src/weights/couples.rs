@@ -24,20 +24,20 @@ pub(super) struct Couple {
 /// Couples to train on, and couples to judge by.
 #[derive(Debug, Default)]
 pub(super) struct Parted {
-    /// All whose texts both have a known word.
+    /// Couples whose texts both have a known word.
     pub(super) couples: Vec<Couple>,
-    /// The places of those trained on: related ones, others.
+    /// Places of the couples trained on: related, unrelated.
     pub(super) by_label: [Vec<usize>; 2],
-    /// The places of those judged by.
+    /// Places of the couples that judge.
     pub(super) judged_by: Vec<usize>,
-    /// How many had a text without a known word.
+    /// Couples with a text without a known word.
     pub(super) left_out: usize,
-    /// The files trained on, and those judged by where they are others.
+    /// Files trained on, and separate files that judge.
     pub(super) files: [Vec<TrainingFile>; 2],
 }
 
 impl Parted {
-    /// Reads what is asked for, and sees that there is enough of it.
+    /// Reads the couples and refuses too few of either label.
     pub(super) fn read(model: &Model, options: &WeightsOptions) -> Result<Self, TrainError> {
         let mut found = Couples::read(model, &options.couples)?;
         let mut by_label = found.by_label();
@@ -86,7 +86,6 @@ impl Parted {
         Ok(())
     }
 
-    /// The error that nothing can be learned from the files.
     pub(super) fn unfit(&self, problem: &str) -> TrainError {
         let names = self.files.iter().flatten().map(|file| file.name.as_str());
         let file = names.collect::<Vec<_>>().join(", ");
@@ -94,7 +93,6 @@ impl Parted {
     }
 }
 
-/// The couples of some files.
 #[derive(Debug, Default)]
 struct Couples {
     usable: Vec<Couple>,
@@ -132,7 +130,7 @@ impl Couples {
         Ok(couples)
     }
 
-    /// The places of the related ones and of the others.
+    /// Places of related couples and of unrelated ones.
     fn by_label(&self) -> [Vec<usize>; 2] {
         let of = |wanted: bool| {
             let places = (0..self.usable.len()).zip(&self.usable);

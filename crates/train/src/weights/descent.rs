@@ -33,7 +33,6 @@ const LEAST_FALL: f64 = 0.0005;
 /// Minibatches whose forms are at hand at a time.
 const BATCHES: usize = 64;
 
-/// A run on some couples.
 pub(super) struct Descent<'f> {
     pub(super) forms: &'f Forms<'f>,
     pub(super) objective: Objective,
@@ -43,19 +42,17 @@ pub(super) struct Descent<'f> {
     pub(super) by_label: [&'f [usize]; 2],
 }
 
-/// How far a run is, between two epochs.
+/// State between two epochs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
     pub(super) weights: Vec<f64>,
-    /// The mean loss of each epoch.
     pub(super) losses: Vec<f64>,
-    /// Which rate is in use.
+    /// Whether the second rate is in use.
     pub(super) lowered: bool,
     pub(super) finished: bool,
 }
 
 impl State {
-    /// Before the first epoch.
     pub(super) fn new(ranks: usize) -> Self {
         Self {
             weights: vec![FIRST_WEIGHT; ranks],
@@ -65,7 +62,6 @@ impl State {
         }
     }
 
-    /// Whether all its numbers are finite.
     pub(super) fn is_finite(&self) -> bool {
         self.weights.iter().chain(&self.losses).all(|number| number.is_finite())
     }
@@ -87,12 +83,11 @@ impl Descent<'_> {
         Ok(())
     }
 
-    /// Minibatches of an epoch.
     fn batches(&self) -> usize {
         self.by_label.iter().map(|places| places.len() / HALF).min().unwrap_or(0)
     }
 
-    /// One pass, and what follows from its loss.
+    /// One pass over the couples; its loss lowers the rate or ends the descent.
     fn epoch(&self, state: &mut State, progress: &Progress) {
         let (number, batches) = (state.losses.len(), self.batches());
         let rate = RATES[usize::from(state.lowered)];
@@ -138,7 +133,6 @@ impl Descent<'_> {
     }
 }
 
-/// Most couples that take part.
 const COUPLES: usize = 20_000;
 /// The smallest and the largest power of two ever tried.
 const WIDEST: [i32; 2] = [-8, 14];
@@ -180,20 +174,18 @@ pub(super) fn draw(by_label: &[Vec<usize>; 2], seed: u64, most: usize) -> [Vec<u
     })
 }
 
-/// The search, over couples in random order.
 pub(super) struct Search<'f> {
     pub(super) forms: &'f Forms<'f>,
     pub(super) ruler: Ruler,
     pub(super) lambda: f64,
     pub(super) seed: u64,
-    /// Most epochs of a run.
     pub(super) epochs: usize,
     /// The places of related couples and of others.
     pub(super) by_label: [Vec<usize>; 2],
 }
 
 impl Search<'_> {
-    /// Runs what is not finished yet, and shows `after` all that is after every run.
+    /// Runs the missing folds; calls `after` with all finished folds after each.
     pub(super) fn run(
         &self,
         finished: Finished,
@@ -264,7 +256,6 @@ pub(super) fn tried(finished: &Finished) -> Vec<Tried> {
     tried.map(|(power, split_error)| Tried { kappa: kappa(power), split_error }).collect()
 }
 
-/// The best κ that was tried.
 pub(super) fn best(finished: &Finished) -> Option<f64> {
     let tried = tried(finished);
     let best = tried.iter().min_by(|a, b| a.split_error.total_cmp(&b.split_error));
@@ -292,7 +283,6 @@ fn further(tried: &BTreeMap<i32, f64>) -> Option<i32> {
     (tried.keys().next_back() == Some(&best) && best < highest).then_some(best + 1)
 }
 
-/// The distances of some couples.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Measured {
     pub(super) related: Vec<bool>,
@@ -319,7 +309,6 @@ impl Measured {
         Some(Separation { split_error, js_divergence })
     }
 
-    /// The distances of one label.
     pub(super) fn of(&self, wanted: bool) -> Vec<f64> {
         let couples = self.related.iter().zip(&self.distances);
         couples.filter(|(related, _)| **related == wanted).map(|(_, distance)| *distance).collect()

@@ -30,26 +30,26 @@ pub(super) struct Forms<'c> {
     measure: Measure,
     ranks: usize,
     couples: &'c [Couple],
-    /// Every form, unless they would take too much room.
+    /// All forms, if they fit in memory.
     kept: Option<Vec<f32>>,
 }
 
 pub(super) struct Block<'b> {
     numbers: &'b [f32],
-    /// The places of the forms asked for, where all are there.
+    /// Places of the requested forms, where all forms are kept.
     places: Option<&'b [usize]>,
     size: usize,
 }
 
 impl Block<'_> {
-    /// The form of the couple that was asked for as number `at`.
+    /// The form of the couple requested as number `at`.
     pub(super) fn form(&self, at: usize) -> &[f32] {
         let place = self.places.map_or(at, |places| places[at]);
         &self.numbers[place * self.size..(place + 1) * self.size]
     }
 }
 
-/// What a form is made in.
+/// Buffers for making a form.
 struct FormScratch<'c> {
     phrase: Phrase<'c>,
     sides: [Vec<f32>; 2],
@@ -75,12 +75,10 @@ impl<'c> Forms<'c> {
         forms
     }
 
-    /// What distances are measured by.
     pub(super) fn measure(&self) -> Measure {
         self.measure
     }
 
-    /// How many weights there are.
     pub(super) fn ranks(&self) -> usize {
         self.ranks
     }
@@ -176,7 +174,6 @@ fn mirrored(matrix: &[f32], side: usize, out: &mut [f32]) {
     }
 }
 
-/// Numbers of a couple's form.
 fn numbers(measure: Measure, ranks: usize) -> usize {
     let matrices = match measure {
         Measure::Euclidean => 1,
@@ -185,7 +182,6 @@ fn numbers(measure: Measure, ranks: usize) -> usize {
     matrices * ranks * ranks
 }
 
-/// Bytes of a couple's form.
 pub(super) fn bytes(measure: Measure, ranks: usize) -> usize {
     numbers(measure, ranks) * size_of::<f32>()
 }
@@ -202,7 +198,7 @@ pub(super) struct Ruler {
     unit: f64,
 }
 
-/// What a measurement is made in.
+/// Buffers for measuring a distance.
 #[derive(Debug, Default)]
 pub(super) struct Bench {
     images: [Vec<f64>; 3],
@@ -218,12 +214,11 @@ impl Ruler {
         (unit > 0.0).then_some(Self { unit, ..bare })
     }
 
-    /// What distances are in.
+    /// The unit of distances.
     pub(super) fn unit(&self) -> f64 {
         self.unit
     }
 
-    /// The distance of a couple.
     pub(super) fn distance(&self, form: &[f32], weights: &[f64], bench: &mut Bench) -> f64 {
         self.measured(form, weights, bench).0
     }

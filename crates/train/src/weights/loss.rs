@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::weights::forms::{Bench, Ruler};
 
-/// What weights are trained by.
+/// The loss that training minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
@@ -24,7 +24,6 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Median => "median",
@@ -33,7 +32,7 @@ impl Loss {
     }
 }
 
-/// A loss with all it needs.
+/// A loss with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Slope {
     Contrastive,
@@ -94,16 +93,16 @@ fn logistic(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
 }
 
-/// What is made small.
+/// The objective that training minimises.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Objective {
     pub(super) ruler: Ruler,
     pub(super) slope: Slope,
-    /// What the sum of the squared weights counts.
+    /// Weight of the L2 penalty.
     pub(super) lambda: f64,
 }
 
-/// What it is computed in, with its derivative by each weight.
+/// Buffers of the objective, and its derivative by each weight.
 #[derive(Debug, Default)]
 pub(super) struct Workbench {
     pub(super) gradient: Vec<f64>,

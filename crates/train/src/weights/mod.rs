@@ -42,7 +42,7 @@ use crate::weights::forms::KEPT_BYTES;
 use crate::weights::trainer::Run;
 use crate::{TrainError, run};
 
-/// Purposes of random numbers: what is drawn for one has nothing in common with another's.
+/// Purposes of random numbers: streams of different purposes are independent.
 const ORDER_OF_BATCHES: u64 = 1;
 const ORDER_OF_COUPLES: u64 = 2;
 /// Orders of couples: to hold some out, and to search for κ with some.
@@ -50,13 +50,13 @@ const HELD_OUT: u64 = 0;
 const SEARCHED: u64 = 1;
 /// Couples of either label in a minibatch.
 const HALF: usize = 50;
-/// Parts that each couple is in one of.
+/// Folds of the cross-validation.
 const FOLDS: usize = 5;
 
 /// How steep the median loss is, κ, in multiples of one over the median distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Kappa {
-    /// As cross-validation finds best.
+    /// The best value by cross-validation.
     Searched,
     Given(f64),
 }
@@ -68,41 +68,38 @@ pub struct WeightsOptions {
     /// Files of couples: label, text, text a row.
     #[serde(skip)]
     pub couples: Vec<PathBuf>,
-    /// Couples that the weights are judged by; a tenth of the others without it.
+    /// Couples that judge the weights; default: a tenth of the others.
     #[serde(skip)]
     pub validation: Option<PathBuf>,
     #[serde(skip)]
     pub model: PathBuf,
     #[serde(skip)]
     pub run: RunFiles,
-    /// The name of the set; loss and measure without one.
+    /// Name of the set; default: loss and measure.
     #[serde(skip)]
     pub set: Option<String>,
     /// Which set the model uses afterwards.
     #[serde(skip)]
     pub usage: Use,
-    /// What is made small.
+    /// The objective that training minimises.
     pub loss: Loss,
-    /// What texts are compared by.
+    /// The measure that compares texts.
     pub measure: Measure,
     /// How many weights, M.
     pub max_length: usize,
-    /// What the sum of the squared weights counts in the loss.
+    /// Weight of the L2 penalty.
     pub lambda: f64,
     pub kappa: Kappa,
-    /// What fixes random choices.
     pub seed: u64,
-    /// Most times the couples are gone through.
+    /// Maximum number of epochs.
     pub epochs: usize,
-    /// Threads; as many as the machine has without it. They change no bit.
+    /// Default: one a core. Threads change no bit.
     #[serde(skip)]
     pub threads: Option<NonZeroUsize>,
-    /// A file for the weights as JSON.
     #[serde(skip)]
     pub export: Option<PathBuf>,
 }
 
-/// Trains weights and writes them into a model.
 pub fn train(options: &WeightsOptions) -> Result<Trained, TrainError> {
     train_until(options, KEPT_BYTES, &|| Ok(()))
 }
@@ -135,7 +132,7 @@ fn train_until(
     Ok(Trained { course, in_use, written })
 }
 
-/// Options that cannot be carried out are refused before anything is read.
+/// Refuses invalid options before anything is read.
 fn check(options: &WeightsOptions) -> Result<(), TrainError> {
     let refuse = |problem: String| Err(TrainError::Options(problem));
     if !(1..=MOST_RANKS).contains(&options.max_length) {

@@ -14,7 +14,6 @@ use crate::weights::{NamedSet, Tried};
 /// Bins of a drawn histogram; the divergence has its own.
 const BINS: usize = 50;
 
-/// The run as a page.
 pub(super) fn html(course: &Course, model: &Model) -> String {
     let set = &course.set;
     let facts = facts(course, model);
@@ -30,14 +29,12 @@ pub(super) fn html(course: &Course, model: &Model) -> String {
     page.put("<div class=\"grid two\">");
     let caption = "What each rank counts; the word of the highest idf has the first. Texts of \
                    another length spread these weights over their words.";
-    let axes =
-        Axes { what: "Weights by rank", across: "rank by idf", up: "weight", low: Low::Zero };
-    page.figure(caption, &curve(points.collect(), axes));
+    let drawing = curve("Weights by rank", ["rank by idf", "weight"], Some(0.0), points);
+    page.figure(caption, &drawing);
     let epochs = course.losses.iter().enumerate();
     let points = epochs.map(|(epoch, &loss)| (epoch as f64 + 1.0, loss));
     let caption = "Mean loss of each epoch, the penalty included.";
-    let axes = Axes { what: "Loss by epoch", across: "epoch", up: "mean loss", low: Low::Least };
-    page.figure(caption, &curve(points.collect(), axes));
+    page.figure(caption, &curve("Loss by epoch", ["epoch", "mean loss"], None, points));
     page.put("</div>");
     page.end_section();
     if !course.tried.is_empty() {
@@ -47,10 +44,8 @@ pub(super) fn html(course: &Course, model: &Model) -> String {
         let points = tried.map(|tried| (tried.kappa.log2(), 100.0 * tried.split_error));
         let caption = "Mean split error of five-fold cross-validation on the pairs trained on; κ in \
                        multiples of one over the median distance.";
-        let what = "Split error by κ";
-        let (across, up) = ("κ, as a power of two", "split error, %");
-        let axes = Axes { what, across, up, low: Low::Least };
-        page.figure(caption, &curve(points.collect(), axes));
+        let labels = ["κ, as a power of two", "split error, %"];
+        page.figure(caption, &curve("Split error by κ", labels, None, points));
         page.put("</div>");
         page.end_section();
     }
@@ -113,28 +108,17 @@ fn judged(page: &mut Page, course: &Course) {
     page.end_section();
 }
 
-/// What a curve shows.
-struct Axes {
-    what: &'static str,
-    across: &'static str,
-    up: &'static str,
-    low: Low,
-}
-
-/// Where an axis begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Low {
-    /// At zero, or lower where numbers are.
-    Zero,
-    /// At the least number.
-    Least,
-}
-
-fn curve(points: Vec<(f64, f64)>, axes: Axes) -> String {
-    let x = Axis::over(points.iter().map(|point| point.0), axes.across);
-    let zero = (axes.low == Low::Zero).then_some(0.0);
-    let y = Axis::over(points.iter().map(|point| point.1).chain(zero), axes.up);
-    let mut frame = Frame::new(WIDE, x, y, axes.what);
+/// A curve with dots; its upward axis reaches down to `low`, if that is given.
+fn curve(
+    what: &str,
+    [across, up]: [&'static str; 2],
+    low: Option<f64>,
+    points: impl Iterator<Item = (f64, f64)>,
+) -> String {
+    let points: Vec<_> = points.collect();
+    let x = Axis::over(points.iter().map(|point| point.0), across);
+    let y = Axis::over(points.iter().map(|point| point.1).chain(low), up);
+    let mut frame = Frame::new(WIDE, x, y, what);
     frame.curve("c0", points.iter().copied());
     frame.dots("c0", points.into_iter());
     frame.finish()
@@ -161,44 +145,39 @@ fn distances(related: &[bool], side: &Side) -> String {
     frame.finish()
 }
 
-/// What was trained and written.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trained {
     #[serde(flatten)]
     pub course: Course,
-    /// Whether the set is the one in use.
     pub in_use: bool,
     #[serde(flatten)]
     pub written: Written,
 }
 
-/// How a run went.
 #[derive(Debug, Clone, Serialize)]
 pub struct Course {
     #[serde(flatten)]
     pub set: NamedSet,
-    /// Each κ tried, where one was searched for.
+    /// Each κ of the search.
     pub tried: Vec<Tried>,
-    /// The mean loss of each epoch.
     pub losses: Vec<f64>,
-    /// What an earlier process had done.
+    /// Progress restored from the checkpoint.
     pub resumed: Resumed,
-    /// How long the parts of this process took.
+    /// Time of the parts of this process.
     pub seconds: Seconds,
     /// The distances behind the figures, for plots.
     #[serde(skip)]
     pub judged: Judged,
 }
 
-/// What an earlier process of a run had done.
+/// Progress restored from the checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Resumed {
-    /// Runs of the search for κ.
     pub runs: usize,
     pub epochs: usize,
 }
 
-/// How long the parts of a run took, in seconds.
+/// Time of the parts of a run, in seconds.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Seconds {
     /// Couples read and looked up.
@@ -206,14 +185,13 @@ pub struct Seconds {
     pub forms: f64,
     pub search: f64,
     pub training: f64,
-    /// The figures before and after.
+    /// The split errors before and after.
     pub judging: f64,
 }
 
 /// Couples not trained on, as the untrained and the trained weights see them.
 #[derive(Debug, Clone, Default)]
 pub struct Judged {
-    /// Whether each is related.
     pub related: Vec<bool>,
     /// Under the weights that training began with.
     pub before: Side,
@@ -227,7 +205,7 @@ pub struct Side {
     pub distances: Vec<f64>,
     /// The distance that best parts the couples trained on.
     pub threshold: f64,
-    /// What the distances are worth.
+    /// How well the distances separate the labels.
     pub parting: Separation,
 }
 

@@ -29,16 +29,14 @@ const NAME_BYTES: usize = 64;
 /// Which set a model uses once it has this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// The one it uses already; this one if it had none.
+    /// The set it uses already; this set if it had none.
     AsBefore,
     This,
 }
 
-/// A set of weights and its name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NamedSet {
     pub set: String,
-    /// What it is for.
     pub measure: Measure,
     /// The weights, that of the highest idf first.
     pub weights: Vec<f32>,
@@ -101,7 +99,7 @@ impl NamedSet {
     }
 }
 
-/// The name and version of the shape.
+/// Name and version of the file format.
 const FORMAT: &str = "cognate-weights-1";
 /// Largest file of weights.
 const FILE_BYTES: u64 = 1 << 20;
@@ -117,7 +115,6 @@ struct Exchanged {
     trained: Option<TrainingRecord>,
 }
 
-/// Writes a set as JSON.
 pub(super) fn export(set: &NamedSet, path: &Path) -> Result<(), TrainError> {
     let exchanged = Exchanged {
         format: FORMAT.to_owned(),
@@ -132,25 +129,21 @@ pub(super) fn export(set: &NamedSet, path: &Path) -> Result<(), TrainError> {
     run::write(path, &json)
 }
 
-/// Weights to be put into a model.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
     pub file: PathBuf,
     pub model: PathBuf,
-    /// The model file to write; may be the same.
     pub output: PathBuf,
-    /// The name of the set, unless it keeps its own.
+    /// A new name for the set.
     pub set: Option<String>,
     /// Which set the model uses afterwards.
     pub usage: Use,
 }
 
-/// What was put into a model.
 #[derive(Debug, Clone, Serialize)]
 pub struct Imported {
     #[serde(flatten)]
     pub set: NamedSet,
-    /// Whether it is the one in use.
     pub in_use: bool,
     #[serde(flatten)]
     pub written: Written,

@@ -19,10 +19,10 @@ use crate::weights::loss::{Loss, Objective, Slope};
 use crate::weights::report::{Course, Judged, Resumed, Seconds, Side};
 use crate::weights::{Kappa, NamedSet, WeightsOptions, descent};
 
-/// Asked after every step that was kept; an error ends the run there.
+/// Called after every checkpoint; an error ends the run there.
 pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
 
-/// A run with everything it is fixed by.
+/// A run with its inputs.
 pub(super) struct Run<'r> {
     pub(super) options: &'r WeightsOptions,
     pub(super) model: &'r Model,
@@ -88,7 +88,7 @@ impl Run<'_> {
         Forms::new(self.model, couples, shape, self.most_bytes)
     }
 
-    /// The loss with its κ, searched for where that is wanted.
+    /// The loss with its κ, given or searched for.
     fn slope(
         &self,
         parted: &Parted,
@@ -125,7 +125,7 @@ impl Run<'_> {
         Ok(Slope::Median { kappa })
     }
 
-    /// What is kept of the run beside the weights.
+    /// The record of the run that the model keeps beside the weights.
     fn facts(
         &self,
         parted: &Parted,
@@ -160,7 +160,7 @@ impl Run<'_> {
     }
 }
 
-/// Trained weights in the size they are stored in.
+/// Trained weights, scaled as they are stored.
 fn stored(forms: &Forms<'_>, ruler: &Ruler, trained_on: &[usize], weights: &[f64]) -> Vec<f32> {
     let median = match forms.measure() {
         Measure::Cosine => None,

@@ -25,24 +25,22 @@ use serde_json::{Map, Value};
 use crate::pairs::tweets::pairing::{Key, Outcome, Pairing, Reader, Tweets};
 use crate::pairs::{Label, Output, PairsError, Rows};
 
-/// What `cognate pairs tweets` does.
+/// Options of `cognate pairs tweets`.
 #[derive(Debug, Clone)]
 pub struct TweetOptions {
     /// Files of tweets: rows under a header, or JSON objects if the name ends in .ndjson or .jsonl.
     pub files: Vec<PathBuf>,
     pub output: PathBuf,
-    /// Which columns hold what.
     pub columns: Columns,
-    /// Most minutes between related tweets.
+    /// Maximum minutes between related tweets.
     pub minutes: u32,
-    /// How often a tweet may stand under a label.
+    /// Maximum pairs of each label that a tweet appears in.
     pub per_tweet: u32,
     /// Rows to write, half of them related; without it, as many as the tweets give.
     pub rows: Option<u64>,
     pub seed: u64,
     /// The rules that tell which texts are the same, and how they are written if normalised.
     pub normalisation: Normalisation,
-    /// How texts are written.
     pub texts: Texts,
 }
 
@@ -56,12 +54,11 @@ pub enum Texts {
     Normalised,
 }
 
-/// What was made of tweets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TweetsMade {
     #[serde(flatten)]
     pub written: Rows,
-    /// Rows that were asked for.
+    /// Rows requested.
     pub wanted: Option<u64>,
     /// Rows read, those that the filters leave out included.
     pub tweets: u64,
@@ -75,20 +72,19 @@ pub struct TweetsMade {
     pub without_key: u64,
     /// Tweets that say what one before said, as normalised.
     pub repeated: u64,
-    /// Tweets that pairs were drawn from.
     pub kept: u64,
-    /// Related pairs that found no non-related ones beside them, and were not written.
+    /// Related pairs left out for want of non-related ones.
     pub unmatched: u64,
-    /// Two tweets that were looked at and make no related pair.
+    /// Reasons why candidates of related pairs were rejected.
     pub related_rejected: Rejections,
-    /// Two tweets that were looked at and make no non-related pair.
+    /// Reasons why candidates of non-related pairs were rejected.
     pub non_related_rejected: Rejections,
 }
 
-/// Why two tweets that were drawn make no pair; the first reason that holds.
+/// Reasons why two drawn tweets make no pair; the first that applies counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Rejections {
-    /// One stands under the label as often as it may.
+    /// A tweet has reached its limit for the label.
     pub used_up: u64,
     /// They are a pair already.
     pub repeated: u64,
@@ -177,7 +173,6 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     Ok(made)
 }
 
-/// Reads the tweets that pairs are drawn from.
 fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweets, PairsError> {
     let mut reader = Reader::new(key, &options.normalisation, options.texts);
     let mut tweets = Tweets::default();
@@ -205,15 +200,14 @@ const ROW_BYTES: usize = 1 << 20;
 /// Names of the column that holds the time, where none is said; the first that is there.
 const TIMES: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
 
-/// Which columns hold what.
 #[derive(Debug, Clone)]
 pub struct Columns {
     pub text: String,
     /// The time; without it, the first of `time`, `time_utc`, `created_at`, `timestamp`.
     pub time: Option<String>,
-    /// What the tweet is about, in the place of its hashtags.
+    /// The event of a tweet; replaces its hashtags.
     pub event: Option<String>,
-    /// Which rows are meant: all of these must hold.
+    /// Conditions on rows; all must hold.
     pub filters: Vec<Filter>,
 }
 
@@ -237,10 +231,9 @@ impl FromStr for Filter {
     }
 }
 
-/// A row that is meant.
+/// A row that passes the filters.
 struct Row<'r> {
     text: Cow<'r, str>,
-    /// Milliseconds since 1970 began.
     time: i64,
     /// What it is about; empty where it does not say.
     event: Cow<'r, str>,
@@ -312,7 +305,7 @@ impl Columns {
     }
 }
 
-/// Where in a row stands what.
+/// Positions of the columns in a row.
 struct Table {
     columns: usize,
     text: usize,

@@ -239,7 +239,7 @@ const FEWEST_WORDS: usize = 5;
 /// Hashtags that say nothing of what a tweet is about.
 const GENERAL: [&str; 3] = ["#breaking", "#update", "#news"];
 
-/// What became of a row.
+/// Why a tweet was dropped, or that it was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Kept,
@@ -249,7 +249,7 @@ pub(super) enum Outcome {
     Repeated,
 }
 
-/// What tells what tweets are about.
+/// What tweets are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Hashtags,
@@ -286,29 +286,24 @@ pub(super) struct Tweets {
 }
 
 impl Tweets {
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Milliseconds since 1970 began.
     pub(super) fn time(&self, tweet: u32) -> i64 {
         self.times[tweet as usize]
     }
 
-    /// Its distinct words besides hashtags, in order.
     pub(super) fn words(&self, tweet: u32) -> &[u32] {
         let (from, to) = self.share(tweet);
         &self.words[from.words..to.words]
     }
 
-    /// Its distinct hashtags, in order.
     pub(super) fn tags(&self, tweet: u32) -> &[u32] {
         let (from, to) = self.share(tweet);
         &self.tags[from.tags..to.tags]
     }
 
-    /// What it is about, in order.
     pub(super) fn keys(&self, key: Key, tweet: u32) -> &[u32] {
         match key {
             Key::Hashtags => self.tags(tweet),
