@@ -8,30 +8,40 @@
 ARG RUST_IMAGE=rust:1.95-bookworm
 ARG FEATURES=columns
 
+# The manifests with empty sources, so that the layer of dependencies stands until one of them changes.
+FROM ${RUST_IMAGE} AS manifests
+WORKDIR /src
+COPY Cargo.toml Cargo.lock ./
+COPY crates crates
+COPY tests/support tests/support
+# Cargo insists that the files of its benches and tests exist.
+RUN find crates tests -name '*.rs' -delete \
+    && for folder in . crates/* tests/support; do mkdir -p "$folder/src" && echo '//! Empty.' > "$folder/src/lib.rs"; done \
+    && echo 'fn main() {}' > src/main.rs \
+    && mkdir -p benches tests/it && touch tests/it/main.rs \
+    && awk '/^\[/ { bench = /^\[\[bench\]\]/ } bench && $1 == "name" { gsub(/"/, "", $3); print "benches/" $3 ".rs" }' Cargo.toml \
+        | xargs -r touch \
+    && awk '/^path = "benches/ { gsub(/"/, "", $3); print $3 }' Cargo.toml \
+        | while read -r path; do mkdir -p "${path%/*}" && touch "$path"; done
+
 FROM ${RUST_IMAGE} AS build
 ARG FEATURES
 WORKDIR /src
 # The C library goes into the binary too; nothing is left to load, and no base image to keep patched.
-# Debug information would be three quarters of the image; a panic names its file and line without.
 ENV RUSTFLAGS="-C target-feature=+crt-static" \
-    CARGO_PROFILE_RELEASE_DEBUG=none \
     CARGO_TERM_COLOR=never
 # Naming the target keeps those flags away from build scripts and procedural macros.
 RUN rustc -vV | sed -n 's/^host: //p' > /target
 
-# Dependencies first: this layer stands until Cargo.toml or Cargo.lock change. The crate is empty
-# here, and cargo insists that the files of its benches exist.
-COPY Cargo.toml Cargo.lock ./
-RUN mkdir -p src benches \
-    && echo '//! Empty.' | tee src/lib.rs > src/main.rs \
-    && echo 'fn main() {}' >> src/main.rs \
-    && awk '/^\[/ { bench = /^\[\[bench\]\]/ } bench && $1 == "name" { gsub(/"/, "", $3); print "benches/" $3 ".rs" }' Cargo.toml \
-        | xargs -r touch \
-    && cargo build --locked --release --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
-    && cargo clean --locked --release --package cognate --target "$(cat /target)"
+# The service without what trains and evaluates (the default features `train` and `eval`), dependencies first.
+COPY --from=manifests /src ./
+RUN cargo build --locked --release --no-default-features --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
+    && cargo clean --locked --release --target "$(cat /target)" \
+        $(for manifest in Cargo.toml crates/*/Cargo.toml; do sed -n 's/^name = "\(.*\)"/-p \1/p' "$manifest" | head -1; done)
 
+COPY crates crates
 COPY src src
-RUN cargo build --locked --release --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
+RUN cargo build --locked --release --no-default-features --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
     && install -D -m 0555 "target/$(cat /target)/release/cognate" /image/cognate \
     && ldd /image/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \
     && /image/cognate --version

@@ -13,6 +13,10 @@ bless:
     TEST_COGNATE_BLESS=1 cargo test --locked --test it openapi
     TEST_COGNATE_BLESS=1 cargo test --locked --test it fuzz_seeds
 
+# The lock files of all workspaces, after a change of manifests
+locks:
+    .ci/locks
+
 # The files of a release for this architecture, in dist/: archive, SBOM, chart, image, checksums
 release *FOLDER:
     .ci/release {{FOLDER}}
