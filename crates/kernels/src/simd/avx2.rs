@@ -7,6 +7,7 @@ use std::arch::x86_64::*;
 
 use half::f16;
 
+use crate::simd::loops::loops;
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles, turned, whole};
 use crate::simd::{
@@ -92,82 +93,14 @@ fn fold([lower, upper]: [__m256; 2]) -> f32 {
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn add_product(lanes: &mut [__m256; 2], a: [__m256; 2], b: [__m256; 2]) {
-    lanes[0] = _mm256_fmadd_ps(a[0], b[0], lanes[0]);
-    lanes[1] = _mm256_fmadd_ps(a[1], b[1], lanes[1]);
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
 fn difference(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
     [_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])]
 }
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn dot<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let mut lanes = [_mm256_setzero_ps(); 2];
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        add_product(&mut lanes, load(a), load(b));
-    }
-    if !a_rest.is_empty() {
-        add_product(&mut lanes, load(&padded(a_rest)), load(&padded(b_rest)));
-    }
-    fold(lanes)
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let mut lanes = [_mm256_setzero_ps(); 2];
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        let difference = difference(load(a), load(b));
-        add_product(&mut lanes, difference, difference);
-    }
-    if !a_rest.is_empty() {
-        let difference = difference(load(&padded(a_rest)), load(&padded(b_rest)));
-        add_product(&mut lanes, difference, difference);
-    }
-    fold(lanes)
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
     exchange_loop(slope, row, hidden, error);
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn add_scaled<A: Load, const N: usize>(
-    sum: &mut [f32],
-    weights: [f32; N],
-    rows: [&[A]; N],
-) {
-    let (chunks, rest) = sum.as_chunks_mut::<LANES>();
-    let whole = chunks.len() * LANES;
-    for (at, sum) in chunks.iter_mut().enumerate() {
-        let mut lanes = load(sum);
-        for place in 0..N {
-            let weight = _mm256_set1_ps(weights[place]);
-            add_product(&mut lanes, load(&rows[place].as_chunks::<LANES>().0[at]), [weight; 2]);
-        }
-        store(sum, lanes);
-    }
-    if !rest.is_empty() {
-        let mut sum = padded(rest);
-        let mut lanes = load(&sum);
-        for place in 0..N {
-            let weight = _mm256_set1_ps(weights[place]);
-            add_product(&mut lanes, load(&padded(&rows[place][whole..])), [weight; 2]);
-        }
-        store(&mut sum, lanes);
-        rest.copy_from_slice(&sum[..rest.len()]);
-    }
 }
 
 #[inline]
@@ -346,4 +279,25 @@ fn scaled(lanes: Lanes, by: f32) -> Lanes {
     [_mm256_mul_ps(lanes[0], _mm256_set1_ps(by)), _mm256_mul_ps(lanes[1], _mm256_set1_ps(by))]
 }
 
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn lanes_of(chunk: &[f32; LANES]) -> Lanes {
+    load(chunk)
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn lanes_of_rest(rest: &[f32]) -> Lanes {
+    load(&padded(rest))
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn store_rest(rest: &mut [f32], lanes: Lanes) {
+    let mut chunk = [0.0; LANES];
+    store(&mut chunk, lanes);
+    rest.copy_from_slice(&chunk[..rest.len()]);
+}
+
+loops!("avx2,fma,f16c");
 sums!("avx2,fma,f16c", 4, [1 2 3]);

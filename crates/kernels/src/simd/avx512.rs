@@ -6,6 +6,7 @@ use std::arch::x86_64::*;
 
 use half::f16;
 
+use crate::simd::loops::loops;
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles};
 use crate::simd::{
@@ -27,77 +28,8 @@ fn fold(lanes: __m512) -> f32 {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn dot<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let mut lanes = _mm512_setzero_ps();
-    // SAFETY: this function needs what `load` and `load_rest` need.
-    unsafe {
-        for (a, b) in a_chunks.iter().zip(b_chunks) {
-            lanes = _mm512_fmadd_ps(A::load(a), B::load(b), lanes);
-        }
-        if !a_rest.is_empty() {
-            lanes = _mm512_fmadd_ps(A::load_rest(a_rest), B::load_rest(b_rest), lanes);
-        }
-    }
-    fold(lanes)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let mut lanes = _mm512_setzero_ps();
-    // SAFETY: this function needs what `load` and `load_rest` need.
-    unsafe {
-        for (a, b) in a_chunks.iter().zip(b_chunks) {
-            let difference = _mm512_sub_ps(A::load(a), B::load(b));
-            lanes = _mm512_fmadd_ps(difference, difference, lanes);
-        }
-        if !a_rest.is_empty() {
-            let difference = _mm512_sub_ps(A::load_rest(a_rest), B::load_rest(b_rest));
-            lanes = _mm512_fmadd_ps(difference, difference, lanes);
-        }
-    }
-    fold(lanes)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx2,fma")]
 pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
     exchange_loop(slope, row, hidden, error);
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn add_scaled<A: Load, const N: usize>(
-    sum: &mut [f32],
-    weights: [f32; N],
-    rows: [&[A]; N],
-) {
-    let (chunks, rest) = sum.as_chunks_mut::<LANES>();
-    let whole = chunks.len() * LANES;
-    // SAFETY: this function needs what `load` and `load_rest` need; sixteen numbers, or as many
-    // as the mask has bits, are written where there are as many.
-    unsafe {
-        for (at, sum) in chunks.iter_mut().enumerate() {
-            let mut lanes = f32::load(sum);
-            for place in 0..N {
-                let chunk = &rows[place].as_chunks::<LANES>().0[at];
-                lanes = _mm512_fmadd_ps(A::load(chunk), _mm512_set1_ps(weights[place]), lanes);
-            }
-            _mm512_storeu_ps(sum.as_mut_ptr(), lanes);
-        }
-        if !rest.is_empty() {
-            let mut lanes = f32::load_rest(rest);
-            for place in 0..N {
-                let chunk = A::load_rest(&rows[place][whole..]);
-                lanes = _mm512_fmadd_ps(chunk, _mm512_set1_ps(weights[place]), lanes);
-            }
-            _mm512_mask_storeu_ps(rest.as_mut_ptr(), first(rest.len()), lanes);
-        }
-    }
 }
 
 /// The products of four rows with four.
@@ -221,8 +153,7 @@ fn turned(tile: Tile) -> Tile {
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn stored(lanes: __m512) -> [f32; LANES] {
     let mut out = [0.0; LANES];
-    // SAFETY: there is room for sixteen numbers.
-    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), lanes) };
+    store(&mut out, lanes);
     out
 }
 
@@ -315,6 +246,41 @@ fn scaled(lanes: Lanes, by: f32) -> Lanes {
     _mm512_mul_ps(lanes, _mm512_set1_ps(by))
 }
 
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn difference(a: Lanes, b: Lanes) -> Lanes {
+    _mm512_sub_ps(a, b)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn lanes_of(chunk: &[f32; LANES]) -> Lanes {
+    // SAFETY: this function needs what `load` needs.
+    unsafe { f32::load(chunk) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn lanes_of_rest(rest: &[f32]) -> Lanes {
+    // SAFETY: this function needs what `load_rest` needs.
+    unsafe { f32::load_rest(rest) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn store(chunk: &mut [f32; LANES], lanes: Lanes) {
+    // SAFETY: there is room for sixteen numbers.
+    unsafe { _mm512_storeu_ps(chunk.as_mut_ptr(), lanes) };
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn store_rest(rest: &mut [f32], lanes: Lanes) {
+    // SAFETY: the mask has a bit a number; what it leaves out is not written.
+    unsafe { _mm512_mask_storeu_ps(rest.as_mut_ptr(), first(rest.len()), lanes) };
+}
+
+loops!("avx512f,avx2,fma");
 sums!("avx512f,avx2,fma", 8, [1 2 3 4 5 6 7]);
 
 /// Numbers that a register is filled from.

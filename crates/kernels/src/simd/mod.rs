@@ -13,6 +13,8 @@ mod avx2;
 mod avx512;
 pub mod bytes;
 mod kinds;
+#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+mod loops;
 #[cfg_attr(
     target_arch = "wasm32",
     allow(dead_code, reason = "most have a loop of their own there")

@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 use half::f16;
 
 pub(super) use crate::simd::plain::{exchange, image, ranks};
+use crate::simd::loops::loops;
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles, turned};
 use crate::simd::{LANES, Rows, four};
@@ -159,34 +160,6 @@ fn store(chunk: &mut [f32; LANES], lanes: Lanes) {
     }
 }
 
-pub(super) fn dot<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let mut lanes = none();
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        lanes = fused(chunk(a), chunk(b), lanes);
-    }
-    if !a_rest.is_empty() {
-        lanes = fused(rest_of_row(a_rest), rest_of_row(b_rest), lanes);
-    }
-    fold(lanes)
-}
-
-pub(super) fn squared_distance<A: Load, B: Load>(a: &[A], b: &[B]) -> f32 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let mut lanes = none();
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        let difference = difference(chunk(a), chunk(b));
-        lanes = fused(difference, difference, lanes);
-    }
-    if !a_rest.is_empty() {
-        let difference = difference(rest_of_row(a_rest), rest_of_row(b_rest));
-        lanes = fused(difference, difference, lanes);
-    }
-    fold(lanes)
-}
-
 /// `start + Σ weight · row`, for sixteen places from `from` on.
 #[inline(always)]
 fn combined<A: Load, const N: usize>(
@@ -204,25 +177,6 @@ fn combined<A: Load, const N: usize>(
         lanes = fused(row, all(weight), lanes);
     }
     lanes
-}
-
-pub(super) fn add_scaled<A: Load, const N: usize>(
-    sum: &mut [f32],
-    weights: [f32; N],
-    rows: [&[A]; N],
-) {
-    let (chunks, rest) = sum.as_chunks_mut::<LANES>();
-    let whole = chunks.len() * LANES;
-    for (at, sum) in chunks.iter_mut().enumerate() {
-        let lanes = combined(singles(sum), weights, rows, at * LANES);
-        store(sum, lanes);
-    }
-    if !rest.is_empty() {
-        let mut sum = padded(rest);
-        let lanes = combined(singles(&sum), weights, rows, whole);
-        store(&mut sum, lanes);
-        rest.copy_from_slice(&sum[..rest.len()]);
-    }
 }
 
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
@@ -258,6 +212,24 @@ fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
     out
 }
 
+#[inline(always)]
+fn lanes_of(chunk: &[f32; LANES]) -> Lanes {
+    singles(chunk)
+}
+
+#[inline(always)]
+fn lanes_of_rest(rest: &[f32]) -> Lanes {
+    singles(&padded(rest))
+}
+
+#[inline(always)]
+fn store_rest(rest: &mut [f32], lanes: Lanes) {
+    let mut chunk = [0.0; LANES];
+    store(&mut chunk, lanes);
+    rest.copy_from_slice(&chunk[..rest.len()]);
+}
+
+loops!("simd128");
 tiles!("simd128");
 sums!("simd128", 1, []);
 
