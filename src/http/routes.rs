@@ -65,7 +65,7 @@ impl Routes {
     }
 
     /// Says which dialect they speak; none stands for routes that several share.
-    pub(crate) fn spoken(self, dialect: Option<Dialect>) -> Self {
+    pub(crate) fn in_dialect(self, dialect: Option<Dialect>) -> Self {
         Self { dialect, ..self }
     }
 

@@ -14,9 +14,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    Applied, Cancellation, Choice, Collection, CollectionError, EmbeddedHome, Filter, Home, How,
-    Incoming, Item, Limits, MatchError, Matched, Outgoing, Page, Settings, SharedEngine, Which,
-    Write,
+    Applied, Cancellation, Choice, Collection, CollectionError, EmbeddedHome, Filter, Home,
+    Incoming, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page,
+    Settings, SharedEngine, Write,
 };
 
 /// Few items, so that steps of chance meet the limit.
@@ -129,7 +129,7 @@ fn items(list: &[(usize, usize, i64, usize)], now: i64) -> Vec<Item> {
     list.iter().map(item).collect()
 }
 
-pub(super) fn how() -> How {
+pub(super) fn how() -> MatchOptions {
     let stream = stream::Settings {
         method: Method::AvgCos,
         second: Some(Method::Coverage),
@@ -138,7 +138,7 @@ pub(super) fn how() -> How {
         rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE },
         limits: window::Limits { last: 6, within: None },
     };
-    How { stream, duplicate: 0.99 }
+    MatchOptions { stream, duplicate: 0.99 }
 }
 
 /// What is seen of a collection.
@@ -162,7 +162,7 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
         let oldest = (place % 2 == 1).then_some(now - 30);
-        let which = Which { filter, oldest, without };
+        let which = ItemSelector { filter, oldest, without };
         let page = Page { offset: place % 3, limit: 5 };
         let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));

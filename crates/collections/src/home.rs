@@ -11,7 +11,8 @@ use cognate::methods::Method;
 
 use crate::embedded::{Pending, Vectors};
 use crate::{
-    CollectionError, Filter, How, Item, Limits, MatchError, Matched, Settings, SharedEngine,
+    CollectionError, Filter, Item, Limits, MatchError, MatchOptions, Matched, Settings,
+    SharedEngine,
 };
 
 /// All collections of one home.
@@ -63,7 +64,7 @@ pub trait Collection: Debug + Send + Sync {
     fn limits(&self) -> &Limits;
 
     /// What is told of it.
-    fn told(&self, now: i64) -> Result<Told, CollectionError>;
+    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError>;
 
     /// The items of these names, where they are there.
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError>;
@@ -71,7 +72,7 @@ pub trait Collection: Debug + Send + Sync {
     /// Some of the items that are meant, in the order in which they were added, and how many are meant.
     fn page(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         page: Page,
         now: i64,
         cancel: Cancellation<'_>,
@@ -81,7 +82,7 @@ pub trait Collection: Debug + Send + Sync {
     /// or those of a choice.
     fn choose(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         choice: &Choice<'_>,
         now: i64,
         cancel: Cancellation<'_>,
@@ -113,7 +114,7 @@ pub trait Collection: Debug + Send + Sync {
     fn follow(
         &self,
         engine: SharedEngine,
-        how: &How,
+        how: &MatchOptions,
         items: Vec<Item>,
         now: i64,
     ) -> Result<(Vec<Matched>, Pending), MatchError>;
@@ -124,7 +125,7 @@ pub trait Collection: Debug + Send + Sync {
 
 /// Which items are meant.
 #[derive(Debug, Clone, Default)]
-pub struct Which<'w> {
+pub struct ItemSelector<'w> {
     /// Those that this admits.
     pub filter: Filter,
     /// None whose time is before this.
@@ -136,7 +137,7 @@ pub struct Which<'w> {
 /// Questions of a filter that are asked between two looks at whether the answer is still wanted.
 const QUESTIONS: usize = 4096;
 
-impl Which<'_> {
+impl ItemSelector<'_> {
     /// Tells each of some items that is meant.
     pub(super) fn each<'i>(
         &self,
@@ -181,7 +182,7 @@ pub enum Choice<'c> {
     /// Those of a shortlist.
     Shortlist(Shortlist<'c>),
     /// Those that may be among the best of a ranking; all where that is not known.
-    Best(Best<'c>),
+    TopQuery(TopQuery<'c>),
 }
 
 /// The first of two stages where size asks for it: of each text that is asked about so many items, the
@@ -196,7 +197,7 @@ pub struct Shortlist<'s> {
 }
 
 /// Which items of a ranking by the cosine of the vectors of [`SHORTLIST_METHOD`] are wanted.
-pub struct Best<'b> {
+pub struct TopQuery<'b> {
     /// What makes the vectors.
     pub engine: &'b Engine,
     /// What is asked about, and what each counts.
@@ -283,7 +284,7 @@ pub struct Applied {
 
 /// What is told of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct CollectionInfo {
     pub name: String,
     pub settings: Settings,
     /// How many items it has.

@@ -33,12 +33,12 @@ pub use embedded::{BackedUp, Cut, EmbeddedHome, Pending, ReplicaHome, Vectors, b
 pub use error::CollectionError;
 pub use filter::{Filter, FilterProblem};
 pub use home::{
-    Applied, Behind, Best, Cancellation, Choice, ChooseError, Chosen, Collection, Home, Page,
-    SHORTLIST_METHOD, Shortlist, Told, Totals, Which, Write,
+    Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo, Home,
+    ItemSelector, Page, SHORTLIST_METHOD, Shortlist, TopQuery, Totals, Write,
 };
 pub use incoming::{Id, Incoming, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
-pub use matcher::{How, MatchError, Matched, SharedEngine};
+pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
 pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};

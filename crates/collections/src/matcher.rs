@@ -32,7 +32,7 @@ pub enum MatchError {
 
 /// How texts are matched.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct How {
+pub struct MatchOptions {
     /// How the stream is followed.
     pub stream: Settings,
     /// The least score at which a text is a duplicate of its nearest.
@@ -100,7 +100,7 @@ impl Followed {
 pub(super) fn follow(
     turn: &mut dyn Following,
     engine: SharedEngine,
-    how: &How,
+    how: &MatchOptions,
     items: Vec<Item>,
     now: i64,
 ) -> Result<Followed, MatchError> {
@@ -148,7 +148,7 @@ pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionErr
 }
 
 /// How texts are matched against a collection that may keep less than is asked for.
-fn within_limits(how: How, settings: crate::Settings) -> How {
+fn within_limits(how: MatchOptions, settings: crate::Settings) -> MatchOptions {
     let window::Limits { last, within } = how.stream.limits;
     let last = last.min(settings.max_items.unwrap_or(usize::MAX)).max(1);
     let within = match (within, settings.ttl_ms) {
@@ -156,5 +156,5 @@ fn within_limits(how: How, settings: crate::Settings) -> How {
         (within, ttl) => within.or(ttl),
     };
     let stream = Settings { limits: window::Limits { last, within }, ..how.stream };
-    How { stream, ..how }
+    MatchOptions { stream, ..how }
 }

@@ -104,7 +104,7 @@ impl Budget {
     }
 
     /// Takes bytes whether or not there are so many: of what was stored before.
-    pub(super) fn take_anyhow(&self, bytes: usize) {
+    pub(super) fn charge_unchecked(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use cognate::engine::{Boosts, Measure, Passed, RankOptions};
+use cognate::engine::{Boosts, Measure, RankOptions, UnscoredLikes};
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
@@ -160,7 +160,7 @@ pub(in crate::cli) fn rank<T: AsRef<str> + Sync>(
     resolved: &Resolved,
     request: &RankRequest<'_>,
     candidates: &[T],
-) -> Result<(Page, Passed), Failure> {
+) -> Result<(Page, UnscoredLikes), Failure> {
     let wrong = |error: crate::http::error::ApiError| usage(error.detail);
     request.check_method(resolved).map_err(wrong)?;
     let options = RankOptions { top_k: request.needed(), ..RankOptions::all(resolved.query) };
@@ -180,7 +180,7 @@ pub(in crate::cli) fn rank<T: AsRef<str> + Sync>(
                     engine.fuse(text.as_ref(), candidates, (fusion, none), &options)
                 }
             };
-            (ranking.map_err(refused)?, Passed::default())
+            (ranking.map_err(refused)?, UnscoredLikes::default())
         }
         RankAsked::Queries(_) => return Err(usage("one query at a time")),
     };

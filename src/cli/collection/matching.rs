@@ -7,7 +7,7 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use cognate_collections::{Collection, How, Item, MatchError, SharedEngine};
+use cognate_collections::{Collection, Item, MatchError, MatchOptions, SharedEngine};
 use cognate_files::progress::Progress;
 
 use crate::cli::collection::home::{HomeArgs, named};
@@ -47,7 +47,7 @@ pub(in crate::cli) struct MatchArgs {
 pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
     let stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
-    let how = How { stream, duplicate: args.duplicate_score };
+    let how = MatchOptions { stream, duplicate: args.duplicate_score };
     let engine = SharedEngine::of(model);
     let collections = args.home.open()?;
     let collection = named(&*collections, &args.name)?;
@@ -87,7 +87,7 @@ fn is_gone(error: &anyhow::Error) -> bool {
 fn answer(
     collection: &dyn Collection,
     engine: &SharedEngine,
-    how: &How,
+    how: &MatchOptions,
     items: Vec<Item>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {

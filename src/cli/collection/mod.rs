@@ -17,8 +17,8 @@ use std::{fmt, io};
 use clap::{Args, Subcommand};
 use cognate::engine::TextLimits;
 use cognate_collections::{
-    Applied, BackedUp, Cancellation, Choice, CollectionError, Incoming, Item, Outgoing, Settings,
-    Told, Which, back_up,
+    Applied, BackedUp, Cancellation, Choice, CollectionError, CollectionInfo, Incoming, Item,
+    ItemSelector, Outgoing, Settings, back_up,
 };
 use cognate_files::input::Input;
 use cognate_files::instant;
@@ -266,8 +266,9 @@ impl fmt::Display for Info {
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
     let (collections, now) = (args.home.read()?, cognate_collections::now());
-    let told: Result<Vec<Told>, _> = collections.all()?.iter().map(|one| one.told(now)).collect();
-    let one = |told: Told| One {
+    let told: Result<Vec<CollectionInfo>, _> =
+        collections.all()?.iter().map(|one| one.told(now)).collect();
+    let one = |told: CollectionInfo| One {
         name: told.name,
         items: told.items,
         bytes: told.bytes,
@@ -282,7 +283,7 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let (all, now) = (Which::default(), cognate_collections::now());
+    let (all, now) = (ItemSelector::default(), cognate_collections::now());
     let items = collection.choose(&all, &Choice::All, now, Cancellation::NEVER)?.items;
     let written = items.iter().try_for_each(|(_, item)| {
         serde_json::to_writer(&mut out, &Outgoing::without_event(item))?;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 use cognate::engine::Measure;
 use cognate_collections::{
-    Attributes, Cancellation, Choice, Collection, Filter, Item, Shortlist, Which, usual_shortlist,
+    Attributes, Cancellation, Choice, Collection, Filter, Item, ItemSelector, Shortlist,
+    usual_shortlist,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -152,7 +153,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     };
     let texts = args.query.iter().map(String::as_str);
     let texts = texts.chain(liked.iter().map(|item| &*item.text)).collect();
-    let which = Which { filter, oldest, without };
+    let which = ItemSelector { filter, oldest, without };
     let choice = match length {
         None => Choice::All,
         Some(length) => Choice::Shortlist(Shortlist { engine, texts, length }),

@@ -241,24 +241,24 @@ pub(crate) async fn answer<Q: Question + 'static>(
         };
         return on_pool(&app, (threads, &client), (deadline(), Some(dialect)), job).await;
     }
-    let plan = parsed.question().plan(&app, &models).map_err(|error| error.spoken(dialect))?;
+    let plan = parsed.question().plan(&app, &models).map_err(|error| error.in_dialect(dialect))?;
     plan.note(&facts);
     let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
     if admitted && plan.nanos <= INLINE_NANOS {
         let work = JobContext::inline(deadline());
         let answered = write(parsed.question(), plan, &app, &client, (&work, started));
-        return Ok(respond(&app, answered.map_err(|error| error.spoken(dialect))?));
+        return Ok(respond(&app, answered.map_err(|error| error.in_dialect(dialect))?));
     }
     if !admitted {
         let admitted = app.admission.top_up_soon(&mut permit, plan.items).await;
-        admitted.map_err(|error| error.spoken(dialect))?;
+        admitted.map_err(|error| error.in_dialect(dialect))?;
     }
     let job = {
         let app = Arc::clone(&app);
         move |work: &JobContext| {
             let now = Instant::now();
             let answered = write(parsed.question(), plan, &app, permit.client(), (work, now));
-            answered.map_err(|error| error.spoken(dialect))
+            answered.map_err(|error| error.in_dialect(dialect))
         }
     };
     on_pool(&app, (&app.compute, &client), (deadline(), Some(dialect)), job).await
@@ -292,7 +292,7 @@ fn weigh_and_write(
         app.admission.settle(permit, plan.items);
         write(question, plan, app, permit.client(), (work, started))
     });
-    answered.map_err(|error| error.spoken(question.dialect()))
+    answered.map_err(|error| error.in_dialect(question.dialect()))
 }
 
 /// Computes an answer and writes it.

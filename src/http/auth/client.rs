@@ -91,7 +91,7 @@ impl Client {
     }
 
     /// Takes so much more, whatever it holds.
-    pub(crate) fn take_anyhow(&self, what: Resource, more: usize) {
+    pub(crate) fn charge_unchecked(&self, what: Resource, more: usize) {
         if let Some(held) = self.of(what) {
             held.fetch_add(more, Ordering::Relaxed);
         }
@@ -158,7 +158,7 @@ mod tests {
             client.may_take(Resource::Streams, 1, 3) && !client.may_take(Resource::Streams, 2, 3)
         );
         assert!(client.take(Resource::Unsent, 3, 3), "each thing is counted for itself");
-        client.take_anyhow(Resource::Streams, 5);
+        client.charge_unchecked(Resource::Streams, 5);
         assert_eq!(client.holds(Resource::Streams), 7);
         client.give_back(Resource::Streams, 6);
         assert!(client.clone().take(Resource::Streams, 2, 3));

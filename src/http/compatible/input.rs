@@ -245,7 +245,7 @@ where
         match N::read(body, &()) {
             Ok(question) => Ok(Either::Native(question)),
             Err(_) if has_field(body, FIELD) => O::read(body, address).map(Either::Other),
-            Err(error) => Err(error.spoken(Dialect::Native)),
+            Err(error) => Err(error.in_dialect(Dialect::Native)),
         }
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn life(routes: Routes, dialects: &[Dialect]) -> Routes {
 
 /// The routes of these dialects; those that text-embeddings-inference shares with us are left out.
 pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
-    let spoken = |dialect: &Dialect| dialects.contains(dialect);
+    let in_dialect = |dialect: &Dialect| dialects.contains(dialect);
     let routes_of = |dialect| {
         let routes = match dialect {
             Dialect::Native => Routes::default(),
@@ -49,18 +49,18 @@ pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
             Dialect::Vllm => vllm::routes(),
             Dialect::Weaviate => weaviate::routes(),
         };
-        routes.spoken(Some(dialect))
+        routes.in_dialect(Some(dialect))
     };
-    let mut groups: Vec<Routes> = Dialect::others().filter(spoken).map(routes_of).collect();
-    if spoken(&Dialect::Hub) {
-        groups.push(hub::shared().spoken(None));
+    let mut groups: Vec<Routes> = Dialect::others().filter(in_dialect).map(routes_of).collect();
+    if in_dialect(&Dialect::Hub) {
+        groups.push(hub::shared().in_dialect(None));
     }
     // Two dialects have this path, and either may be switched off.
-    match [Dialect::Rerank, Dialect::Tei].map(|dialect| spoken(&dialect)) {
+    match [Dialect::Rerank, Dialect::Tei].map(|dialect| in_dialect(&dialect)) {
         [false, false] => {}
-        [true, true] => groups.push(rerank::shared().spoken(None)),
-        [true, false] => groups.push(rerank::shared().spoken(Some(Dialect::Rerank))),
-        [false, true] => groups.push(rerank::shared().spoken(Some(Dialect::Tei))),
+        [true, true] => groups.push(rerank::shared().in_dialect(None)),
+        [true, false] => groups.push(rerank::shared().in_dialect(Some(Dialect::Rerank))),
+        [false, true] => groups.push(rerank::shared().in_dialect(Some(Dialect::Tei))),
     }
     groups
 }

@@ -164,7 +164,7 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
 
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
-        asked.map(PairQuestion::of).map_err(|error| error.spoken(D::DIALECT))
+        asked.map(PairQuestion::of).map_err(|error| error.in_dialect(D::DIALECT))
     }
 
     fn dialect(&self) -> Dialect {

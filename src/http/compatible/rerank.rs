@@ -219,7 +219,7 @@ impl Question for RerankQuestion<'_> {
         let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
         asked.map_err(|error| {
             let of_tei = address.tei && (!address.rerank || has_field(body, "texts"));
-            error.spoken(if of_tei { Dialect::Tei } else { Dialect::Rerank })
+            error.in_dialect(if of_tei { Dialect::Tei } else { Dialect::Rerank })
         })
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn shared() -> Routes {
     Routes::default()
         .with((pair_schemas, pair_paths, post(similarity_or_native)))
         .with((schemas, paths, post(embed_or_native)))
-        .spoken(None)
+        .in_dialect(None)
 }
 
 /// The routes that are not ours.

@@ -101,7 +101,7 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
 
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
-        let (mut request, form) = asked.map_err(|error| error.spoken(D::DIALECT))?;
+        let (mut request, form) = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
         // Some clients always send a number, and 0 for all dimensions.
         request.dimensions = request.dimensions.filter(|&dimensions| dimensions > 0);
         Ok(VectorQuestion { request, form })

@@ -229,7 +229,7 @@ impl ApiError {
     }
 
     /// The same refusal in the form of this dialect, unless it has one.
-    pub(crate) fn spoken(self, dialect: Dialect) -> Self {
+    pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
         Self { dialect: self.dialect.or(Some(dialect)), ..self }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cognate_collections::{
-    Collection, CollectionError, Home, Item, Settings as Kept, Told, Totals,
+    Collection, CollectionError, CollectionInfo, Home, Item, Settings as Kept, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -185,7 +185,7 @@ struct Room {
     items: usize,
     bytes: usize,
     /// The collection that is written to.
-    written: Option<Told>,
+    written: Option<CollectionInfo>,
 }
 
 impl Room {

@@ -10,7 +10,7 @@ use std::{fs, io};
 use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
 
-use crate::embedded::held::Held;
+use crate::embedded::held::Items;
 use crate::embedded::registry::{LOCK, LOG, UNWHOLE};
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, open_regular};
@@ -104,7 +104,7 @@ fn copy(
     out.sync().map_err(write)?;
     // The lock goes with it.
     drop(out);
-    let (mut held, mut applied) = (Held::default(), Applied::default());
+    let (mut held, mut applied) = (Items::default(), Applied::default());
     let opened = replay::open(storage, &copy, |change| held.apply(change, &mut applied));
     let (mut log, cut) = opened.map_err(|error| match error {
         // The copy is as the log is, which is what has to be known.

@@ -44,7 +44,7 @@ impl Hash for ByName {
 
 /// What a collection holds in memory.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct Items {
     pub(super) table: Arc<Table>,
     /// The number of each item, by its name.
     numbers: HashMap<ByName, u64>,
@@ -57,7 +57,7 @@ pub(super) struct Held {
     pub(super) bytes: usize,
 }
 
-impl Held {
+impl Items {
     /// Nothing yet, and what is to be kept.
     pub(super) fn keeping(settings: Settings) -> Self {
         Self { settings, ..Self::default() }

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::embedded::Table;
-use crate::embedded::held::Held;
+use crate::embedded::held::Items;
 use crate::embedded::log::{Change, Lasting, Log};
 use crate::embedded::storage::Storage;
 use crate::{CollectionError, Settings};
 
 /// The log of a collection that is kept.
-pub(super) struct Kept {
+pub(super) struct DurableItems {
     storage: Arc<dyn Storage>,
     log: Log,
     /// What was held, the oldest first; the first of them is certain to last.
@@ -26,7 +26,7 @@ struct State {
     settings: Settings,
 }
 
-impl Kept {
+impl DurableItems {
     /// A log; what it holds is to be [noted](Self::note).
     pub(super) fn of(storage: Arc<dyn Storage>, log: Log) -> Self {
         Self { storage, log, states: VecDeque::new() }
@@ -62,7 +62,7 @@ impl Kept {
     }
 
     /// Notes what is held now that changes were written.
-    pub(super) fn note(&mut self, held: &Held) {
+    pub(super) fn note(&mut self, held: &Items) {
         let certain = self.log.lasting().synced();
         while self.states.get(1).is_some_and(|next| next.end <= certain) {
             self.states.pop_front();

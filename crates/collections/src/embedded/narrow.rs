@@ -10,7 +10,7 @@ use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
 use crate::embedded::shelves::{BLOCK, Bits, Found, Seek, ShelfMaker, items_of, look, ones, unit};
 use crate::embedded::{EmbeddedCollection, View};
-use crate::{Best, Cancellation, ChooseError, Chosen, SHORTLIST_METHOD, Which};
+use crate::{Cancellation, ChooseError, Chosen, ItemSelector, SHORTLIST_METHOD, TopQuery};
 
 /// Items up to which all are scored in no more time.
 const FEW: usize = 1_000;
@@ -25,8 +25,8 @@ impl EmbeddedCollection {
     /// where too many may, or a text has no vector.
     pub(super) fn narrowed(
         &self,
-        which: &Which<'_>,
-        best: &Best<'_>,
+        which: &ItemSelector<'_>,
+        best: &TopQuery<'_>,
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
@@ -43,7 +43,7 @@ impl EmbeddedCollection {
     /// to be worth it.
     fn contenders(
         &self,
-        best: &Best<'_>,
+        best: &TopQuery<'_>,
         view: &View,
         wanted: &[(u64, Bits)],
         cancel: Cancellation<'_>,
@@ -56,8 +56,8 @@ impl EmbeddedCollection {
         }
         let Some(probes) = probes(best) else { return Ok(None) };
         let mut maker = ShelfMaker::of(self, best.engine)?;
-        let mut races: Vec<Race<'_>> =
-            probes.iter().map(|probe| Race::of(probe, best.length, most / count)).collect();
+        let mut races: Vec<Pruner<'_>> =
+            probes.iter().map(|probe| Pruner::of(probe, best.length, most / count)).collect();
         let mut numbers = Vec::new();
         for (at, bits) in wanted {
             cancel.check()?;
@@ -88,7 +88,7 @@ impl EmbeddedCollection {
 
 /// What rows are compared with; nothing where a text has no vector, or what is wrong with it is for the
 /// ranking to say.
-fn probes(best: &Best<'_>) -> Option<Vec<Probe>> {
+fn probes(best: &TopQuery<'_>) -> Option<Vec<Probe>> {
     let texts: Vec<&str> = best.texts.iter().map(|(text, _)| *text).collect();
     let made = best.engine.embed(&texts, &Query::new(SHORTLIST_METHOD)).ok()?;
     let rows = made.vectors.iter().map(|vector| vector.as_ref().and_then(|vector| unit(vector)));
@@ -107,7 +107,7 @@ fn probes(best: &Best<'_>) -> Option<Vec<Probe>> {
 }
 
 /// The items that may be among the best for one text, so far.
-struct Race<'p> {
+struct Pruner<'p> {
     probe: &'p Probe,
     length: usize,
     /// What the best have at least, the least of it on top.
@@ -120,7 +120,7 @@ struct Race<'p> {
     is_lost: bool,
 }
 
-impl<'p> Race<'p> {
+impl<'p> Pruner<'p> {
     /// A race for so many places, of which at most so many items may be left.
     fn of(probe: &'p Probe, length: usize, most: usize) -> Self {
         let (floors, reached) = (BinaryHeap::new(), Vec::new());
@@ -135,7 +135,7 @@ impl<'p> Race<'p> {
     }
 }
 
-impl Seek for Race<'_> {
+impl Seek for Pruner<'_> {
     fn probe(&self) -> &Probe {
         self.probe
     }

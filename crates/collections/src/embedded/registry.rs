@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use cognate::model::disk::drawn_name;
 use cognate::model::writer::directory_of;
 
-use crate::embedded::held::Held;
-use crate::embedded::kept::Kept;
+use crate::embedded::held::Items;
+use crate::embedded::kept::DurableItems;
 use crate::embedded::log::{Change, Log};
 use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
@@ -55,7 +55,7 @@ impl EmbeddedHome {
         let mut collections = Self::in_memory(limits);
         let (mut all, mut cuts) = (BTreeMap::new(), Vec::new());
         for name in folder.names()? {
-            let (mut held, mut applied) = (Held::default(), Applied::default());
+            let (mut held, mut applied) = (Items::default(), Applied::default());
             let (log, cut) = folder.read(&name, |change| held.apply(change, &mut applied))?;
             cuts.extend(cut);
             let (budget, kept) = (Arc::clone(&collections.budget), Some(folder.keep(log)));
@@ -115,7 +115,7 @@ impl EmbeddedHome {
         self.check_folder()?;
         let folder = self.folder.as_ref();
         let kept = folder.map(|folder| folder.create(name, settings).map(|log| folder.keep(log)));
-        let (held, budget) = (Held::keeping(settings), Arc::clone(&self.budget));
+        let (held, budget) = (Items::keeping(settings), Arc::clone(&self.budget));
         let kept = kept.transpose()?;
         let collection = Arc::new(EmbeddedCollection::new(name, self.limits, budget, held, kept));
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
@@ -256,8 +256,8 @@ impl Folder {
     }
 
     /// A log as its collection keeps it.
-    pub(super) fn keep(&self, log: Log) -> Kept {
-        Kept::of(Arc::clone(&self.storage), log)
+    pub(super) fn keep(&self, log: Log) -> DurableItems {
+        DurableItems::of(Arc::clone(&self.storage), log)
     }
 
     /// Makes the folder of a collection, with a log of these settings. It is there as a whole or not at

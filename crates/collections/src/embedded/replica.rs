@@ -13,7 +13,7 @@ use std::{fs, io, thread};
 use cognate::engine::Engine;
 use cognate::methods::Method;
 
-use crate::embedded::held::Held;
+use crate::embedded::held::Items;
 use crate::embedded::log::{Change, HEAD, Head};
 use crate::embedded::registry::LOG;
 use crate::embedded::replay::Place;
@@ -21,8 +21,8 @@ use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothi
 use crate::embedded::{EmbeddedCollection, Pending, Vectors, replay};
 use crate::{
     Applied, Behind, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
-    CollectionError, Home, How, Item, Limits, MatchError, Matched, Page, Settings, SharedEngine,
-    Told, Totals, Which, Write, check_name,
+    CollectionError, CollectionInfo, Home, Item, ItemSelector, Limits, MatchError, MatchOptions,
+    Matched, Page, Settings, SharedEngine, Totals, Write, check_name,
 };
 
 /// How often the folder is looked at.
@@ -261,7 +261,7 @@ impl ReplicatedCollection {
         budget: &Arc<Budget>,
     ) -> io::Result<Self> {
         Ok(Self {
-            held: EmbeddedCollection::new(name, limits, Arc::clone(budget), Held::default(), None),
+            held: EmbeddedCollection::new(name, limits, Arc::clone(budget), Items::default(), None),
             tail: Mutex::new(Tail::open(path)?),
             read_bytes: AtomicU64::new(0),
             unread_bytes: AtomicU64::new(0),
@@ -294,12 +294,12 @@ impl ReplicatedCollection {
 
     /// Brings what is held to what another log says; whether nothing of that is left.
     fn take_over_all(&self, log: &mut Tail) -> Result<bool, CollectionError> {
-        let (mut held, mut applied) = (Held::default(), Applied::default());
+        let (mut held, mut applied) = (Items::default(), Applied::default());
         let came = log.read_on(|changes| {
             let before = held.bytes;
             changes.into_iter().for_each(|change| held.apply(change, &mut applied));
             self.held.budget().give_back(before);
-            self.held.budget().take_anyhow(held.bytes);
+            self.held.budget().charge_unchecked(held.bytes);
         });
         if came.is_ok() {
             let changes = self.held.held().towards(&held);
@@ -329,9 +329,9 @@ impl Collection for ReplicatedCollection {
         self.held.limits()
     }
 
-    fn told(&self, now: i64) -> Result<Told, CollectionError> {
+    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
         let log_bytes = Some(self.read_bytes.load(Ordering::Relaxed));
-        Ok(Told { durable: true, log_bytes, ..self.held.told(now) })
+        Ok(CollectionInfo { durable: true, log_bytes, ..self.held.told(now) })
     }
 
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
@@ -340,7 +340,7 @@ impl Collection for ReplicatedCollection {
 
     fn page(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         page: Page,
         now: i64,
         cancel: Cancellation<'_>,
@@ -350,7 +350,7 @@ impl Collection for ReplicatedCollection {
 
     fn choose(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         choice: &Choice<'_>,
         now: i64,
         cancel: Cancellation<'_>,
@@ -379,7 +379,7 @@ impl Collection for ReplicatedCollection {
     fn follow(
         &self,
         _engine: SharedEngine,
-        _how: &How,
+        _how: &MatchOptions,
         _items: Vec<Item>,
         _now: i64,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {

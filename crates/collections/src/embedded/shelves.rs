@@ -11,7 +11,9 @@ use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 
 use crate::embedded::{EmbeddedCollection, Vectors, View};
-use crate::{Budget, Cancellation, ChooseError, Chosen, Item, SHORTLIST_METHOD, Shortlist, Which};
+use crate::{
+    Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, SHORTLIST_METHOD, Shortlist,
+};
 
 /// Tiles of a block.
 pub(super) const TILES: usize = 8;
@@ -25,7 +27,7 @@ pub(super) type Bits = [u64; TILES];
 
 /// The rows of items, as they were at one moment.
 #[derive(Debug, Clone)]
-pub(super) struct Shelves {
+pub(super) struct QuantisedVectors {
     fingerprint: Arc<str>,
     dims: usize,
     blocks: BTreeMap<u64, Arc<Block>>,
@@ -91,7 +93,7 @@ pub(super) struct ShelfMaker<'l> {
     engine: &'l Engine,
     /// Vectors that were kept for rankings.
     vectors: Option<Arc<Vectors>>,
-    shelves: Arc<Shelves>,
+    shelves: Arc<QuantisedVectors>,
     /// Blocks that nobody was told of yet.
     fresh: Vec<u64>,
 }
@@ -105,7 +107,8 @@ impl<'l> ShelfMaker<'l> {
             (engine.model().fingerprint(), engine.embedding_dims(SHORTLIST_METHOD)?);
         let kept = collection.shelves().clone();
         let kept = kept.filter(|kept| (&*kept.fingerprint, kept.dims) == (fingerprint, dims));
-        let none = || Shelves { fingerprint: fingerprint.into(), dims, blocks: BTreeMap::new() };
+        let none =
+            || QuantisedVectors { fingerprint: fingerprint.into(), dims, blocks: BTreeMap::new() };
         let vectors = collection.kept_vectors().clone();
         Ok(Self {
             collection,
@@ -205,7 +208,7 @@ impl EmbeddedCollection {
     /// added; none that has no vector.
     pub(super) fn nearest(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         shortlist: &Shortlist<'_>,
         now: i64,
         cancel: Cancellation<'_>,
@@ -238,7 +241,7 @@ impl EmbeddedCollection {
     /// The items that are meant, in blocks.
     pub(super) fn wanted(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<(View, Vec<(u64, Bits)>), ChooseError> {

@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use cognate::engine::Engine;
 use cognate::methods::Method;
 
-use crate::embedded::held::Held;
-use crate::embedded::kept::Kept;
+use crate::embedded::held::Items;
+use crate::embedded::kept::DurableItems;
 use crate::embedded::log::Change;
-use crate::embedded::shelves::Shelves;
-use crate::embedded::turn::{Pending, Turn, Writer};
+use crate::embedded::shelves::QuantisedVectors;
+use crate::embedded::turn::{Pending, WriteTransaction, Writer};
 use crate::embedded::{EmbeddedHome, Table, Vectors};
 use crate::following::{Following, Windows};
 use crate::{
-    Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Home,
-    How, Item, Limits, MatchError, Matched, Page, Settings, SharedEngine, Told, Totals, Which,
-    Write, matcher,
+    Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
+    CollectionInfo, Home, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Page,
+    Settings, SharedEngine, Totals, Write, matcher,
 };
 
 /// Bytes of a log below which it is never written anew.
@@ -30,13 +30,13 @@ pub struct EmbeddedCollection {
     limits: Limits,
     budget: Arc<Budget>,
     writer: Mutex<Writer>,
-    held: RwLock<Held>,
+    held: RwLock<Items>,
     /// What texts are matched against, the one that was asked for last at the end.
     windows: Windows,
     /// The vectors of its items, once these were ranked by a method that has such.
     vectors: Mutex<Option<Arc<Vectors>>>,
     /// The same as signed bytes, once a shortlist of its items was asked for.
-    shelves: Mutex<Option<Arc<Shelves>>>,
+    shelves: Mutex<Option<Arc<QuantisedVectors>>>,
     /// Bytes of the log; nothing where there is none. Beside the writer, so that nobody who looks waits
     /// for one.
     log_bytes: Option<AtomicU64>,
@@ -80,10 +80,10 @@ impl EmbeddedCollection {
         name: &str,
         limits: Limits,
         budget: Arc<Budget>,
-        held: Held,
-        mut kept: Option<Kept>,
+        held: Items,
+        mut kept: Option<DurableItems>,
     ) -> Self {
-        budget.take_anyhow(held.bytes);
+        budget.charge_unchecked(held.bytes);
         kept.iter_mut().for_each(|kept| kept.note(&held));
         let log_bytes = kept.as_ref().map(|kept| AtomicU64::new(kept.length()));
         Self {
@@ -119,9 +119,9 @@ impl EmbeddedCollection {
     }
 
     /// What is told of it at this time.
-    pub fn told(&self, now: i64) -> Told {
+    pub fn told(&self, now: i64) -> CollectionInfo {
         let held = self.held();
-        Told {
+        CollectionInfo {
             name: self.name.to_string(),
             settings: held.settings,
             items: held.count(held.settings.oldest(now)),
@@ -208,7 +208,7 @@ impl EmbeddedCollection {
         }
         // A replica shows what the log says was synced. Where others write, the last of them says it.
         if let Ok(writer) = self.writer.try_lock() {
-            let _ = Turn { collection: self, writer }.seal();
+            let _ = WriteTransaction { collection: self, writer }.seal();
         }
         Ok(())
     }
@@ -242,16 +242,16 @@ impl EmbeddedCollection {
     }
 
     /// Waits for the turn to write.
-    pub(super) fn turn(&self) -> Turn<'_> {
+    pub(super) fn turn(&self) -> WriteTransaction<'_> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        Turn { collection: self, writer }
+        WriteTransaction { collection: self, writer }
     }
 
     pub(super) fn kept_vectors(&self) -> MutexGuard<'_, Option<Arc<Vectors>>> {
         self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn shelves(&self) -> MutexGuard<'_, Option<Arc<Shelves>>> {
+    pub(super) fn shelves(&self) -> MutexGuard<'_, Option<Arc<QuantisedVectors>>> {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -293,11 +293,11 @@ impl EmbeddedCollection {
         self.is_ended.store(is_ended, Ordering::Relaxed);
     }
 
-    pub(super) fn held(&self) -> RwLockReadGuard<'_, Held> {
+    pub(super) fn held(&self) -> RwLockReadGuard<'_, Items> {
         self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn held_mut(&self) -> RwLockWriteGuard<'_, Held> {
+    pub(super) fn held_mut(&self) -> RwLockWriteGuard<'_, Items> {
         self.held.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -361,7 +361,7 @@ impl Collection for EmbeddedCollection {
         self.limits()
     }
 
-    fn told(&self, now: i64) -> Result<Told, CollectionError> {
+    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
         Ok(self.told(now))
     }
 
@@ -371,7 +371,7 @@ impl Collection for EmbeddedCollection {
 
     fn page(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         Page { offset, limit }: Page,
         now: i64,
         cancel: Cancellation<'_>,
@@ -389,14 +389,14 @@ impl Collection for EmbeddedCollection {
 
     fn choose(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         choice: &Choice<'_>,
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
         match choice {
             Choice::Shortlist(shortlist) => self.nearest(which, shortlist, now, cancel),
-            Choice::Best(best) => self.narrowed(which, best, now, cancel),
+            Choice::TopQuery(best) => self.narrowed(which, best, now, cancel),
             Choice::All => {
                 let (view, mut items) = (self.view(now), Vec::new());
                 which.each(view.numbered(), cancel, |number, item| {
@@ -428,7 +428,7 @@ impl Collection for EmbeddedCollection {
     fn follow(
         &self,
         engine: SharedEngine,
-        how: &How,
+        how: &MatchOptions,
         items: Vec<Item>,
         now: i64,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use crate::embedded::EmbeddedCollection;
-use crate::embedded::kept::Kept;
+use crate::embedded::kept::DurableItems;
 use crate::embedded::log::{Change, Lasting};
 use crate::following::{Following, Windows};
 use crate::{Applied, Budget, CollectionError, Item, Settings};
@@ -14,7 +14,7 @@ use crate::{Applied, Budget, CollectionError, Item, Settings};
 /// What only one at a time may use.
 pub(super) struct Writer {
     /// Nothing where the collection lives in memory alone.
-    kept: Option<Kept>,
+    kept: Option<DurableItems>,
     /// Whether it was deleted.
     gone: bool,
     /// Counts changes in any other way than by items that were added or became too old or too many.
@@ -22,7 +22,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn of(kept: Option<Kept>) -> Self {
+    pub(super) fn of(kept: Option<DurableItems>) -> Self {
         Self { kept, gone: false, revision: 0 }
     }
 }
@@ -40,15 +40,15 @@ impl fmt::Debug for Writer {
 pub struct Pending(pub(super) Option<(Arc<Lasting>, u64)>);
 
 /// The turn to write to a collection; it ends when this is dropped.
-pub(super) struct Turn<'c> {
+pub(super) struct WriteTransaction<'c> {
     pub(super) collection: &'c EmbeddedCollection,
     pub(super) writer: MutexGuard<'c, Writer>,
 }
 
-impl Turn<'_> {
+impl WriteTransaction<'_> {
     /// Whether anything can be written.
     pub(super) fn takes_more(&self) -> bool {
-        !self.writer.gone && !self.writer.kept.as_ref().is_some_and(Kept::has_ended)
+        !self.writer.gone && !self.writer.kept.as_ref().is_some_and(DurableItems::has_ended)
     }
 
     /// Whether it was deleted.
@@ -64,7 +64,7 @@ impl Turn<'_> {
     /// Bytes of the log; nothing where there is none, or nothing is written to it any more.
     pub(super) fn log_bytes(&self) -> Option<u64> {
         let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
-        kept.map(Kept::length)
+        kept.map(DurableItems::length)
     }
 
     /// Makes changes: in the log first, then in memory; all of them or none. What is too old by now is
@@ -79,7 +79,7 @@ impl Turn<'_> {
             return Err(CollectionError::Unknown);
         }
         // Not even of what is as it should be is anybody told that it lasts.
-        self.writer.kept.as_ref().map_or(Ok(()), Kept::check)?;
+        self.writer.kept.as_ref().map_or(Ok(()), DurableItems::check)?;
         let oldest = collection.settings().oldest(now);
         let more = collection.room(&changes, oldest)?;
         if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
@@ -120,7 +120,7 @@ impl Turn<'_> {
         held.restore(table, settings);
         let budget = self.collection.budget();
         budget.give_back(before.saturating_sub(held.bytes));
-        budget.take_anyhow(held.bytes.saturating_sub(before));
+        budget.charge_unchecked(held.bytes.saturating_sub(before));
         drop(held);
         // The disk may take as long as it likes: nobody who reads waits for it.
         kept.take_back();
@@ -142,14 +142,14 @@ impl Turn<'_> {
 
     /// Says in the log that all of it lasts, if that is so.
     pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
-        let sealed = self.writer.kept.as_mut().map(Kept::seal);
+        let sealed = self.writer.kept.as_mut().map(DurableItems::seal);
         self.note();
         sealed.unwrap_or(Ok(()))
     }
 
     /// Ends the log if it is not where it was opened any more.
     pub(super) fn look(&self) -> Result<(), CollectionError> {
-        let looked = self.writer.kept.as_ref().map(Kept::look);
+        let looked = self.writer.kept.as_ref().map(DurableItems::look);
         self.note();
         looked.unwrap_or(Ok(()))
     }
@@ -165,13 +165,13 @@ impl Turn<'_> {
         if self.writer.gone {
             return Ok(());
         }
-        let recorded = self.writer.kept.as_mut().map(Kept::record);
+        let recorded = self.writer.kept.as_mut().map(DurableItems::record);
         self.note();
         recorded.unwrap_or(Ok(()))
     }
 
     fn pending(&self) -> Pending {
-        Pending(self.writer.kept.as_ref().map(Kept::written))
+        Pending(self.writer.kept.as_ref().map(DurableItems::written))
     }
 
     /// Notes what is told of the log to those who do not wait for a turn.
@@ -181,7 +181,7 @@ impl Turn<'_> {
     }
 }
 
-impl Following for Turn<'_> {
+impl Following for WriteTransaction<'_> {
     fn settings(&self) -> Settings {
         self.collection.settings()
     }
@@ -243,7 +243,7 @@ impl EmbeddedCollection {
         let (before, mut applied) = (held.bytes, Applied::default());
         changes.into_iter().for_each(|change| held.apply(change, &mut applied));
         self.budget().give_back(before.saturating_sub(held.bytes));
-        self.budget().take_anyhow(held.bytes.saturating_sub(before));
+        self.budget().charge_unchecked(held.bytes.saturating_sub(before));
     }
 
     /// Bytes that changes add at most, or the refusal of more items than there may be.

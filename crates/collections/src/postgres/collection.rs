@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::postgres::condition::Sql;
 use crate::postgres::home::Shared;
-use crate::postgres::turn::{Entry, Turn};
+use crate::postgres::turn::{Entry, WriteTransaction};
 use crate::postgres::vectors;
 use crate::postgres::vectors::{COLUMNS, signed};
 use crate::{
-    Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, How, Item,
-    Limits, MatchError, Matched, Page, Pending, SharedEngine, Told, Which, Write, matcher,
+    Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
+    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Page, Pending,
+    SharedEngine, Write, matcher,
 };
 
 /// Most items that are sent here to be ranked.
@@ -37,14 +38,14 @@ impl Collection for PostgresCollection {
         &self.shared.limits
     }
 
-    fn told(&self, now: i64) -> Result<Told, CollectionError> {
+    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
         self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
             let items = entry.live(session, now)?;
             let text = format!("SELECT pg_total_relation_size('cognate.items_{}')", entry.id);
             let rows = session.query(&text, &[])?;
             let bytes: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
-            Ok(Told {
+            Ok(CollectionInfo {
                 name: self.name.to_string(),
                 settings: entry.settings,
                 items,
@@ -73,7 +74,7 @@ impl Collection for PostgresCollection {
 
     fn page(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         Page { offset, limit }: Page,
         now: i64,
         _cancel: Cancellation<'_>,
@@ -100,7 +101,7 @@ impl Collection for PostgresCollection {
 
     fn choose(
         &self,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         choice: &Choice<'_>,
         now: i64,
         cancel: Cancellation<'_>,
@@ -132,9 +133,9 @@ impl Collection for PostgresCollection {
             vectors::check(items)?;
         }
         let applied = self.shared.pool.ask(|session| {
-            let entry = Turn::lock(session, &self.name)?;
+            let entry = WriteTransaction::lock(session, &self.name)?;
             let windows = self.shared.windows(entry.id);
-            let mut turn = Turn::of(session, entry, (&windows, &self.shared.budget));
+            let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
             let applied = match &wanted {
                 Write::Put(items) => turn.put(items, limits, now)?,
                 Write::Remove(names) => {
@@ -160,7 +161,7 @@ impl Collection for PostgresCollection {
     fn follow(
         &self,
         engine: SharedEngine,
-        how: &How,
+        how: &MatchOptions,
         items: Vec<Item>,
         now: i64,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
@@ -168,9 +169,9 @@ impl Collection for PostgresCollection {
         matcher::check(&items, limits)?;
         vectors::check(&items)?;
         let followed = self.shared.pool.ask(|session| {
-            let entry = Turn::lock(session, &self.name)?;
+            let entry = WriteTransaction::lock(session, &self.name)?;
             let windows = self.shared.windows(entry.id);
-            let mut turn = Turn::of(session, entry, (&windows, &self.shared.budget));
+            let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
             match matcher::follow(&mut turn, engine.clone(), how, items.clone(), now) {
                 Ok(followed) => {
                     turn.put(&followed.items, limits, now)?;
@@ -193,9 +194,11 @@ impl Collection for PostgresCollection {
                 return Ok(());
             }
             // Whoever has the turn takes out what is too old as well.
-            let Some(entry) = Turn::lock_if_free(session, &self.name)? else { return Ok(()) };
+            let Some(entry) = WriteTransaction::lock_if_free(session, &self.name)? else {
+                return Ok(());
+            };
             let windows = self.shared.windows(entry.id);
-            let mut turn = Turn::of(session, entry, (&windows, &self.shared.budget));
+            let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
             turn.expire(now)?;
             turn.end()?;
             Ok(())

@@ -6,7 +6,7 @@ use postgres::types::ToSql;
 use serde_json::{Value, json};
 
 use crate::filter::{Condition, Side, Test};
-use crate::{Attribute, Filter, Which};
+use crate::{Attribute, Filter, ItemSelector};
 
 /// A condition with its values.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(super) struct Sql {
 
 impl Sql {
     /// The condition that items `i` are meant and not older than a time.
-    pub(super) fn of(which: &Which<'_>, oldest: Option<i64>) -> Self {
+    pub(super) fn of(which: &ItemSelector<'_>, oldest: Option<i64>) -> Self {
         let mut sql = Self::default();
         sql.text.push_str("TRUE");
         // Each is asked for itself: of both the later one counts.

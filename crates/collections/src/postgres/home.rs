@@ -9,7 +9,7 @@ use crate::postgres::collection::PostgresCollection;
 use crate::postgres::pool::Pool;
 use crate::postgres::schema;
 use crate::postgres::schema::{MAKING, Ready};
-use crate::postgres::turn::Turn;
+use crate::postgres::turn::WriteTransaction;
 use crate::postgres::vectors::signed;
 use crate::{Budget, Collection, CollectionError, Home, Limits, Settings, Totals, check_name};
 
@@ -121,10 +121,10 @@ impl Home for PostgresHome {
         let is_new = shared.pool.ask(|session| {
             // Collections come and go one at a time.
             session.run(MAKING)?;
-            match Turn::lock(session, name) {
+            match WriteTransaction::lock(session, name) {
                 Ok(entry) => {
                     let windows = shared.windows(entry.id);
-                    let mut turn = Turn::of(session, entry, (&windows, &shared.budget));
+                    let mut turn = WriteTransaction::of(session, entry, (&windows, &shared.budget));
                     turn.set(settings, now)?;
                     turn.end()?;
                     return Ok(false);
@@ -156,7 +156,7 @@ impl Home for PostgresHome {
         check_name(name).map_err(|_| CollectionError::Unknown)?;
         self.shared.pool.ask(|session| {
             session.run(MAKING)?;
-            let id = Turn::lock(session, name)?.id;
+            let id = WriteTransaction::lock(session, name)?.id;
             let text = "DELETE FROM cognate.vectors WHERE collection = $1 RETURNING fingerprint";
             for row in session.query(text, &[&id])? {
                 let fingerprint: &str = row.try_get(0)?;

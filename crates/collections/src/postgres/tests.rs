@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::postgres::{IndexKind, Indexed, PostgresHome};
 use crate::{
-    Cancellation, Choice, ChooseError, Filter, Home, Incoming, Item, Limits, SHORTLIST_METHOD,
-    Settings, Shortlist, Which, Write, contract,
+    Cancellation, Choice, ChooseError, Filter, Home, Incoming, Item, ItemSelector, Limits,
+    SHORTLIST_METHOD, Settings, Shortlist, Write, contract,
 };
 
 /// One database, one test at a time.
@@ -67,8 +67,10 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     let nearest = |even: bool| {
         let shortlist = Shortlist { engine: &engine, texts: asked.into(), length: 3 };
         let filter = if even { json!({"even": true}) } else { json!({}) };
-        let which =
-            Which { filter: Filter::read(&filter.to_string()).unwrap(), ..Which::default() };
+        let which = ItemSelector {
+            filter: Filter::read(&filter.to_string()).unwrap(),
+            ..ItemSelector::default()
+        };
         let found = news
             .choose(&which, &Choice::Shortlist(shortlist), 0, Cancellation::NEVER)
             .unwrap()
@@ -112,6 +114,7 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     let (_, pending) = news.write(Write::Put(vec![item]), 0).unwrap();
     news.settle(pending).unwrap();
     let shortlist = Choice::Shortlist(Shortlist { engine: &engine, texts, length: 3 });
-    let stopped = news.choose(&Which::default(), &shortlist, 0, Cancellation::when(&|| true));
+    let stopped =
+        news.choose(&ItemSelector::default(), &shortlist, 0, Cancellation::when(&|| true));
     assert!(matches!(stopped, Err(ChooseError::Stopped)));
 }

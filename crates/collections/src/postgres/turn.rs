@@ -70,7 +70,7 @@ fn count(number: i64) -> usize {
 }
 
 /// The turn to write to a collection, which ends with its transaction.
-pub(super) struct Turn<'s, 'c> {
+pub(super) struct WriteTransaction<'s, 'c> {
     session: &'s mut Session<'c>,
     /// What the row has once the turn [ends](Self::end).
     pub(super) entry: Entry,
@@ -79,7 +79,7 @@ pub(super) struct Turn<'s, 'c> {
     budget: &'s Arc<Budget>,
 }
 
-impl<'s, 'c> Turn<'s, 'c> {
+impl<'s, 'c> WriteTransaction<'s, 'c> {
     /// The turn of the collection whose row was locked.
     pub(super) fn of(
         session: &'s mut Session<'c>,
@@ -237,7 +237,7 @@ impl<'s, 'c> Turn<'s, 'c> {
     }
 }
 
-impl Following for Turn<'_, '_> {
+impl Following for WriteTransaction<'_, '_> {
     fn settings(&self) -> Settings {
         self.entry.settings
     }

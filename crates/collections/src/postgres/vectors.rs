@@ -23,7 +23,7 @@ use crate::postgres::turn::{ENTRY, Entry};
 use crate::postgres::vectors;
 use crate::{
     Attribute, Attributes, Cancellation, ChooseError, Collection, CollectionError, Event, Item,
-    ItemProblem, SHORTLIST_METHOD, Shortlist, Which,
+    ItemProblem, ItemSelector, SHORTLIST_METHOD, Shortlist,
 };
 
 /// Items whose vectors are made in one transaction.
@@ -119,7 +119,7 @@ impl Table {
     fn nearest(
         &self,
         session: &mut Session<'_>,
-        which: &Which<'_>,
+        which: &ItemSelector<'_>,
         (asked, length): (&[Option<HalfVector>], usize),
         now: i64,
     ) -> Result<Vec<(u64, Arc<Item>)>, Failed> {
@@ -206,7 +206,7 @@ fn fill(collection: &PostgresCollection, engine: &Engine) -> Result<Option<usize
 /// The items that are nearest to each of the texts of a shortlist, in the order in which they were added.
 pub(super) fn nearest(
     collection: &PostgresCollection,
-    which: &Which<'_>,
+    which: &ItemSelector<'_>,
     shortlist: &Shortlist<'_>,
     now: i64,
     cancel: Cancellation<'_>,

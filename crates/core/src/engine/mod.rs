@@ -27,8 +27,8 @@ pub use error::{Place, QueryError};
 pub use explain::{ExplainedWord, Explanation, UnknownToken};
 pub use query::{Query, RankOptions};
 pub use rank::{
-    BoostBy, Boosts, Duplicate, Fold, KeptFor, KeptText, Liked, Likes, Passed, RankSession,
-    Rankings, Strategy,
+    BoostBy, Boosts, Duplicate, Fold, KeptFor, KeptText, Liked, Likes, RankSession, Rankings,
+    Strategy, UnscoredLikes,
 };
 pub use served::{Missing, Served, auto_method};
 pub use text_limits::TextLimits;

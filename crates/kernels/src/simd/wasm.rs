@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 
 use half::f16;
 
-pub(super) use crate::simd::plain::{exchange, image, ranks};
 use crate::simd::loops::loops;
+pub(super) use crate::simd::plain::{exchange, image, ranks};
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles, turned};
 use crate::simd::{LANES, Rows, four};

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::extract::State;
 use axum::response::Response;
 use cognate_collections::{
-    Applied, Collection, How, Item, Matched, Outgoing, Pending, SharedEngine, Told,
+    Applied, Collection, CollectionInfo, Item, MatchOptions, Matched, Outgoing, Pending,
+    SharedEngine,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -43,8 +44,8 @@ pub(super) struct CollectionEntry {
     ttl: Option<String>,
 }
 
-impl From<Told> for CollectionEntry {
-    fn from(told: Told) -> Self {
+impl From<CollectionInfo> for CollectionEntry {
+    fn from(told: CollectionInfo) -> Self {
         Self {
             name: told.name,
             items: told.items,
@@ -207,7 +208,7 @@ pub(crate) async fn list(
         let told = all.and_then(|all| all.iter().map(|one| one.told(now)).collect());
         told.map_err(|error| call::of(&error, ""))
     });
-    let all: Vec<Told> = all.await?;
+    let all: Vec<CollectionInfo> = all.await?;
     let collections = all.into_iter().map(CollectionEntry::from).collect();
     call::answer(&app, &caller, 0, &CollectionList { collections })
 }
@@ -239,7 +240,7 @@ impl Against {
     pub(crate) fn follow(
         &self,
         resolved: &Resolved,
-        how: &How,
+        how: &MatchOptions,
         items: Vec<Item>,
         app: &App,
     ) -> Result<Vec<Matched>, ApiError> {

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Cancellation, Collection, CollectionError, Filter, Incoming, Item, Page, Which, Write,
+    Cancellation, Collection, CollectionError, Filter, Incoming, Item, ItemSelector, Page, Write,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -227,7 +227,7 @@ pub(crate) async fn list(
         let of = |error: &CollectionError| call::of(error, "");
         let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
         call::check_filter(&app_of, &filter, count)?;
-        let which = Which { filter, oldest, ..Which::default() };
+        let which = ItemSelector { filter, oldest, ..ItemSelector::default() };
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
         let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
         let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;

@@ -10,7 +10,7 @@ use cognate::methods::{Info, Kind, Method};
 use cognate::window::events::Rule;
 use cognate::window::stream::Settings;
 use cognate::window::{Limits, usual};
-use cognate_collections::{How, Item};
+use cognate_collections::{Item, MatchOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -59,7 +59,11 @@ pub(crate) struct Wanted<'w> {
 
 impl Wanted<'_> {
     /// The model that answers, and how.
-    pub(crate) fn resolve(&self, app: &App, models: &Models) -> Result<(Resolved, How), ApiError> {
+    pub(crate) fn resolve(
+        &self,
+        app: &App,
+        models: &Models,
+    ) -> Result<(Resolved, MatchOptions), ApiError> {
         let method = self.method.or(Some(Method::AvgCos.name()));
         let resolved = Selection { model: self.model, method, ..Selection::default() };
         let resolved = resolved.resolve(models)?;
@@ -107,7 +111,7 @@ impl Wanted<'_> {
         let duplicate = self.duplicate_score.unwrap_or(1.0);
         check_score(duplicate, scoring, "/duplicate_score")?;
         let duplicate = duplicate as f32;
-        Ok((resolved, How { stream, duplicate }))
+        Ok((resolved, MatchOptions { stream, duplicate }))
     }
 
     /// The least score at which a text belongs to what it is near.
@@ -142,7 +146,7 @@ fn check_score(score: f64, method: Method, pointer: &str) -> Result<(), ApiError
 }
 
 /// Multiplications that matching takes, roughly.
-pub(crate) fn multiplications(how: &How, resolved: &Resolved, texts: usize) -> u64 {
+pub(crate) fn multiplications(how: &MatchOptions, resolved: &Resolved, texts: usize) -> u64 {
     let Settings { second, nearest, limits, .. } = how.stream;
     let dims = resolved.model.engine.model().vectors().dims() as u64;
     let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use cognate::engine::{Counts, Place, Query};
 use cognate_collections::{
-    Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, SHORTLIST_METHOD,
-    Shortlist, Which, usual_shortlist,
+    Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector,
+    SHORTLIST_METHOD, Shortlist, usual_shortlist,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::http::api::collections::call;
 use crate::http::api::collections::items::oldest;
 use crate::http::api::pipeline::{Plan, Question};
-use crate::http::api::rank::plan::Told;
+use crate::http::api::rank::plan::Computed;
 use crate::http::api::rank::{Page, RankRequest, SharedWord};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -92,7 +92,7 @@ impl Held {
         let named = named.map(|item| Cow::from(&*item.id));
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
         let without = named.chain(excluded.map(CandidateId::digits)).collect();
-        let which = Which { filter, oldest, without };
+        let which = ItemSelector { filter, oldest, without };
         let resolved = request.resolve(models)?;
         let told = || held.collection.told(now).map_err(|error| call::of_named(&error));
         let count = || Ok(told()?.items);
@@ -231,7 +231,7 @@ impl RankRequest<'_> {
         app: &App,
     ) -> Result<Choice<'s>, ApiError> {
         let Some(length) = shortlist else {
-            return Ok(self.best(resolved, app).map_or(Choice::All, Choice::Best));
+            return Ok(self.best(resolved, app).map_or(Choice::All, Choice::TopQuery));
         };
         self.asked()?;
         self.check_lengths(app)?;
@@ -249,7 +249,7 @@ fn told_of_kept(
     held: &Held,
     plan: &Plan,
     (app, work): (&App, &JobContext),
-) -> Result<Told, ApiError> {
+) -> Result<Computed, ApiError> {
     let (engine, method) = (&plan.resolved.model.engine, plan.resolved.query.method);
     let is_cancelled = || work.check().is_err();
     let cancel = Cancellation::when(&is_cancelled);
@@ -454,7 +454,7 @@ struct DuplicateItem<'r> {
 impl<'r> ItemRanking<'r> {
     /// What was told of the items of a collection of this name.
     pub(super) fn of(
-        told: &'r Told,
+        told: &'r Computed,
         held: &'r Held,
         resolved: &'r Resolved,
         (name, return_text): (&'r str, bool),

@@ -7,7 +7,7 @@ use cognate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
 use cognate::engine::{Counts, Duplicate, Engine, Likes, Query, QueryError, RankOptions, Ranking};
 
 use crate::http::api::pipeline::Plan;
-use crate::http::api::rank::plan::Contenders;
+use crate::http::api::rank::plan::Candidates;
 use crate::http::api::rank::request::Asked;
 use crate::http::api::rank::response::{DuplicateCandidate, SharedWord};
 use crate::http::api::rank::{RankRequest, RankedCandidate};
@@ -345,7 +345,7 @@ fn part_of(part: &FusePart<'_>, place: usize, engine: &Engine) -> Result<Part, A
 
 /// The numbers that candidates bring, for each name that the fusion wants; or each place where one is
 /// missing, as many as are told.
-fn runs(fusion: &Fusion, contenders: &Contenders<'_, '_>) -> Result<Vec<Vec<f64>>, ApiError> {
+fn runs(fusion: &Fusion, contenders: &Candidates<'_, '_>) -> Result<Vec<Vec<f64>>, ApiError> {
     let mut missing: Vec<(usize, &str)> = Vec::new();
     let mut runs = Vec::new();
     for (_, name) in fusion.runs() {

@@ -5,10 +5,10 @@ use std::ops::{Range, RangeInclusive};
 
 use cognate::engine::fuse::{FuseSession, PartScores};
 use cognate::engine::{
-    BoostBy, Boosts, Counts, Engine, KeptFor, KeptText, Likes, Measure, Passed, Place, QueryError,
-    RankOptions, RankSession, Ranking, Rankings, Strategy,
+    BoostBy, Boosts, Counts, Engine, KeptFor, KeptText, Likes, Measure, Place, QueryError,
+    RankOptions, RankSession, Ranking, Rankings, Strategy, UnscoredLikes,
 };
-use cognate_collections::{Best, SHORTLIST_METHOD};
+use cognate_collections::{SHORTLIST_METHOD, TopQuery};
 
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
@@ -228,10 +228,10 @@ impl Question for RankRequest<'_> {
 }
 
 /// What is told of candidates.
-pub(super) struct Told {
+pub(super) struct Computed {
     pub(super) pages: Vec<Page>,
     /// Liked and disliked texts that are part of no score.
-    pub(super) passed: Passed,
+    pub(super) passed: UnscoredLikes,
     pub(super) counts: Counts,
 }
 
@@ -243,7 +243,7 @@ impl RankRequest<'_> {
         app: &App,
         work: &JobContext,
         kept: Option<&[KeptText<'_>]>,
-    ) -> Result<Told, ApiError> {
+    ) -> Result<Computed, ApiError> {
         let (asked, resolved) = (self.asked()?, &plan.resolved);
         self.parts().for_each(|part| app.metrics.ranked_with(part));
         if let Asked::Queries(queries) = asked {
@@ -255,7 +255,7 @@ impl RankRequest<'_> {
                 self.page(ranking, options, &Asked::Query(query), resolved, work)
             });
             let pages = pages.collect::<Result<Vec<_>, _>>()?;
-            return Ok(Told { pages, passed: Passed::default(), counts });
+            return Ok(Computed { pages, passed: UnscoredLikes::default(), counts });
         }
         let (ranking, options, counts) = match (kept, &asked) {
             (None, _) | (_, Asked::Queries(_)) => self.ranking(plan, app, work)?,
@@ -268,10 +268,10 @@ impl RankRequest<'_> {
         };
         let passed = match &asked {
             Asked::Likes(likes) => resolved.model.engine.passed_likes(likes, &options)?,
-            Asked::Query(_) | Asked::Queries(_) => Passed::default(),
+            Asked::Query(_) | Asked::Queries(_) => UnscoredLikes::default(),
         };
         let page = self.page(ranking, options, &asked, resolved, work)?;
-        Ok(Told { pages: vec![page], passed, counts })
+        Ok(Computed { pages: vec![page], passed, counts })
     }
 
     /// Finds the model and what ranks.
@@ -297,7 +297,7 @@ impl RankRequest<'_> {
 
     /// Which of the items of a collection are wanted, where that can be told by the bounds of their
     /// vectors: the best by the cosine, without a look at how alike any two of them are.
-    pub(super) fn best<'s>(&'s self, resolved: &'s Resolved, app: &App) -> Option<Best<'s>> {
+    pub(super) fn best<'s>(&'s self, resolved: &'s Resolved, app: &App) -> Option<TopQuery<'s>> {
         // What is wrong with the question is told where it is planned.
         self.check_lengths(app).ok()?;
         let query = &resolved.query;
@@ -316,7 +316,7 @@ impl RankRequest<'_> {
             }
         };
         let engine = &resolved.model.engine;
-        Some(Best { engine, texts, summed, length })
+        Some(TopQuery { engine, texts, summed, length })
     }
 
     /// Most tokens of all texts together; those of a collection were taken before.
@@ -352,7 +352,7 @@ impl RankRequest<'_> {
 }
 
 /// The candidates that are ranked.
-pub(super) struct Contenders<'r, 'b> {
+pub(super) struct Candidates<'r, 'b> {
     all: &'r [Candidate<'b>],
     /// Nothing where none is excluded.
     kept: Option<Kept<'r, 'b>>,
@@ -367,14 +367,14 @@ struct Kept<'r, 'b> {
     places: Vec<usize>,
 }
 
-impl<'r, 'b> Contenders<'r, 'b> {
+impl<'r, 'b> Candidates<'r, 'b> {
     /// Those of a list that none of these names excludes.
     pub(super) fn of(
         all: &'r [Candidate<'b>],
         exclude: &[CandidateId<'_>],
         by: BoostBy,
-    ) -> Contenders<'r, 'b> {
-        let mut contenders = Contenders { all, kept: None, by, boosts: Vec::new() };
+    ) -> Candidates<'r, 'b> {
+        let mut contenders = Candidates { all, kept: None, by, boosts: Vec::new() };
         if !exclude.is_empty() {
             let names: HashSet<&CandidateId<'_>> = exclude.iter().collect();
             let stays =

@@ -1,14 +1,14 @@
 //! The answer of `POST /rank`, as it is written.
 
 use cognate::engine::{
-    Counts, Duplicate, ExplainedWord, Explanation, KeptFor, KeptText, Passed, Place, RankOptions,
-    Ranking, Rankings, Reason, UnknownToken,
+    Counts, Duplicate, ExplainedWord, Explanation, KeptFor, KeptText, Place, RankOptions, Ranking,
+    Rankings, Reason, UnknownToken, UnscoredLikes,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::api::pipeline::Plan;
-use crate::http::api::rank::plan::Contenders;
+use crate::http::api::rank::plan::Candidates;
 use crate::http::api::rank::request::Asked;
 use crate::http::api::rank::{ItemRanking, RankRequest};
 use crate::http::app::App;
@@ -236,7 +236,7 @@ impl<'r> RankResponse<'r> {
     }
 
     /// The same answer with the liked and disliked texts that are part of no score.
-    pub(crate) fn passing(self, passed: &'r Passed) -> Self {
+    pub(crate) fn passing(self, passed: &'r UnscoredLikes) -> Self {
         Self { like_unscored: &passed.liked, unlike_unscored: &passed.disliked, ..self }
     }
 }
@@ -312,16 +312,16 @@ const PARTS_PER_THREAD: usize = 2;
 
 impl<'b> RankRequest<'b> {
     /// The candidates that are ranked.
-    pub(super) fn contenders(&self) -> Contenders<'_, 'b> {
+    pub(super) fn contenders(&self) -> Candidates<'_, 'b> {
         let exclude = self.exclude.as_ref().map_or(&[][..], |list| &list.items);
         let by = self.boost_by.unwrap_or_default().into();
-        Contenders::of(self.candidates(), exclude, by)
+        Candidates::of(self.candidates(), exclude, by)
     }
 
     /// The texts that are read, with their places.
     pub(super) fn places<'r>(
         &'r self,
-        contenders: &Contenders<'r, 'b>,
+        contenders: &Candidates<'r, 'b>,
     ) -> impl Iterator<Item = (Place, &'r str)> + Clone {
         self.asked_places().chain(contenders.places())
     }

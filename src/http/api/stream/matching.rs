@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::{Counts, QueryError};
 use cognate::window::BATCH;
-use cognate_collections::{How, Item, Matched};
+use cognate_collections::{Item, MatchOptions, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -68,7 +68,7 @@ struct Items {
     app: Arc<App>,
     against: Against,
     resolved: Resolved,
-    how: How,
+    how: MatchOptions,
 }
 
 /// Answers a stream of items.

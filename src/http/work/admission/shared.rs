@@ -65,7 +65,7 @@ impl State {
 
     /// Notes that a request of a client uses so many units rather than so many.
     pub(super) fn charge(&mut self, shared: &Shared, client: &Client, before: usize, units: usize) {
-        client.take_anyhow(Resource::Units, units);
+        client.charge_unchecked(Resource::Units, units);
         client.give_back(Resource::Units, before);
         let small = |units: usize| if units <= shared.small { units } else { 0 };
         self.used = self.used.saturating_sub(before).saturating_add(units);

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::shortlists::{ENGINE, with};
 use crate::{
-    Best, Cancellation, Choice, ChooseError, Collection, Filter, Limits, Page, Shortlist, Which,
+    Cancellation, Choice, ChooseError, Collection, Filter, ItemSelector, Limits, Page, Shortlist,
+    TopQuery,
 };
 
 #[test]
@@ -15,7 +16,7 @@ fn a_filter_is_asked_no_longer_than_the_answer_is_wanted() {
     // Sixty conditions, so that few items are asked between two looks.
     let none: Vec<_> = (0..60).map(|at| json!({"n": {"gt": 10_000 + at}})).collect();
     let filter = Filter::read(&json!({ "any": none }).to_string()).unwrap();
-    let which = Which { filter, ..Which::default() };
+    let which = ItemSelector { filter, ..ItemSelector::default() };
     let looks_of = |most: usize, ask: &dyn Fn(Cancellation<'_>) -> Result<(), ChooseError>| {
         let looks = Cell::new(0);
         let is_cancelled = || looks.replace(looks.get() + 1) == most;
@@ -24,7 +25,8 @@ fn a_filter_is_asked_no_longer_than_the_answer_is_wanted() {
     let texts = || vec!["river"];
     let shortlist = Choice::Shortlist(Shortlist { engine: &ENGINE, texts: texts(), length: 3 });
     let best = vec![("river", 1.0)];
-    let best = Choice::Best(Best { engine: &ENGINE, texts: best, summed: false, length: 3 });
+    let best =
+        Choice::TopQuery(TopQuery { engine: &ENGINE, texts: best, summed: false, length: 3 });
     for choice in [Choice::All, shortlist, best] {
         let choose = |cancel: Cancellation<'_>| news.choose(&which, &choice, 0, cancel).map(drop);
         let (stopped, looks) = looks_of(5, &choose);

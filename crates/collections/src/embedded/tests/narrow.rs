@@ -9,8 +9,8 @@ use serde_json::json;
 use super::shortlists::{ENGINE, real, with};
 use crate::embedded::EmbeddedCollection;
 use crate::{
-    Best, Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Item, Limits,
-    SHORTLIST_METHOD, Which,
+    Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Item, ItemSelector, Limits,
+    SHORTLIST_METHOD, TopQuery,
 };
 
 /// Real texts and recombinations of them, some of them twice, and some without a known word.
@@ -32,12 +32,12 @@ fn texts(count: usize) -> Vec<String> {
 
 fn narrowed(
     news: &EmbeddedCollection,
-    which: &Which<'_>,
+    which: &ItemSelector<'_>,
     (texts, summed): (&[(&str, f32)], bool),
     length: usize,
 ) -> Option<Chosen> {
-    let best = Best { engine: &ENGINE, texts: texts.to_vec(), summed, length };
-    let chosen = news.choose(which, &Choice::Best(best), 10_000, Cancellation::NEVER).unwrap();
+    let best = TopQuery { engine: &ENGINE, texts: texts.to_vec(), summed, length };
+    let chosen = news.choose(which, &Choice::TopQuery(best), 10_000, Cancellation::NEVER).unwrap();
     if chosen.items.len() < chosen.meant {
         return Some(chosen);
     }
@@ -60,9 +60,9 @@ fn the_best_of_few_are_the_best_of_all() {
     let (_home, news) = with(texts(2600).into_iter(), Limits::DEFAULT);
     let asked = real();
     let asked: Vec<&str> = asked.iter().step_by(37).take(6).map(String::as_str).collect();
-    let any = Which::default();
+    let any = ItemSelector::default();
     let filter = Filter::read(&json!({"n": {"gte": 900}}).to_string()).unwrap();
-    let filtered = Which { filter, ..Which::default() };
+    let filtered = ItemSelector { filter, ..ItemSelector::default() };
     let mut most = BTreeMap::new();
     for which in [&any, &filtered] {
         let all = news.choose(which, &Choice::All, 10_000, Cancellation::NEVER).unwrap().items;
@@ -115,7 +115,7 @@ fn the_best_of_few_are_the_best_of_all() {
 #[test]
 fn where_it_does_not_help_all_are_ranked() {
     let (_home, news) = with(texts(2000).into_iter(), Limits::DEFAULT);
-    let which = Which::default();
+    let which = ItemSelector::default();
     for (texts, summed, length) in [
         (&[("a river", 1.0)][..], false, 300),
         (&[("%", 1.0)], false, 1),
@@ -139,9 +139,10 @@ fn a_question_that_is_given_up_keeps_what_it_made() {
     let (home, news) = with(texts(2000).into_iter(), Limits::DEFAULT);
     let (looks, before) = (Cell::new(0), home.bytes());
     let is_cancelled = || looks.replace(looks.get() + 1) == 2;
-    let best = Best { engine: &ENGINE, texts: vec![("a river", 1.0)], summed: false, length: 5 };
+    let best =
+        TopQuery { engine: &ENGINE, texts: vec![("a river", 1.0)], summed: false, length: 5 };
     let cancel = Cancellation::when(&is_cancelled);
-    let stopped = news.choose(&Which::default(), &Choice::Best(best), 0, cancel);
+    let stopped = news.choose(&ItemSelector::default(), &Choice::TopQuery(best), 0, cancel);
     assert!(matches!(stopped, Err(ChooseError::Stopped)), "{stopped:?}");
     assert!(home.bytes() > before);
 }

@@ -8,11 +8,11 @@ use proptest::prelude::*;
 
 use super::{item, log_of, open, with_batches, with_killed_batches};
 use crate::embedded::EmbeddedHome;
-use crate::embedded::held::Held;
+use crate::embedded::held::Items;
 use crate::embedded::log::Change;
 use crate::{
-    Applied, Behind, Cancellation, Choice, CollectionError, Home, Limits, MatchError, Outgoing,
-    ReplicaHome, Settings, Which, Write, contract,
+    Applied, Behind, Cancellation, Choice, CollectionError, Home, ItemSelector, Limits, MatchError,
+    Outgoing, ReplicaHome, Settings, Write, contract,
 };
 
 /// What is seen of a collection: its name, what it keeps, its items.
@@ -23,7 +23,7 @@ fn seen(home: &dyn Home, now: i64) -> (Vec<Shown>, Vec<Vec<u64>>) {
     let each = home.all().unwrap().into_iter().map(|collection| {
         let told = collection.told(now).unwrap();
         let items = collection
-            .choose(&Which::default(), &Choice::All, now, Cancellation::NEVER)
+            .choose(&ItemSelector::default(), &Choice::All, now, Cancellation::NEVER)
             .unwrap()
             .items;
         let (numbers, items): (Vec<_>, Vec<_>) = items.into_iter().unzip();
@@ -223,7 +223,7 @@ fn a_replica_takes_no_changes() {
 #[test]
 fn the_shortest_way_between_two_states_keeps_what_is_the_same() {
     let held = |ids: &[usize]| {
-        let mut held = Held::default();
+        let mut held = Items::default();
         for &id in ids {
             held.apply(Change::put(item(id, "a", 0)), &mut Applied::default());
         }
@@ -243,7 +243,7 @@ fn the_shortest_way_between_two_states_keeps_what_is_the_same() {
             from.apply(change, &mut Applied::default());
         }
         let ids =
-            |held: &Held| held.table.iter().map(|(_, item)| item.id.clone()).collect::<Vec<_>>();
+            |held: &Items| held.table.iter().map(|(_, item)| item.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&from), ids(&to));
         let same = from.table.iter().filter(|(number, _)| before.contains(number)).count();
         assert_eq!(same, kept);

@@ -14,8 +14,8 @@ use serde_json::json;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Cancellation, Choice, ChooseError, Collection, Filter, Item, Limits, SHORTLIST_METHOD,
-    Settings, Shortlist, Which,
+    Cancellation, Choice, ChooseError, Collection, Filter, Item, ItemSelector, Limits,
+    SHORTLIST_METHOD, Settings, Shortlist,
 };
 
 const WORDS: [&str; 12] = [
@@ -68,7 +68,7 @@ fn exact(asked: &str, rows: &Rows) -> Vec<(f32, u64)> {
 
 fn nearest(
     news: &EmbeddedCollection,
-    which: &Which<'_>,
+    which: &ItemSelector<'_>,
     texts: &[&str],
     length: usize,
     now: i64,
@@ -80,7 +80,7 @@ fn nearest(
     found.into_iter().map(|(number, _)| number).collect()
 }
 
-fn all_of(of: &EmbeddedCollection, which: &Which<'_>) -> Vec<(u64, Arc<Item>)> {
+fn all_of(of: &EmbeddedCollection, which: &ItemSelector<'_>) -> Vec<(u64, Arc<Item>)> {
     of.choose(which, &Choice::All, 0, Cancellation::NEVER).unwrap().items
 }
 
@@ -101,7 +101,7 @@ fn the_nearest_of_real_texts_are_on_the_list() {
     assert!(texts.len() > 500, "{}", texts.len());
     let (asked, kept) = texts.split_at(60);
     let (_home, news) = with(kept.iter().cloned(), Limits::DEFAULT);
-    let all = Which::default();
+    let all = ItemSelector::default();
     let rows = rows(&all_of(&news, &all));
     for length in [1, 10, 40] {
         let mut missed = 0;
@@ -138,21 +138,21 @@ proptest! {
         let asked: Vec<String> = asked.iter().map(|&(x, y)| format!("{} {}", WORDS[x], WORDS[y])).collect();
         let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
         // Rows of some items are made, then some leave, are replaced and added.
-        nearest(&news, &Which { oldest: Some(300), ..Which::default() }, &asked[..1], 3, 0);
+        nearest(&news, &ItemSelector { oldest: Some(300), ..ItemSelector::default() }, &asked[..1], 3, 0);
         let ids: Vec<String> = removed.iter().map(|at| format!("n{at}")).collect();
         let (gone, replaced) = ids.split_at(ids.len() / 2);
         news.remove(&gone.iter().map(String::as_str).collect::<Vec<_>>(), 0).unwrap();
         let again = removed[ids.len() / 2..].iter().map(|&at| item(at, WORDS[at % 12], 5));
         news.put(again.collect(), 0).unwrap();
         if choice == 3 {
-            let items = all_of(&news, &Which::default());
+            let items = all_of(&news, &ItemSelector::default());
             news.vectors_of(&ENGINE, SHORTLIST_METHOD, &items, Cancellation::NEVER).unwrap();
         }
         let which = match choice {
-            0 => Which::default(),
-            1 => Which { oldest: Some(100), ..Which::default() },
-            2 => Which { filter: Filter::read(&json!({"n": {"lt": 400}}).to_string()).unwrap(), ..Which::default() },
-            _ => Which { without: replaced.iter().map(|id| Cow::from(id.as_str())).collect(), ..Which::default() },
+            0 => ItemSelector::default(),
+            1 => ItemSelector { oldest: Some(100), ..ItemSelector::default() },
+            2 => ItemSelector { filter: Filter::read(&json!({"n": {"lt": 400}}).to_string()).unwrap(), ..ItemSelector::default() },
+            _ => ItemSelector { without: replaced.iter().map(|id| Cow::from(id.as_str())).collect(), ..ItemSelector::default() },
         };
         let items = all_of(&news, &which);
         let found = nearest(&news, &which, &asked, length, 0);
@@ -160,12 +160,12 @@ proptest! {
         let fresh = EmbeddedHome::in_memory(Limits::DEFAULT);
         let (fresh, _) = fresh.make("news", Settings::default(), 0).unwrap();
         fresh.put(items.iter().map(|(_, item)| item.as_ref().clone()).collect(), 0).unwrap();
-        let names = |of: &EmbeddedCollection, which: &Which<'_>, numbers: &[u64]| {
+        let names = |of: &EmbeddedCollection, which: &ItemSelector<'_>, numbers: &[u64]| {
             let all = all_of(of, which);
             let named = all.iter().filter(|(number, _)| numbers.contains(number));
             named.map(|(_, item)| item.id.to_string()).collect::<Vec<_>>()
         };
-        let all = Which::default();
+        let all = ItemSelector::default();
         let expected = nearest(&fresh, &all, &asked, length, 0);
         prop_assert_eq!(names(&news, &which, &found), names(&fresh, &all, &expected));
         // One text at a time finds the same.
@@ -188,7 +188,7 @@ fn rows_are_paid_for_and_give_way_to_items() {
     let limits = Limits { bytes: 4 << 20, ..Limits::DEFAULT };
     let (home, news) = with((0..3000).map(text), limits);
     let items = home.bytes();
-    let all = Which::default();
+    let all = ItemSelector::default();
     let listed = nearest(&news, &all, &["river flood"], 7, 0);
     let rows = home.bytes() - items;
     assert!((250 * 3000..300 * 3500).contains(&rows), "{rows}");
@@ -216,11 +216,11 @@ fn what_was_made_before_a_list_was_given_up_stays() {
     let is_cancelled = || looks.replace(looks.get() + 1) == 2;
     let wanted = Shortlist { engine: &ENGINE, texts: vec!["river"], length: 5 };
     let cancel = Cancellation::when(&is_cancelled);
-    let refused = news.choose(&Which::default(), &Choice::Shortlist(wanted), 0, cancel);
+    let refused = news.choose(&ItemSelector::default(), &Choice::Shortlist(wanted), 0, cancel);
     assert!(matches!(refused, Err(ChooseError::Stopped)));
     let (made, all) = (home.bytes() - items, 6);
-    let whole = nearest(&news, &Which::default(), &["river"], 5, 0);
+    let whole = nearest(&news, &ItemSelector::default(), &["river"], 5, 0);
     assert_eq!((whole.len(), (home.bytes() - items) / made), (5, all / 2));
     // A text without a known word is near to none.
-    assert!(nearest(&news, &Which::default(), &["%", ""], 5, 0).is_empty());
+    assert!(nearest(&news, &ItemSelector::default(), &["%", ""], 5, 0).is_empty());
 }

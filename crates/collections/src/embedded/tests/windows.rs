@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Collection, CollectionError, How, Limits, MatchError, Matched, Settings, SharedEngine,
+    Collection, CollectionError, Limits, MatchError, MatchOptions, Matched, Settings, SharedEngine,
 };
 
 /// An engine in something that can be shared.
@@ -31,12 +31,12 @@ fn engine() -> SharedEngine {
     SharedEngine::of(Arc::new(Holder(engine)))
 }
 
-fn how(last: usize, threshold: f32) -> How {
+fn how(last: usize, threshold: f32) -> MatchOptions {
     let rule = Rule { threshold, votes: 3, centre: 0.0 };
     let limits = window::Limits { last, within: None };
     let (method, second) = (Method::AvgCos, None);
     let stream = stream::Settings { method, second, nearest: 8, floor: 0.2, rule, limits };
-    How { stream, duplicate: 1.0 }
+    MatchOptions { stream, duplicate: 1.0 }
 }
 
 fn text(at: usize) -> String {
@@ -47,7 +47,7 @@ fn text(at: usize) -> String {
 fn matched(
     news: &EmbeddedCollection,
     engine: &SharedEngine,
-    how: How,
+    how: MatchOptions,
     ids: &[usize],
     now: i64,
 ) -> Vec<Matched> {

@@ -47,7 +47,7 @@ pub struct Likes<'t> {
 /// Liked or disliked texts that are no part of any score: by their places, those without what the
 /// method needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Passed {
+pub struct UnscoredLikes {
     /// Of the liked.
     pub liked: Vec<usize>,
     /// Of the disliked.
@@ -127,13 +127,13 @@ impl Engine {
         &self,
         likes: &Likes<'_>,
         options: &RankOptions,
-    ) -> Result<Passed, QueryError> {
+    ) -> Result<UnscoredLikes, QueryError> {
         let liked: Vec<&str> = likes.liked.iter().map(|one| one.text).collect();
         let unknown = |asked: &[Asked<'_>]| {
             let places = asked.iter().enumerate().filter(|(_, one)| !one.known);
             places.map(|(place, _)| place).collect()
         };
-        Ok(Passed {
+        Ok(UnscoredLikes {
             liked: unknown(&self.read_asked(&liked, &options.query, Place::Liked)?),
             disliked: unknown(&self.read_asked(
                 &likes.disliked,

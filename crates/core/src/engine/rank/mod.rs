@@ -12,7 +12,7 @@ mod session;
 
 pub use collapse::{Duplicate, Fold};
 pub use kept::{KeptFor, KeptText};
-pub use liked::{BoostBy, Boosts, Liked, Likes, Passed, Strategy};
+pub use liked::{BoostBy, Boosts, Liked, Likes, Strategy, UnscoredLikes};
 pub use many::Rankings;
 pub use session::RankSession;
 

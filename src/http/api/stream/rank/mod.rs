@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Boosts, Counts, Passed, Place, QueryError, RankOptions, Reason};
+use cognate::engine::{Boosts, Counts, Place, QueryError, RankOptions, Reason, UnscoredLikes};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
@@ -36,7 +36,7 @@ const PIECE: usize = 32 << 10;
 struct Candidates {
     first: Arc<FirstQuestion>,
     /// Liked and disliked texts that are part of no score.
-    passed: Passed,
+    passed: UnscoredLikes,
     best: Mutex<Best>,
 }
 
@@ -107,7 +107,7 @@ impl Candidates {
                 return Ok(engine.passed_likes(&likes, &asked.options)?);
             }
             engine.rank_session(&asked.query, &asked.options, |_| ())?;
-            Ok(Passed::default())
+            Ok(UnscoredLikes::default())
         };
         let checked = app.compute.run(client, deadline, &app.metrics, check).await;
         let passed = checked.unwrap_or_else(Err)?;
