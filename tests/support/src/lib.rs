@@ -9,8 +9,10 @@ pub mod data;
 pub mod word_table;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use cognate::engine::Engine;
 use cognate::methods::means::{learned_idf, sif, usif};
@@ -251,4 +253,24 @@ impl Chance {
 /// How often a test of chance is repeated: `ordinary`, or `long` in the long lane.
 pub fn rounds(ordinary: usize, long: usize) -> usize {
     if std::env::var_os("TEST_COGNATE_LONG").is_some() { long } else { ordinary }
+}
+
+/// Kills a training at a moment of chance and says whether it left a state to go on from.
+///
+/// Every other time (`soon`) the moment comes soon after a state was first kept, in as many runs as
+/// it takes: how long a run lasts says little on a machine that others use as well.
+pub fn kill(mut start: impl FnMut() -> Child, state: &Path, within: Duration, soon: bool) -> bool {
+    for _ in 0..if soon { 100 } else { 1 } {
+        let mut run = start();
+        while soon && !state.exists() && run.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(if soon { within / 16 } else { within });
+        run.kill().unwrap();
+        run.wait().unwrap();
+        if state.exists() {
+            return true;
+        }
+    }
+    false
 }
