@@ -15,7 +15,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use cognate::engine::fuse::{FusedProblem, Ranker};
-use cognate::engine::{Engine, Measure, Query, QueryError};
+use cognate::engine::{Engine, Measure, Place, Query, QueryError};
 
 use crate::cli::{Failure, machine, serve, usage};
 use crate::http::registry::models::LoadedModel;
@@ -140,9 +140,12 @@ pub(super) fn refused(error: QueryError) -> Failure {
 
 /// A question about one pair that cannot be answered: its texts are called as its arguments are.
 fn pair_refused(error: QueryError) -> Failure {
-    let Failure { code, error } = refused(error);
-    let told = error.to_string().replace("pairs[0][0]", "A").replace("pairs[0][1]", "B");
-    Failure { code, error: anyhow::anyhow!(told) }
+    match error.place() {
+        Some(Place::Pair(_, side)) => {
+            usage(format!("{} {}", if side == 0 { "A" } else { "B" }, error.problem()))
+        }
+        _ => refused(error),
+    }
 }
 
 /// The texts given, or the lines of standard input where `-` is all that is given.

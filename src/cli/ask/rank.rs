@@ -79,7 +79,7 @@ pub(in crate::cli) struct RankArgs {
 }
 
 fn threshold(written: &str) -> Result<Threshold, String> {
-    Threshold::parse(written).map_err(|_| "expected a number or `calibrated`".to_owned())
+    Threshold::parse(written, "").map_err(|_| "expected a number or `calibrated`".to_owned())
 }
 
 fn share(written: &str) -> Result<Share, String> {

@@ -16,7 +16,7 @@ use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, Plan, Q
 use crate::http::api::stream::embed::EmbedParameters;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, Text, Texts, VectorMethod};
@@ -156,14 +156,6 @@ impl EmbedRequest<'_> {
             .map(|(index, text)| (Place::Text(index), text.as_ref()))
     }
 
-    /// Faults of the only text stand where it does.
-    fn locate(&self, error: ApiError) -> ApiError {
-        match self.texts {
-            Texts::One(_) => error.moved(Place::Text(0), "texts", "/texts"),
-            Texts::Many(_) => error,
-        }
-    }
-
     /// A vector as it is asked for: its first numbers, of length 1.
     fn shape(&self, mut vector: Vec<f32>) -> Vec<f32> {
         vector.truncate(self.dimensions.unwrap_or(usize::MAX));
@@ -182,13 +174,11 @@ impl EmbedRequest<'_> {
     ) -> Result<(Embeddings, VectorList), ApiError> {
         let resolved = &plan.resolved;
         let engine = &resolved.model.engine;
-        let total = resolved.check_total(self.places(), app.settings.tokens_total);
-        total.map_err(|error| self.locate(error))?;
+        resolved.check_total(self.places(), app.settings.tokens_total)?;
         let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
             engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
         });
-        let mut embedded =
-            embedded.map_err(|error| self.locate(resolved.explain(error, self.places())))?;
+        let mut embedded = embedded.map_err(|error| resolved.explain(error, self.places()))?;
         Resolved::check_read(embedded.counts.tokens as usize, app.settings.tokens_total)?;
         let dims = embedded.dims;
         let unknown = self.unknown.unwrap_or_default();
@@ -273,6 +263,14 @@ impl Question for EmbedRequest<'_> {
 
     fn read<'b>(body: &'b [u8], (): &()) -> Result<EmbedRequest<'b>, ApiError> {
         json::read_object(body)
+    }
+
+    /// The only text stands where a list of them would.
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        match (&self.texts, pointer.segments()) {
+            (Texts::One(_), [Segment::Field("texts"), Segment::Index(_)]) => "/texts".into(),
+            _ => pointer,
+        }
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {

@@ -15,7 +15,7 @@ use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::observe::request_log::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
@@ -44,12 +44,19 @@ pub(crate) const NUMBER_BYTES: usize = 13;
 /// A question that is parsed from a body, weighed and answered.
 pub(crate) trait Question {
     /// The question as it borrows from a body.
-    type In<'b>: Question<Address = Self::Address> + Send + 'b;
+    type In<'b>: Question<Address = Self::Address> + Send + 'b
+    where
+        Self: Sized;
     /// What its path says of it.
-    type Address: Send + Sync + 'static;
+    type Address: Send + Sync + 'static
+    where
+        Self: Sized;
 
     /// Refuses a request by its head.
-    fn check_head(request: &Request) -> Result<(), ApiError> {
+    fn check_head(request: &Request) -> Result<(), ApiError>
+    where
+        Self: Sized,
+    {
         body::check_json(request.headers())?;
         body::no_settings(request.uri())
     }
@@ -59,12 +66,18 @@ pub(crate) trait Question {
     fn turn(
         _: &Self::Address,
         _: &App,
-    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
+    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send
+    where
+        Self: Sized,
+    {
         async { Ok(None) }
     }
 
     /// Whether such a question may wait for another machine.
-    fn may_wait(_: &App) -> bool {
+    fn may_wait(_: &App) -> bool
+    where
+        Self: Sized,
+    {
         false
     }
 
@@ -73,7 +86,9 @@ pub(crate) trait Question {
         false
     }
 
-    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<Self::In<'b>, ApiError>;
+    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<Self::In<'b>, ApiError>
+    where
+        Self: Sized;
 
     /// Whose form a refusal is written in, now that the body is known.
     fn dialect(&self) -> Dialect {
@@ -90,6 +105,11 @@ pub(crate) trait Question {
         Ok(())
     }
 
+    /// Where the body has what the faults of native questions call `pointer`.
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        pointer
+    }
+
     /// Checks lengths, finds the model and the method, and weighs the work.
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
 
@@ -103,55 +123,7 @@ pub(crate) trait Question {
     ) -> Result<Counts, ApiError>;
 }
 
-/// A [`Question`] that was read, whatever its type.
-trait Read: Send {
-    fn dialect(&self) -> Dialect;
-    fn waits(&self, app: &App) -> bool;
-    fn is_long(&self) -> bool;
-    fn look_up(&self, app: &App, models: &Models, work: &JobContext) -> Result<(), ApiError>;
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError>;
-}
-
-impl<Q: Question + Send> Read for Q {
-    fn dialect(&self) -> Dialect {
-        Question::dialect(self)
-    }
-
-    fn waits(&self, app: &App) -> bool {
-        Question::waits(self, app)
-    }
-
-    fn is_long(&self) -> bool {
-        Question::is_long(self)
-    }
-
-    fn look_up(&self, app: &App, models: &Models, work: &JobContext) -> Result<(), ApiError> {
-        Question::look_up(self, app, models, work)
-    }
-
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        Question::plan(self, app, models)
-    }
-
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        Question::answer(self, plan, app, work, answer)
-    }
-}
-
-type Borrowing<'b> = Box<dyn Read + 'b>;
+type Borrowing<'b> = Box<dyn Question + Send + 'b>;
 
 self_cell! {
     /// A question with the body that it borrows from, so that another thread can go on with it.
@@ -167,7 +139,7 @@ impl Parsed {
         Self::try_new(body, |body| Ok(Box::new(Q::read(body, address)?) as Borrowing<'_>))
     }
 
-    fn question(&self) -> &dyn Read {
+    fn question(&self) -> &(dyn Question + Send) {
         self.borrow_dependent().as_ref()
     }
 }
@@ -241,13 +213,14 @@ pub(crate) async fn answer<Q: Question + 'static>(
         };
         return on_pool(&app, (threads, &client), (deadline(), Some(dialect)), job).await;
     }
-    let plan = parsed.question().plan(&app, &models).map_err(|error| error.in_dialect(dialect))?;
+    let plan = parsed.question().plan(&app, &models);
+    let plan = plan.map_err(|error| refused(parsed.question(), error))?;
     plan.note(&facts);
     let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
     if admitted && plan.nanos <= INLINE_NANOS {
         let work = JobContext::inline(deadline());
-        let answered = write(parsed.question(), plan, &app, &client, (&work, started));
-        return Ok(respond(&app, answered.map_err(|error| error.in_dialect(dialect))?));
+        let answered = write(parsed.question(), plan, &app, &client, (&work, started))?;
+        return Ok(respond(&app, answered));
     }
     if !admitted {
         let admitted = app.admission.top_up_soon(&mut permit, plan.items).await;
@@ -256,9 +229,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
     let job = {
         let app = Arc::clone(&app);
         move |work: &JobContext| {
-            let now = Instant::now();
-            let answered = write(parsed.question(), plan, &app, permit.client(), (work, now));
-            answered.map_err(|error| error.in_dialect(dialect))
+            write(parsed.question(), plan, &app, permit.client(), (work, Instant::now()))
         }
     };
     on_pool(&app, (&app.compute, &client), (deadline(), Some(dialect)), job).await
@@ -280,34 +251,42 @@ async fn on_pool(
 
 /// Weighs a question that has a thread already, and answers it.
 fn weigh_and_write(
-    question: &dyn Read,
+    question: &dyn Question,
     app: &App,
     models: &Models,
     (permit, facts): (&mut Permit, &Facts),
     (work, started): (&JobContext, Instant),
 ) -> Result<Answered, ApiError> {
     let looked_up = question.look_up(app, models, work);
-    let answered = looked_up.and_then(|()| question.plan(app, models)).and_then(|plan| {
-        plan.note(facts);
-        app.admission.settle(permit, plan.items);
-        write(question, plan, app, permit.client(), (work, started))
-    });
-    answered.map_err(|error| error.in_dialect(question.dialect()))
+    let plan = looked_up.and_then(|()| question.plan(app, models));
+    let plan = plan.map_err(|error| refused(question, error))?;
+    plan.note(facts);
+    app.admission.settle(permit, plan.items);
+    write(question, plan, app, permit.client(), (work, started))
+}
+
+/// A refusal in the words of the question's body and dialect.
+fn refused(question: &dyn Question, error: ApiError) -> ApiError {
+    error.renamed(|pointer| question.pointer_in_body(pointer)).in_dialect(question.dialect())
 }
 
 /// Computes an answer and writes it.
 fn write(
-    question: &dyn Read,
+    question: &dyn Question,
     plan: Plan,
     app: &App,
     client: &Client,
     (work, started): (&JobContext, Instant),
 ) -> Result<Answered, ApiError> {
-    let unsent = app.unsent.of(client);
-    unsent.check(plan.answer_bytes, plan.items, "")?;
-    let mut answer = unsent.answer(plan.answer_bytes)?;
-    let counts = question.answer(&plan, app, work, &mut answer)?;
-    let (json, dialect) = (answer.into_bytes(), question.dialect());
+    let answered = || {
+        let unsent = app.unsent.of(client);
+        unsent.check(plan.answer_bytes, plan.items, "")?;
+        let mut answer = unsent.answer(plan.answer_bytes)?;
+        let counts = question.answer(&plan, app, work, &mut answer)?;
+        Ok((answer.into_bytes(), counts))
+    };
+    let (json, counts) = answered().map_err(|error| refused(question, error))?;
+    let dialect = question.dialect();
     Ok(Answered { json, counts, plan, dialect, took: started.elapsed() })
 }
 
@@ -326,7 +305,7 @@ fn respond(app: &App, answered: Answered) -> Response {
 
 /// Refuses a list that is empty, or longer than a setting allows.
 pub(crate) fn check_length(
-    pointer: &str,
+    pointer: &'static str,
     what: &str,
     length: usize,
     (setting, limit): (&str, usize),
@@ -440,7 +419,12 @@ impl Plan {
 
     /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
     /// may have; `pointer` names the list that makes it long.
-    pub fn answering(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
+    pub fn answering(
+        self,
+        bytes: usize,
+        pointer: &'static str,
+        app: &App,
+    ) -> Result<Self, ApiError> {
         app.unsent.check(bytes, self.items, pointer)?;
         Ok(Self { answer_bytes: bytes, ..self })
     }
@@ -458,7 +442,12 @@ impl Plan {
     }
 
     /// Notes that the answer takes so many bytes more; see [`Plan::answering`].
-    pub(crate) fn longer(self, bytes: usize, pointer: &str, app: &App) -> Result<Self, ApiError> {
+    pub(crate) fn longer(
+        self,
+        bytes: usize,
+        pointer: &'static str,
+        app: &App,
+    ) -> Result<Self, ApiError> {
         let bytes = self.answer_bytes.saturating_add(bytes);
         self.answering(bytes, pointer, app)
     }

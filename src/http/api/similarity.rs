@@ -14,7 +14,7 @@ use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
 use crate::http::api::stream::similarity::SimilarityParameters;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Fault};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{List, MeasureName, ModelName, Pair, PairMethod, Text};
@@ -155,26 +155,6 @@ impl<'r> SimilarityResponse<'r> {
 }
 
 impl SimilarityRequest<'_> {
-    /// Faults of the only pair stand where its texts do, and so do those of pairs by name.
-    fn locate(&self, mut error: ApiError) -> ApiError {
-        let Some(pairs) = &self.pairs else { return error.of_one_pair() };
-        let index_of = |fault: &Fault| {
-            let rest = fault.pointer.strip_prefix("/pairs/")?;
-            rest.split('/').next()?.parse::<usize>().ok()
-        };
-        let is_named = |index: &usize| pairs.items.get(*index).is_some_and(|pair| pair.named);
-        let indexes: Vec<usize> =
-            error.faults.iter().filter_map(index_of).filter(is_named).collect();
-        for index in indexes {
-            for (side, name) in ["a", "b"].into_iter().enumerate() {
-                let (said, at) =
-                    (format!("pairs[{index}].{name}"), format!("/pairs/{index}/{name}"));
-                error = error.moved(Place::Pair(index, side), &said, &at);
-            }
-        }
-        error
-    }
-
     fn cutoff(&self, resolved: &Resolved) -> Result<Option<Cutoff>, ApiError> {
         self.threshold.map(|threshold| threshold.resolve(resolved, "/threshold")).transpose()
     }
@@ -254,6 +234,18 @@ impl Question for SimilarityRequest<'_> {
         json::read_object(body)
     }
 
+    /// The texts of the only pair, and those of a pair that is an object, stand in fields.
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        let Some((index, field)) = pointer.of_pair() else { return pointer };
+        match self.pairs.as_ref().map(|pairs| pairs.items.get(index)) {
+            None => field.into(),
+            Some(Some(pair)) if pair.named => {
+                Pointer::from(field).within(Pointer::from("/pairs").index(index))
+            }
+            Some(_) => pointer,
+        }
+    }
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         if let Some(list) = &self.pairs {
             let limit = ("max_pairs", app.settings.max_pairs);
@@ -282,8 +274,7 @@ impl Question for SimilarityRequest<'_> {
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
         let resolved = &plan.resolved;
-        let scored = score_pairs(&self.pairs()?, plan, app, work);
-        let scored = scored.map_err(|error| self.locate(error))?;
+        let scored = score_pairs(&self.pairs()?, plan, app, work)?;
         let cutoff = self.cutoff(resolved)?;
         let related = cutoff
             .map(|cutoff| scored.scores.iter().map(|&score| cutoff.is_reached_by(score)).collect());

@@ -23,7 +23,7 @@ use crate::http::compatible::pairs::{PairDialect, PairQuestion, Sides};
 use crate::http::compatible::tei::{SentencesRequest, TeiEmbedRequest};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::{body, json};
@@ -131,6 +131,13 @@ impl Question for HubQuestion<'_> {
 
     fn dialect(&self) -> Dialect {
         Dialect::Hub
+    }
+
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        match self {
+            Self::Vectors(question) => question.pointer_in_body(pointer),
+            Self::Pairs(question) => question.pointer_in_body(pointer),
+        }
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {

@@ -15,7 +15,7 @@ use crate::http::api::pipeline::{Plan, Question};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{List, ListVisitor, Text, Texts, WholeVisitor};
 use crate::http::work::pool::JobContext;
@@ -124,7 +124,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Input<'b> {
 
 impl<'b> Input<'b> {
     /// The texts, which stand at `pointer`.
-    pub(super) fn texts(self, pointer: &str) -> Result<Texts<'b>, ApiError> {
+    pub(super) fn texts(self, pointer: &'static str) -> Result<Texts<'b>, ApiError> {
         let text = |item| match item {
             Item::Text(text) => Ok(text),
             Item::TokenIds => {
@@ -253,6 +253,13 @@ where
         match self {
             Self::Native(question) => question.dialect(),
             Self::Other(question) => question.dialect(),
+        }
+    }
+
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        match self {
+            Self::Native(question) => question.pointer_in_body(pointer),
+            Self::Other(question) => question.pointer_in_body(pointer),
         }
     }
 

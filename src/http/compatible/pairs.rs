@@ -13,7 +13,7 @@ use crate::http::api::similarity::{plan_pairs, score_pairs};
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{Candidate, List, ModelName, RankMethod, Text, Texts};
 use crate::http::request::query::{Resolved, Selection};
@@ -119,27 +119,6 @@ impl<'b, D: PairDialect> PairQuestion<'b, D> {
         );
         Err(ApiError::at(Code::InvalidField, self.fields[0], detail))
     }
-
-    /// Faults stand where the texts do.
-    fn locate(&self, error: ApiError) -> ApiError {
-        let [left, right] = self.fields;
-        let mut error = match self.pairs {
-            Pairs::Against(_) => error.under("/query", left).under("/candidates", right),
-            Pairs::Zipped { .. } => error,
-        };
-        for fault in &mut error.faults {
-            let parts: Vec<&str> = fault.pointer.split('/').skip(1).collect();
-            match parts.as_slice() {
-                ["pairs", index, side] => {
-                    let field = if *side == "0" { left } else { right };
-                    fault.pointer = format!("{field}/{index}");
-                }
-                ["pairs"] => right.clone_into(&mut fault.pointer),
-                _ => {}
-            }
-        }
-        if D::NAMES_MODEL { error.under("/method", "/model") } else { error }
-    }
 }
 
 fn texts(texts: Texts<'_>) -> Vec<Text<'_>> {
@@ -171,9 +150,21 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
         D::DIALECT
     }
 
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        let [left, right] = self.fields;
+        let pointer = match (&self.pairs, pointer.of_pair()) {
+            (Pairs::Against(_), _) => pointer.renamed("query", left).renamed("candidates", right),
+            (Pairs::Zipped { .. }, Some((index, side))) => {
+                Pointer::from(if side == "/a" { left } else { right }).index(index)
+            }
+            (Pairs::Zipped { .. }, None) => pointer.renamed("pairs", right),
+        };
+        if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
+    }
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         self.check_length(app)?;
-        let plan = match &self.pairs {
+        match &self.pairs {
             Pairs::Against(request) => request.plan(app, models).and_then(|plan| {
                 plan.resolved.check_scores()?;
                 plan.longer(self.lengths[1].saturating_mul(D::SCORE_BYTES), "/candidates", app)
@@ -183,11 +174,10 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
                     truncate: Some(*truncate),
                     ..Selection::named(target.model.as_ref(), target.method.as_ref())
                 };
-                let resolved = selection.resolve(models).map_err(|error| self.locate(error))?;
+                let resolved = selection.resolve(models)?;
                 plan_pairs(&zipped(left, right), resolved, D::SCORE_BYTES, app)
             }
-        };
-        plan.map_err(|error| self.locate(error))
+        }
     }
 
     fn answer(
@@ -214,7 +204,7 @@ impl<D: PairDialect> Question for PairQuestion<'_, D> {
                 scored.map(|Scores { scores, counts, .. }| PairScores { scores, counts })
             }
         };
-        let scored = scored.map_err(|error| self.locate(error))?;
+        let scored = scored?;
         D::write(&scored, &plan.resolved, answer)?;
         Ok(scored.counts)
     }

@@ -22,7 +22,7 @@ use crate::http::compatible::spans::{RelevantSpans, Span};
 use crate::http::compatible::tei::TeiRefusals;
 use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{Candidate, Count, List, ModelName, RankMethod, Text};
@@ -129,7 +129,8 @@ impl<'b> RerankRequest<'b> {
             (None, None) => {
                 let missing = if address.rerank { "documents" } else { "texts" };
                 let detail = format!("the field `{missing}` is missing");
-                return Err(ApiError::at(Code::InvalidField, format!("/{missing}"), detail));
+                let pointer = Pointer::default().field(missing);
+                return Err(ApiError::at(Code::InvalidField, pointer, detail));
             }
             (Some(_), Some(_)) => {
                 let detail = "give either `documents` or `texts`";
@@ -169,12 +170,6 @@ impl RerankQuestion<'_> {
     /// The field that holds the documents.
     fn field(&self) -> &'static str {
         if self.form == Form::Bare { "/texts" } else { "/documents" }
-    }
-
-    fn locate(&self, error: ApiError) -> ApiError {
-        let error = error.under("/candidates", self.field()).under("/method", "/model");
-        let detail = error.detail.replace("candidates", self.field().trim_start_matches('/'));
-        ApiError { detail: detail.into(), ..error }
     }
 
     fn text(&self, index: usize) -> &str {
@@ -227,12 +222,20 @@ impl Question for RerankQuestion<'_> {
         if self.form == Form::Bare { Dialect::Tei } else { Dialect::Rerank }
     }
 
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        pointer.renamed("candidates", self.field()).renamed("method", "/model")
+    }
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let plan = self.request.plan(app, models).map_err(|error| self.locate(error))?;
+        let field = self.field();
+        let most = ("max_candidates", app.settings.max_candidates);
+        let length = self.request.candidates.as_ref().map_or(0, |list| list.length);
+        pipeline::check_length(field, field.trim_start_matches('/'), length, most)?;
+        let plan = self.request.plan(app, models)?;
         Scale::of(&plan.resolved, self.relevance)?;
         let wanted = self.wanted();
         if self.spans.is_none() {
-            return plan.longer(wanted * MORE_BYTES, self.field(), app);
+            return plan.longer(wanted * MORE_BYTES, field, app);
         }
         if wanted > MOST_EXPLAINED {
             let what = "documents with spans (`top_n` asks for fewer)";
@@ -245,9 +248,11 @@ impl Question for RerankQuestion<'_> {
             |candidate: &Candidate<'_>| explaining(query, candidate.as_ref(), &plan.resolved);
         // Which documents are the best is not known yet, so the longest count.
         let most = self.request.candidates().iter().map(each).max().unwrap_or(0);
-        plan.heavier((wanted as u64).saturating_mul(most), app)?
-            .longer(wanted * (MORE_BYTES + SPAN_BYTES), self.field(), app)
-            .map_err(|error| self.locate(error))
+        plan.heavier((wanted as u64).saturating_mul(most), app)?.longer(
+            wanted * (MORE_BYTES + SPAN_BYTES),
+            field,
+            app,
+        )
     }
 
     fn answer(
@@ -257,8 +262,7 @@ impl Question for RerankQuestion<'_> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let (ranking, options, counts) =
-            self.request.ranking(plan, app, work).map_err(|error| self.locate(error))?;
+        let (ranking, options, counts) = self.request.ranking(plan, app, work)?;
         let with_text = self.request.return_text.unwrap_or(false);
         let scale = Scale::of(&plan.resolved, self.relevance)?;
         if self.form == Form::Bare {

@@ -8,7 +8,7 @@ use crate::http::api::pipeline::{Plan, Question};
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::{Dialect, StandIn};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Pointer};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, Texts, VectorMethod};
 use crate::http::request::query::Resolved;
@@ -70,13 +70,6 @@ pub(super) struct VectorQuestion<'b, D: VectorDialect> {
 }
 
 impl<D: VectorDialect> VectorQuestion<'_, D> {
-    /// Faults stand where the texts do.
-    fn locate(error: ApiError) -> ApiError {
-        let error = error.under("/texts", D::TEXTS);
-        // The path may name a method, too, but the field can.
-        if D::NAMES_MODEL { error.under("/method", "/model") } else { error }
-    }
-
     /// Refuses texts that are longer than any may be: cut or not, no vector is theirs.
     fn check_long(&self, embedded: &Embeddings, resolved: &Resolved) -> Result<(), ApiError> {
         let long = embedded.reasons.iter().zip(&embedded.unscored);
@@ -85,8 +78,8 @@ impl<D: VectorDialect> VectorQuestion<'_, D> {
         let query = Query { refuse_unscored: true, ..resolved.query };
         let texts = self.request.places().skip(index).take(1);
         texts.into_iter().try_for_each(|(place, text)| {
-            let read = resolved.model.engine.check_text(text, &query, place);
-            read.map(|_| ()).map_err(|error| Self::locate(error.into()))
+            resolved.model.engine.check_text(text, &query, place)?;
+            Ok(())
         })
     }
 }
@@ -111,10 +104,16 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
         D::DIALECT
     }
 
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        let pointer = self.request.pointer_in_body(pointer).renamed("texts", D::TEXTS);
+        // The path may name a method, too, but the field can.
+        if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
+    }
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let plan = self.request.plan(app, models);
         let more = self.request.texts.length().saturating_mul(D::ITEM_BYTES);
-        plan.and_then(|plan| plan.longer(more, "/texts", app)).map_err(Self::locate)
+        plan.and_then(|plan| plan.longer(more, "/texts", app))
     }
 
     fn answer(
@@ -124,7 +123,7 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let (embedded, vectors) = self.request.vectors(plan, app, work).map_err(Self::locate)?;
+        let (embedded, vectors) = self.request.vectors(plan, app, work)?;
         self.check_long(&embedded, &plan.resolved)?;
         let counts = embedded.counts;
         // No text is left without a vector: what stands for one is always asked for.

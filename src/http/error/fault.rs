@@ -1,18 +1,183 @@
-//! Faults of single texts and fields: what is wrong, and where that stands in the body, as a JSON
-//! pointer.
+//! Faults of single texts and fields: what is wrong, and where that stands in the body. A place is
+//! put into words only when the answer is written.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use cognate::engine::fuse::FusedProblem;
 use cognate::engine::{Place, QueryError};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::http::error::{ApiError, Code};
+
+/// One step into a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segment {
+    Field(&'static str),
+    /// A field by a name that the client chose.
+    Key(Box<str>),
+    /// A place in a list.
+    Index(usize),
+}
+
+/// Where something stands in a body, from the outside in; written as a JSON pointer (RFC 6901).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pointer(Vec<Segment>);
+
+impl Pointer {
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// The pointer to a field of what this one points to.
+    pub(crate) fn field(self, name: &'static str) -> Self {
+        self.then(Segment::Field(name))
+    }
+
+    /// The pointer to an item of the list that this one points to.
+    pub(crate) fn index(self, index: usize) -> Self {
+        self.then(Segment::Index(index))
+    }
+
+    pub(crate) fn then(mut self, segment: Segment) -> Self {
+        self.0.push(segment);
+        self
+    }
+
+    /// The same pointer, which began at `outer`.
+    pub(crate) fn within(self, outer: impl Into<Self>) -> Self {
+        let Self(mut segments) = outer.into();
+        segments.extend(self.0);
+        Self(segments)
+    }
+
+    /// The same pointer in a body that has under `to` what others have in the field `from`.
+    pub(crate) fn renamed(self, from: &str, to: impl Into<Self>) -> Self {
+        match self.0.split_first() {
+            Some((&Segment::Field(name), inner)) if name == from => Self(inner.to_vec()).within(to),
+            _ => self,
+        }
+    }
+
+    /// The pair that a text belongs to, and the field that the text stands in where the pair is an
+    /// object.
+    pub(crate) fn of_pair(&self) -> Option<(usize, &'static str)> {
+        match *self.segments() {
+            [Segment::Field("pairs"), Segment::Index(pair), Segment::Index(side)] => {
+                Some((pair, if side == 0 { "/a" } else { "/b" }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads a JSON pointer.
+    pub(crate) fn parse(written: &str) -> Self {
+        let segment = |part: &str| match part.parse::<usize>() {
+            Ok(index) if index.to_string() == part => Segment::Index(index),
+            _ => Segment::Key(part.replace("~1", "/").replace("~0", "~").into()),
+        };
+        Self(written.split('/').skip(1).map(segment).collect())
+    }
+
+    /// As a sentence has it: `candidates[3]`.
+    pub(crate) fn in_words(&self) -> String {
+        let mut words = String::new();
+        for segment in &self.0 {
+            let name = match segment {
+                Segment::Index(index) => {
+                    words.push_str(&format!("[{index}]"));
+                    continue;
+                }
+                Segment::Field(name) => name,
+                Segment::Key(name) => &**name,
+            };
+            if !words.is_empty() {
+                words.push('.');
+            }
+            words.push_str(name);
+        }
+        words
+    }
+}
+
+/// Fields of ours, such as `/fuse` or `/config/dimensions`.
+impl From<&'static str> for Pointer {
+    fn from(written: &'static str) -> Self {
+        Self(written.split('/').skip(1).map(Segment::Field).collect())
+    }
+}
+
+impl From<Place> for Pointer {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Text(index) => Self::from("/texts").index(index),
+            Place::Pair(index, side) => Self::from("/pairs").index(index).index(side),
+            Place::Query => Self::from("/query"),
+            Place::QueryOf(index) => Self::from("/queries").index(index),
+            Place::Liked(index) => Self::from("/like").index(index),
+            Place::Disliked(index) => Self::from("/unlike").index(index),
+            Place::Candidate(index) => Self::from("/candidates").index(index),
+        }
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|segment| match segment {
+            Segment::Field(name) => write!(f, "/{name}"),
+            Segment::Key(name) => write!(f, "/{}", name.replace('~', "~0").replace('/', "~1")),
+            Segment::Index(index) => write!(f, "/{index}"),
+        })
+    }
+}
+
+impl Serialize for Pointer {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// What is wrong with a request, in a sentence.
+#[derive(Debug, Clone)]
+pub struct Detail {
+    /// What the sentence begins with, where that is a place in the body.
+    subject: Option<Pointer>,
+    rest: Cow<'static, str>,
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.subject.as_ref().map(Pointer::segments) {
+            None => f.write_str(&self.rest),
+            // A text that stands in an object is called by the object's place.
+            Some([outer @ .., Segment::Index(index), Segment::Field("text")]) => {
+                let outer = Pointer(outer.to_vec()).index(*index);
+                write!(f, "{} {}", outer.in_words(), self.rest)
+            }
+            Some(segments) => write!(f, "{} {}", Pointer(segments.to_vec()).in_words(), self.rest),
+        }
+    }
+}
+
+impl Serialize for Detail {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> From<T> for Detail {
+    fn from(sentence: T) -> Self {
+        Self { subject: None, rest: sentence.into() }
+    }
+}
 
 /// One fault of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Fault {
     /// Where it stands in the body, as a JSON pointer.
-    pub pointer: String,
+    #[schema(value_type = String)]
+    pub pointer: Pointer,
     /// What it is.
     pub code: Code,
     /// The limit that was passed.
@@ -23,23 +188,15 @@ pub struct Fault {
     pub actual: Option<u64>,
 }
 
-/// Where a text stands in the body of its request.
-pub(crate) fn pointer(place: Place) -> String {
-    match place {
-        Place::Text(index) => format!("/texts/{index}"),
-        Place::Pair(index, side) => format!("/pairs/{index}/{side}"),
-        Place::Query => "/query".to_owned(),
-        Place::QueryOf(index) => format!("/queries/{index}"),
-        Place::Liked(index) => format!("/like/{index}"),
-        Place::Disliked(index) => format!("/unlike/{index}"),
-        Place::Candidate(index) => format!("/candidates/{index}"),
-    }
-}
-
 impl Fault {
+    /// A fault of which the code says all.
+    pub(crate) fn at(code: Code, pointer: impl Into<Pointer>) -> Self {
+        Self { pointer: pointer.into(), code, limit: None, actual: None }
+    }
+
     /// What is wrong with a text, if it is a text that is at fault.
     pub(crate) fn of(error: &QueryError) -> Option<Self> {
-        let place = error.place()?;
+        let pointer = error.place()?.into();
         let (code, limit, actual) = match *error {
             QueryError::EmptyText { .. } => (Code::EmptyText, None, None),
             QueryError::AllUnknown { .. } => (Code::AllOov, None, None),
@@ -51,16 +208,33 @@ impl Fault {
             }
             _ => return None,
         };
-        Some(Self { pointer: pointer(place), code, limit, actual })
+        Some(Self { pointer, code, limit, actual })
+    }
+}
+
+impl ApiError {
+    /// A refusal of one place in the body, by a sentence that begins with the place: `rest` follows.
+    pub(crate) fn about(code: Code, place: Pointer, rest: impl Into<Cow<'static, str>>) -> Self {
+        Self::at(code, place.clone(), Detail { subject: Some(place), rest: rest.into() })
+    }
+
+    /// The same refusal of a body in which `name` gives the places their names.
+    pub(crate) fn renamed(mut self, name: impl Fn(Pointer) -> Pointer) -> Self {
+        for fault in &mut self.faults {
+            fault.pointer = name(std::mem::take(&mut fault.pointer));
+        }
+        self.detail.subject = self.detail.subject.map(name);
+        self
     }
 }
 
 impl From<QueryError> for ApiError {
     fn from(error: QueryError) -> Self {
-        let detail = error.to_string();
         if let Some(fault) = Fault::of(&error) {
-            return Self { faults: vec![fault.clone()], ..Self::new(fault.code, detail) };
+            let refusal = Self::about(fault.code, fault.pointer.clone(), error.problem());
+            return Self { faults: vec![fault], ..refusal };
         }
+        let detail = error.to_string();
         if let QueryError::TooMuchTogether { limit, actual } = error {
             let what = "tokens in texts that are compared with each other";
             return Self::beyond(Code::TooManyTokensTotal, "", what, limit, actual);
@@ -81,5 +255,35 @@ impl From<QueryError> for ApiError {
             _ => return Self::new(Code::NonFiniteScore, "a score is not a finite number"),
         };
         Self::at(code, field, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_renamed_and_what_looks_like_one_in_a_text_is_not() {
+        let place = Pointer::from("/candidates").index(3);
+        let said = "has no number `candidates[3]` under `scores`";
+        let refusal = ApiError::about(Code::InvalidField, place, said);
+        let renamed = refusal.renamed(|pointer| pointer.renamed("candidates", "/documents"));
+        assert_eq!(renamed.detail.to_string(), format!("documents[3] {said}"));
+        assert_eq!(renamed.faults[0].pointer.to_string(), "/documents/3");
+        let plain = ApiError::at(Code::InvalidField, "/query", "candidates[3] and query[0]");
+        let renamed = plain.renamed(|pointer| pointer.renamed("query", "/text_1"));
+        assert_eq!(renamed.detail.to_string(), "candidates[3] and query[0]");
+        assert_eq!(renamed.faults[0].pointer.to_string(), "/text_1");
+    }
+
+    #[test]
+    fn a_pointer_is_written_and_read() {
+        let key = Segment::Key("a/b~".into());
+        let pointer = Pointer::from("/filter").index(0).then(key).field("x");
+        assert_eq!(pointer.to_string(), "/filter/0/a~1b~0/x");
+        assert_eq!(pointer.in_words(), "filter[0].a/b~.x");
+        for written in ["", "/any/10/a~1b~0", "/01", "/"] {
+            assert_eq!(Pointer::parse(written).to_string(), written);
+        }
     }
 }

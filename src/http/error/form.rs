@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code, Problem};
+use crate::http::error::{ApiError, Code, Problem, Segment};
 
 /// How a refusal is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,11 +88,11 @@ impl Form {
     pub(super) fn body(self, refusal: &ApiError, request_id: &str) -> Vec<u8> {
         let code = refusal.code;
         // Only a problem document lists places beside the detail.
-        let placed = match self {
-            Self::Problem | Self::Shared => Cow::Borrowed(refusal.detail.as_ref()),
+        let detail = match self {
+            Self::Problem | Self::Shared => refusal.detail.to_string(),
             _ => placed(refusal),
         };
-        let detail = placed.as_ref();
+        let detail = detail.as_str();
         match self {
             Self::Problem => bytes(&refusal.problem(request_id)),
             Self::Shared => bytes(&SharedProblem {
@@ -194,24 +194,20 @@ pub(crate) struct TextError<'e> {
 }
 
 /// What is wrong, and where, unless that is said.
-fn placed(refusal: &ApiError) -> Cow<'_, str> {
-    let mut place = String::new();
-    let pointer = refusal.faults.first().map_or("", |fault| fault.pointer.as_str());
-    for part in pointer.split('/').skip(1) {
-        match part.parse::<usize>() {
-            Ok(index) => place.push_str(&format!("[{index}]")),
-            Err(_) if place.is_empty() => place.push_str(part),
-            Err(_) => place.push_str(&format!(".{part}")),
-        }
-    }
-    let detail = refusal.detail.as_ref();
-    let said = place.is_empty() || detail.contains(&place);
-    if said { detail.into() } else { format!("{place}: {detail}").into() }
+fn placed(refusal: &ApiError) -> String {
+    let place = refusal.faults.first().map_or(String::new(), |fault| fault.pointer.in_words());
+    let detail = refusal.detail.to_string();
+    let is_said = place.is_empty() || detail.contains(&place);
+    if is_said { detail } else { format!("{place}: {detail}") }
 }
 
 /// The field of the body that is at fault, if one is.
 fn field(refusal: &ApiError) -> Option<&str> {
-    refusal.faults.first()?.pointer.strip_prefix('/')?.split('/').next()
+    match refusal.faults.first()?.pointer.segments().first()? {
+        Segment::Field(name) => Some(name),
+        Segment::Key(name) => Some(name),
+        Segment::Index(_) => None,
+    }
 }
 
 /// What text-embeddings-inference calls the kind of a refusal.

@@ -2,11 +2,10 @@
 //! (RFC 9457). A detail never repeats a text, a key, a path or the message of a panic.
 
 mod code;
-pub(crate) mod fault;
+mod fault;
 pub(crate) mod form;
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,14 +13,12 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 pub use code::Code;
-use cognate::engine::Place;
-pub(crate) use fault::Fault;
+pub use fault::{Detail, Fault, Pointer, Segment};
 pub(crate) use form::{MessageError, OpenAiError, TeiError, TextError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::dialect::Dialect;
-use crate::http::error::fault::pointer;
 use crate::http::error::form::Form;
 
 /// Most entries of `errors` in one document.
@@ -41,7 +38,8 @@ pub(crate) struct Problem<'e> {
     /// Stable machine-readable error code.
     code: Code,
     /// What is wrong with this request, in a sentence.
-    detail: &'e str,
+    #[schema(value_type = String)]
+    detail: &'e Detail,
     /// The request's id, as in the log and in `x-request-id`.
     request_id: &'e str,
     /// The faults and where they stand, at most sixteen.
@@ -82,7 +80,7 @@ impl Bottleneck {
 #[derive(Debug, Clone)]
 pub struct ApiError {
     pub code: Code,
-    pub detail: Cow<'static, str>,
+    pub detail: Detail,
     /// What is wrong where.
     pub faults: Vec<Fault>,
     /// Seconds after which asking again is worth while.
@@ -100,7 +98,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(code: Code, detail: impl Into<Detail>) -> Self {
         let retry_after_s = match code {
             Code::NotReady | Code::Draining => Some(2),
             Code::DeadlineExceeded => Some(1),
@@ -134,19 +132,14 @@ impl ApiError {
     }
 
     /// A refusal of one place in the body.
-    pub(crate) fn at(
-        code: Code,
-        pointer: impl Into<String>,
-        detail: impl Into<Cow<'static, str>>,
-    ) -> Self {
-        let fault = Fault { pointer: pointer.into(), code, limit: None, actual: None };
-        Self { faults: vec![fault], ..Self::new(code, detail) }
+    pub(crate) fn at(code: Code, pointer: impl Into<Pointer>, detail: impl Into<Detail>) -> Self {
+        Self { faults: vec![Fault::at(code, pointer)], ..Self::new(code, detail) }
     }
 
     /// A refusal of something that there is too much of.
     pub(crate) fn beyond(
         code: Code,
-        pointer: &str,
+        pointer: impl Into<Pointer>,
         what: &str,
         limit: usize,
         actual: usize,
@@ -158,41 +151,6 @@ impl ApiError {
             fault.actual = Some(actual as u64);
         }
         error
-    }
-
-    /// The same refusal of a question whose only pair stands in the fields `a` and `b`.
-    pub(crate) fn of_one_pair(self) -> Self {
-        self.moved(Place::Pair(0, 0), "a", "/a").moved(Place::Pair(0, 1), "b", "/b")
-    }
-
-    /// The same refusal of a text that stands elsewhere than `place`: under this name, at this
-    /// pointer.
-    pub(crate) fn moved(mut self, place: Place, name: &str, to: &str) -> Self {
-        let from = pointer(place);
-        for fault in self.faults.iter_mut().filter(|fault| fault.pointer == from) {
-            to.clone_into(&mut fault.pointer);
-            self.detail = self.detail.replace(&place.to_string(), name).into();
-        }
-        self
-    }
-
-    /// The same refusal of a question whose list stands elsewhere: what lies under `from` lies under
-    /// `to`.
-    pub(crate) fn under(mut self, from: &str, to: &str) -> Self {
-        for fault in &mut self.faults {
-            let rest = fault.pointer.strip_prefix(from);
-            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-                fault.pointer = format!("{to}{rest}");
-            }
-        }
-        let name = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
-        let [from, to] = [from, to].map(name);
-        let mut detail = self.detail.replace(&format!("{from}["), &format!("{to}["));
-        if let Some(rest) = detail.strip_prefix(&format!("{from} ")) {
-            detail = format!("{to} {rest}");
-        }
-        self.detail = detail.into();
-        self
     }
 
     /// The same refusal with one more header.

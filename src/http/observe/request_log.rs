@@ -143,7 +143,8 @@ impl RequestLog {
 
     fn refused(&self, line: &Line<'_>, status: StatusCode, error: &ApiError, reload: bool) {
         let (code, status) = (error.code.name(), Some(status));
-        let detail: Cow<'_, str> = error.cause.as_deref().unwrap_or(&error.detail).into();
+        let detail = error.cause.as_deref().map(Cow::Borrowed);
+        let detail = detail.unwrap_or_else(|| error.detail.to_string().into());
         let failed = matches!(error.code, Code::Internal | Code::NonFiniteScore);
         let kind = match error.code {
             _ if failed => Kind::Failed,

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use serde_path_to_error::Segment;
+use serde_path_to_error::Segment as Step;
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::request::fields::{EXPECTED, OUT_OF_RANGE};
 
 /// Longest name of a field in a pointer: clients choose it.
@@ -45,13 +45,13 @@ pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
         let mut reader = serde_json::Deserializer::from_slice(body);
         let at = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
             Err(traced) => pointer(traced.path()),
-            Ok(_) => String::new(),
+            Ok(_) => Pointer::default(),
         };
         refusal(&error, at, body)
     })
 }
 
-fn refusal(error: &serde_json::Error, at: String, body: &[u8]) -> ApiError {
+fn refusal(error: &serde_json::Error, at: Pointer, body: &[u8]) -> ApiError {
     let said = error.to_string();
     if let Some(rest) = said.strip_prefix(OUT_OF_RANGE) {
         return ApiError::at(Code::OutOfRange, at, misfit(rest));
@@ -62,7 +62,10 @@ fn refusal(error: &serde_json::Error, at: String, body: &[u8]) -> ApiError {
             // The parser stops at the object that has the field; its name is one of ours.
             let twice = said.strip_prefix("duplicate field `");
             let field = twice.and_then(|rest| rest.split('`').next());
-            let at = field.map_or(at.clone(), |field| format!("{at}/{field}"));
+            let at = match field {
+                Some(field) => at.then(key_of(field)),
+                None => at,
+            };
             ApiError::at(Code::InvalidField, at, complaint(&said))
         }
         // Where a word of a list stands in our types, the parser takes whatever else stands in the
@@ -132,20 +135,16 @@ fn in_words(expected: &str) -> &str {
     }
 }
 
-fn pointer(path: &serde_path_to_error::Path) -> String {
-    let mut pointer = String::new();
-    for segment in path.iter() {
-        match segment {
-            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
-            Segment::Map { key } | Segment::Enum { variant: key } => {
-                let short: String = key.chars().take(NAME_CHARS).collect();
-                pointer.push('/');
-                pointer.push_str(&short.replace('~', "~0").replace('/', "~1"));
-            }
-            Segment::Unknown => {}
-        }
-    }
-    pointer
+fn pointer(path: &serde_path_to_error::Path) -> Pointer {
+    path.iter().fold(Pointer::default(), |pointer, step| match step {
+        Step::Seq { index } => pointer.index(*index),
+        Step::Map { key } | Step::Enum { variant: key } => pointer.then(key_of(key)),
+        Step::Unknown => pointer,
+    })
+}
+
+fn key_of(key: &str) -> Segment {
+    Segment::Key(key.chars().take(NAME_CHARS).collect::<String>().into())
 }
 
 #[cfg(test)]
@@ -164,8 +163,8 @@ mod tests {
 
     fn refused(body: &str) -> (Code, String, String) {
         let error = read::<Body<'_>>(body.as_bytes()).unwrap_err();
-        let pointer = error.faults.first().map(|fault| fault.pointer.clone()).unwrap_or_default();
-        (error.code, pointer, error.detail.into_owned())
+        let pointer = error.faults.first().map(|fault| fault.pointer.to_string());
+        (error.code, pointer.unwrap_or_default(), error.detail.to_string())
     }
 
     #[test]

@@ -12,8 +12,7 @@ use cognate::methods::{Kind, Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::error::fault::Fault;
-use crate::http::error::{ApiError, Code, MOST_ITEMS};
+use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS};
 use crate::http::registry::models::{LoadedModel, Models};
 
 /// Multiplications that take as long as beginning with a text: some 200 ns.

@@ -89,21 +89,26 @@ impl ToSchema for Threshold {
 }
 
 impl Threshold {
-    /// A threshold as it is written in a query string.
-    pub(crate) fn parse(written: &str) -> Result<Self, ApiError> {
+    /// A threshold as it is written in the field `pointer` of a query string.
+    pub(crate) fn parse(written: &str, pointer: &'static str) -> Result<Self, ApiError> {
         if written == CALIBRATED {
             return Ok(Self::Calibrated);
         }
         let fits = |number: f64| Score::of::<serde::de::value::Error>(number).ok();
-        let number = written.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
-            ApiError::at(Code::OutOfRange, "/threshold", "the threshold is no number")
-        })?;
+        let number =
+            written.parse::<f64>().ok().and_then(fits).ok_or_else(|| {
+                ApiError::at(Code::OutOfRange, pointer, "the threshold is no number")
+            })?;
         Ok(Self::Number(number))
     }
 
     /// What it comes to for the model, the method and the measure of a question, in which it stands at
     /// `pointer`.
-    pub(crate) fn resolve(self, resolved: &Resolved, pointer: &str) -> Result<Cutoff, ApiError> {
+    pub(crate) fn resolve(
+        self,
+        resolved: &Resolved,
+        pointer: &'static str,
+    ) -> Result<Cutoff, ApiError> {
         match self {
             // Scores have single precision; so a score reaches the number that it is printed as.
             Self::Number(Score(number)) => Ok(Cutoff { number, least: f64::from(number as f32) }),

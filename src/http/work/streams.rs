@@ -98,10 +98,10 @@ mod tests {
         let held = [places.take(&greedy).unwrap(), places.take(&greedy).unwrap()];
         let refused = places.take(&greedy).unwrap_err();
         assert_eq!(refused.bottleneck, Some(Bottleneck::Streams));
-        assert!(refused.detail.contains("`client_share`"), "{}", refused.detail);
+        assert!(refused.detail.to_string().contains("`client_share`"), "{}", refused.detail);
         let others = [places.take(&other).unwrap(), places.take(&Client::default()).unwrap()];
         let refused = places.take(&other).unwrap_err();
-        assert!(!refused.detail.contains("`client_share`"), "{}", refused.detail);
+        assert!(!refused.detail.to_string().contains("`client_share`"), "{}", refused.detail);
         drop((held, others));
         assert_eq!(places.in_use(), (0, 4));
         assert_eq!([&greedy, &other].map(|client| client.holds(Resource::Streams)), [0, 0]);

@@ -62,7 +62,7 @@ impl Unsent {
         &self,
         estimate: usize,
         items: usize,
-        pointer: &str,
+        pointer: &'static str,
     ) -> Result<(), ApiError> {
         if estimate <= self.largest {
             return Ok(());
@@ -355,13 +355,13 @@ mod tests {
             (refused.code, refused.bottleneck),
             (Code::Overloaded, Some(Bottleneck::Unsent))
         );
-        assert!(refused.detail.contains("`client_share`"), "{}", refused.detail);
+        assert!(refused.detail.to_string().contains("`client_share`"), "{}", refused.detail);
         assert!(of_greedy.answer(0).is_ok(), "small answers are free");
         let others = of_other.answer(50 << 10).unwrap();
         // No answer of a client is larger than its share, so that one alone does not take all.
         let refused = of_other.check(60 << 10, 6, "/texts").unwrap_err();
         assert_eq!(refused.code, Code::ResponseTooLarge);
-        assert!(refused.detail.contains("`client_share`"), "{}", refused.detail);
+        assert!(refused.detail.to_string().contains("`client_share`"), "{}", refused.detail);
         assert!(unsent.check(60 << 10, 6, "/texts").is_ok());
         // What there is no room for at all is not held against the client.
         let anyone = unsent.answer(20 << 10).unwrap();

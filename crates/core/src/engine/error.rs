@@ -150,6 +150,15 @@ impl QueryError {
         self.clone().place_mut().map(|place| *place)
     }
 
+    /// What is wrong with the text that is at fault, without its place; the whole message where no text
+    /// is.
+    pub fn problem(&self) -> String {
+        let message = self.to_string();
+        let place = self.place().map(|place| format!("{place} "));
+        let problem = place.and_then(|place| message.strip_prefix(&place).map(str::to_owned));
+        problem.unwrap_or(message)
+    }
+
     fn place_mut(&mut self) -> Option<&mut Place> {
         match self {
             Self::EmptyText { place }

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use crate::http::api::pipeline::SLACK;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::middleware::authorize;
 use crate::http::observe::request_log::Facts;
 use crate::http::request::body;
@@ -206,23 +206,24 @@ pub(super) fn no_item() -> ApiError {
     ApiError::new(Code::NotFound, "the collection has no item of this name")
 }
 
-/// The refusal of an item; `of` points to it in the body.
-pub(crate) fn of_item(problem: &ItemProblem, of: &str) -> ApiError {
+/// The refusal of an item, which stands at `of`.
+pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError {
     let code = match (problem.too_long, problem.field) {
         (true, _) => Code::TextTooLong,
         (false, "/text") => Code::EmptyText,
         (false, _) => Code::InvalidField,
     };
-    ApiError::at(code, format!("{of}{}", problem.field), problem.to_string())
+    ApiError::at(code, Pointer::from(problem.field).within(of), problem.to_string())
 }
 
 /// The refusal of a filter, which stands at `at`.
-pub(crate) fn of_filter(problem: &FilterProblem, at: &str) -> ApiError {
-    ApiError::at(Code::InvalidField, format!("{at}{}", problem.pointer), problem.what)
+pub(crate) fn of_filter(problem: &FilterProblem, at: &'static str) -> ApiError {
+    let pointer = Pointer::parse(&problem.pointer).within(at);
+    ApiError::at(Code::InvalidField, pointer, problem.what)
 }
 
 /// The refusal of what a collection cannot do, of items that stand under `items`.
-pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
+pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
     match error {
         CollectionError::Unknown => no_collection(),
         CollectionError::BadName => ApiError::at(Code::InvalidField, "", error.to_string()),
@@ -244,7 +245,9 @@ pub(super) fn of(error: &CollectionError, items: &str) -> ApiError {
             );
             ApiError::new(Code::CollectionFull, detail)
         }
-        CollectionError::Item { index, problem } => of_item(problem, &format!("{items}/{index}")),
+        CollectionError::Item { index, problem } => {
+            of_item(problem, Pointer::from(items).index(*index))
+        }
         CollectionError::Write { .. } => {
             let detail = "the collection's log could not be written, so nothing was changed; the \
                           server's log says more under this request id";

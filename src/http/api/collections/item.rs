@@ -14,7 +14,7 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::{body, json};
@@ -166,7 +166,7 @@ pub(super) fn parse(
     for (at, incoming) in each.enumerate() {
         let item = incoming?.into_item(now);
         let checked = item.check(text_bytes);
-        checked.map_err(|problem| call::of_item(&problem, &format!("/items/{at}")))?;
+        checked.map_err(|problem| call::of_item(&problem, Pointer::from("/items").index(at)))?;
         bytes += item.bytes();
         if bytes / BYTES_PER_UNIT > paid {
             paid = bytes.saturating_mul(count) / (at + 1) / BYTES_PER_UNIT + 1;

@@ -20,7 +20,7 @@ use crate::http::api::collections::{call, item};
 use crate::http::api::pipeline;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::{CandidateId, List};
 use crate::http::request::{body, json};
@@ -84,7 +84,7 @@ pub(crate) struct ItemsRequest<'b> {
 /// An item of a list of a body.
 pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, ApiError> {
     let read = json::read_part(written).map(|ItemRequest(item)| item);
-    read.map_err(|error| error.under("", &format!("/items/{at}")))
+    read.map_err(|error| error.renamed(|pointer| pointer.within(Pointer::from("/items").index(at))))
 }
 
 /// Items out of a body: of JSON, or of lines. None is read before it is known how many there are.
@@ -108,8 +108,10 @@ fn items(
     pipeline::check_length("/items", "items", count, limit)?;
     let item = |(place, (number, line)): (usize, (usize, &[u8]))| {
         let ItemRequest(item) = json::read_object(line).map_err(|error| {
-            let detail = format!("line {}: {}", number + 1, error.detail);
-            ApiError { detail: detail.into(), ..error.under("", &format!("/items/{place}")) }
+            let detail = format!("line {}: {}", number + 1, error.detail).into();
+            let item = Pointer::from("/items").index(place);
+            let error = error.renamed(|pointer| pointer.within(item.clone()));
+            ApiError { detail, ..error }
         })?;
         Ok(item)
     };

@@ -73,7 +73,7 @@ impl Wanted<'_> {
             NO_SECOND => None,
             name => {
                 let named = engine.method(name).map_err(ApiError::from);
-                Some(named.map_err(|error| error.under("/method", "/second"))?)
+                Some(named.map_err(|error| error.renamed(|it| it.renamed("method", "/second")))?)
             }
         };
         if let Some(second) = second {
@@ -82,7 +82,7 @@ impl Wanted<'_> {
                 return Err(ApiError::at(Code::MethodOnlyRanks, "/second", detail));
             }
             let checked = engine.check(&Query::new(second)).map_err(ApiError::from);
-            checked.map_err(|error| error.under("/method", "/second"))?;
+            checked.map_err(|error| error.renamed(|it| it.renamed("method", "/second")))?;
         }
         let scoring = second.unwrap_or(resolved.query.method);
         let last = self.last.unwrap_or(usual::LAST);
@@ -136,7 +136,7 @@ impl Wanted<'_> {
 }
 
 /// Refuses a score that a method never gives.
-fn check_score(score: f64, method: Method, pointer: &str) -> Result<(), ApiError> {
+fn check_score(score: f64, method: Method, pointer: &'static str) -> Result<(), ApiError> {
     let Info { name, range: (least, most), .. } = method.info();
     if (f64::from(*least)..=f64::from(*most)).contains(&score) {
         return Ok(());

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, Text};
@@ -70,6 +70,10 @@ impl Question for ExplainRequest<'_> {
         json::read_object(body)
     }
 
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        pointer.of_pair().map_or(pointer, |(_, field)| field.into())
+    }
+
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
@@ -104,9 +108,8 @@ impl Question for ExplainRequest<'_> {
         work.check()?;
         let engine = &resolved.model.engine;
         let explained = engine.explain(self.a.as_ref(), self.b.as_ref(), &resolved.query);
-        let explained = explained.map_err(|error: QueryError| {
-            ApiError::of_one_pair(resolved.explain(error.into(), self.places()))
-        })?;
+        let explained =
+            explained.map_err(|error: QueryError| resolved.explain(error.into(), self.places()))?;
         let tokens = |words: &[ExplainedWord], unknown: &[UnknownToken]| {
             (words.len() + unknown.len(), unknown.len())
         };

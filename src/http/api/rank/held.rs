@@ -18,7 +18,7 @@ use crate::http::api::rank::plan::Computed;
 use crate::http::api::rank::{Page, RankRequest, SharedWord};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
@@ -83,7 +83,7 @@ impl Held {
         let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
         let disliked = request.unlike.iter().flat_map(|list| &list.items);
         let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
-        let (liked, disliked) = (find(liked, "like")?, find(disliked, "unlike")?);
+        let (liked, disliked) = (find(liked, "/like")?, find(disliked, "/unlike")?);
         let (items, meant) = (Vec::new(), 0);
         let held =
             Self { collection, items, meant, shortlist: None, liked, disliked, _memory: None };
@@ -171,7 +171,7 @@ fn items(
     collection: &dyn Collection,
     named: &[Option<Cow<'_, str>>],
     now: i64,
-    field: &str,
+    field: &'static str,
 ) -> Result<Vec<Option<Arc<Item>>>, ApiError> {
     let ids: Vec<&str> = named.iter().flatten().map(AsRef::as_ref).collect();
     if ids.is_empty() {
@@ -182,8 +182,9 @@ fn items(
     let item = |(place, id): (usize, &Option<Cow<'_, str>>)| {
         let found = id.as_ref().and_then(|_| found.next());
         let unknown = || {
-            let detail = format!("{field}[{place}]: the collection has no item of this name");
-            ApiError::at(Code::UnknownItem, format!("/{field}/{place}/id"), detail)
+            let liked = Pointer::from(field).index(place);
+            let detail = format!("{}: the collection has no item of this name", liked.in_words());
+            ApiError::at(Code::UnknownItem, liked.field("id"), detail)
         };
         found.map(|item| item.ok_or_else(unknown)).transpose()
     };
@@ -264,8 +265,8 @@ fn told_of_kept(
 /// A fault of an item stands in no body: the collection is what is at fault.
 fn of_items(mut error: ApiError) -> ApiError {
     for fault in &mut error.faults {
-        if fault.pointer.starts_with("/candidates") {
-            "/collection".clone_into(&mut fault.pointer);
+        if let [Segment::Field("candidates"), ..] = fault.pointer.segments() {
+            fault.pointer = "/collection".into();
         }
     }
     error
@@ -310,6 +311,10 @@ impl Question for Ranked<'_> {
         // A question is looked up once.
         let _ = self.held.set(held);
         Ok(())
+    }
+
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        self.request.pointer_in_body(pointer)
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {

@@ -12,7 +12,7 @@ use crate::http::api::rank::request::Asked;
 use crate::http::api::rank::response::{DuplicateCandidate, SharedWord};
 use crate::http::api::rank::{RankRequest, RankedCandidate};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS};
+use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS, Pointer, Segment};
 use crate::http::request::fields::{Count, FusePart, MeasureName, Offset, Pool, Score, Share};
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::work::pool::JobContext;
@@ -259,18 +259,17 @@ impl<'b> RankRequest<'b> {
         let parts = parts.items.iter().enumerate().map(part).collect::<Result<_, _>>()?;
         let by = self.fuse_by.unwrap_or_default().into();
         let fusion = Fusion::new(by, parts).map_err(|error| {
+            let fuse = Pointer::from("/fuse");
             let pointer = match error {
-                FuseError::Weight { part } => format!("/fuse/{part}/weight"),
-                FuseError::Parts(_) | FuseError::NoWeight => "/fuse".to_owned(),
+                FuseError::Weight { part } => fuse.index(part).field("weight"),
+                FuseError::Parts(_) | FuseError::NoWeight => fuse,
             };
             ApiError::at(Code::OutOfRange, pointer, error.to_string())
         })?;
         let fused = Fused::of_request(fusion);
         engine.check_fusion(&fused.fusion, &resolved.query).map_err(|(part, error)| {
-            let error = ApiError::from(error);
-            let field = |field: &str| (format!("/{field}"), format!("/fuse/{part}/{field}"));
-            let [method, measure] = ["method", "measure"].map(field);
-            error.under(&method.0, &method.1).under(&measure.0, &measure.1)
+            let of_part = Pointer::from("/fuse").index(part);
+            ApiError::from(error).renamed(|pointer| pointer.within(of_part.clone()))
         })?;
         resolved.by(fused)
     }
@@ -290,8 +289,7 @@ impl<'b> RankRequest<'b> {
         let places = self.places(&contenders);
         let reads = fusion.methods().next().is_some();
         if reads {
-            let total = resolved.check_total(places.clone(), self.most_tokens(app));
-            total.map_err(|error| self.locate(error))?;
+            resolved.check_total(places.clone(), self.most_tokens(app))?;
         }
         let options = self.options(resolved)?;
         let in_parts = engine.fuses_in_parts(fusion);
@@ -302,8 +300,8 @@ impl<'b> RankRequest<'b> {
                 parts.each(|part| contenders.score(part, session, go_on));
             })
         });
-        let scores = scores
-            .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
+        let scores =
+            scores.map_err(|error| resolved.explain(contenders.restored(error), places))?;
         // A part that was given up is not whole, and by then the job is late.
         work.check()?;
         Resolved::check_read(scores.counts.tokens as usize, self.most_tokens(app))?;
@@ -318,27 +316,29 @@ impl<'b> RankRequest<'b> {
 
 /// A part as the engine has it.
 fn part_of(part: &FusePart<'_>, place: usize, engine: &Engine) -> Result<Part, ApiError> {
-    let wrong = |field: &str, detail: String| {
-        Err(ApiError::at(Code::InvalidField, format!("/fuse/{place}{field}"), detail))
+    let of_part = Pointer::from("/fuse").index(place);
+    let wrong = |field: &'static str, detail: &'static str| {
+        let pointer = Pointer::from(field).within(of_part.clone());
+        let faults = vec![Fault::at(Code::InvalidField, pointer)];
+        Err(ApiError { faults, ..ApiError::about(Code::InvalidField, of_part.clone(), detail) })
     };
     let measure = part.measure.map(|MeasureName(measure)| measure);
     let source = match (&part.method, &part.scores) {
         (Some(method), None) => {
             let name = method.as_ref();
             if name.contains(':') {
-                let detail = format!("fuse[{place}] is a fused method itself: name its parts");
-                return wrong("/method", detail);
+                return wrong("/method", "is a fused method itself: name its parts");
             }
             let method = engine.method(name).map_err(|error| {
-                ApiError::from(error).under("/method", &format!("/fuse/{place}/method"))
+                ApiError::from(error).renamed(|pointer| pointer.within(of_part.clone()))
             })?;
             Source::Method(method, measure)
         }
         (None, Some(_)) if measure.is_some() => {
-            return wrong("/measure", format!("fuse[{place}] has no method to be measured"));
+            return wrong("/measure", "has no method to be measured");
         }
         (None, Some(name)) => Source::Run(name.0.clone().into_owned()),
-        _ => return wrong("", format!("fuse[{place}] has to have either `method` or `scores`")),
+        _ => return wrong("", "has to have either `method` or `scores`"),
     };
     Ok(Part { source, weight: part.weight.map_or(1.0, |Score(weight)| weight) })
 }
@@ -360,16 +360,12 @@ fn runs(fusion: &Fusion, contenders: &Candidates<'_, '_>) -> Result<Vec<Vec<f64>
         runs.push(run);
     }
     let Some(&(place, name)) = missing.first() else { return Ok(runs) };
-    let fault = |&(place, name): &(usize, &str)| Fault {
-        pointer: format!(
-            "/candidates/{place}/scores/{}",
-            name.replace('~', "~0").replace('/', "~1")
-        ),
-        code: Code::InvalidField,
-        limit: None,
-        actual: None,
+    let candidate = |place: usize| Pointer::from("/candidates").index(place);
+    let fault = |&(place, name): &(usize, &str)| {
+        let scores = candidate(place).field("scores");
+        Fault::at(Code::InvalidField, scores.then(Segment::Key(name.into())))
     };
-    let detail = format!("candidates[{place}] has no number `{name}` under `scores`");
     let faults = missing.iter().map(fault).collect();
-    Err(ApiError { faults, ..ApiError::new(Code::InvalidField, detail) })
+    let detail = format!("has no number `{name}` under `scores`");
+    Err(ApiError { faults, ..ApiError::about(Code::InvalidField, candidate(place), detail) })
 }

@@ -18,7 +18,7 @@ use crate::http::api::rank::request::{Asked, BoostRule};
 use crate::http::api::rank::response::RankingsResponse;
 use crate::http::api::rank::{Page, RankRequest, RankResponse};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
@@ -67,7 +67,7 @@ impl RankRequest<'_> {
         }
         let multiplied = self.boost_by == Some(BoostRule::Multiply);
         for (index, candidate) in self.candidates().iter().enumerate() {
-            let pointer = |field: &str| format!("/candidates/{index}/{field}");
+            let pointer = |field| Pointer::from("/candidates").index(index).field(field);
             if multiplied && candidate.boost().is_some_and(|boost| boost < 0.0) {
                 return Err(ApiError::at(Code::OutOfRange, pointer("boost"), NEGATIVE_BOOST));
             }
@@ -172,6 +172,21 @@ impl Question for RankRequest<'_> {
 
     fn read<'b>(body: &'b [u8], (): &()) -> Result<RankRequest<'b>, ApiError> {
         json::read_object(body)
+    }
+
+    /// The text of a candidate or of a liked text that is an object stands in a field.
+    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+        let is_object = match *pointer.segments() {
+            [Segment::Field("candidates"), Segment::Index(index)] => {
+                matches!(self.candidates().get(index), Some(Candidate::Named(_)))
+            }
+            [Segment::Field("like"), Segment::Index(index)] => {
+                let liked = self.like.as_ref().and_then(|like| like.items.get(index));
+                liked.is_some_and(|liked| liked.named)
+            }
+            _ => false,
+        };
+        if is_object { pointer.field("text") } else { pointer }
     }
 
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
@@ -515,14 +530,12 @@ impl<'r, 'b> Candidates<'r, 'b> {
     }
 
     /// Gives a fault the place that it has in the request.
-    pub(super) fn locate(&self, error: ApiError) -> ApiError {
-        let index = error
-            .faults
-            .first()
-            .and_then(|fault| fault.pointer.strip_prefix("/candidates/")?.parse::<usize>().ok());
-        let Some(index) = index.filter(|_| self.kept.is_some()) else { return error };
-        let place = self.place(index);
-        let (name, pointer) = (format!("candidates[{place}]"), format!("/candidates/{place}"));
-        error.moved(Place::Candidate(index), &name, &pointer)
+    pub(super) fn restored(&self, error: ApiError) -> ApiError {
+        error.renamed(|pointer| match *pointer.segments() {
+            [Segment::Field("candidates"), Segment::Index(index)] => {
+                Pointer::from("/candidates").index(self.place(index))
+            }
+            _ => pointer,
+        })
     }
 }

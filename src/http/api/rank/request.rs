@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::http::api::pipeline;
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::request::fields;
 use crate::http::request::fields::{
     Candidate, CandidateId, Count, DislikedText, FusePart, FuseRule, LikedText, List, MeasureName,
@@ -245,11 +245,11 @@ impl<'b> RankRequest<'b> {
         let like = self.like.iter().flat_map(|list| &list.items);
         for (field, place, one) in like
             .enumerate()
-            .map(|(place, one)| ("like", place, one))
-            .chain(unlike.enumerate().map(|(place, one)| ("unlike", place, one)))
+            .map(|(place, one)| ("/like", place, one))
+            .chain(unlike.enumerate().map(|(place, one)| ("/unlike", place, one)))
         {
             if one.id.is_some() {
-                let pointer = format!("/{field}/{place}/id");
+                let pointer = Pointer::from(field).index(place).field("id");
                 let detail = "items are named where `collection` is given";
                 return Err(ApiError::at(Code::InvalidField, pointer, detail));
             }
@@ -321,7 +321,8 @@ impl<'b> RankRequest<'b> {
                 let detail = format!("what {method} scores does not divide into words");
                 return Err(ApiError::at(Code::MethodUnavailable, "/explain", detail));
             }
-            resolved.check_explains().map_err(|error| error.under("/method", "/explain"))?;
+            let explains = resolved.check_explains();
+            explains.map_err(|error| error.renamed(|it| it.renamed("method", "/explain")))?;
         }
         self.least(resolved)?;
         self.sameness(resolved)?;

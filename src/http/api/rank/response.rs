@@ -326,25 +326,6 @@ impl<'b> RankRequest<'b> {
         self.asked_places().chain(contenders.places())
     }
 
-    /// Faults of a candidate that is an object stand at its text.
-    pub(super) fn locate(&self, mut error: ApiError) -> ApiError {
-        for fault in &mut error.faults {
-            let index = fault.pointer.strip_prefix("/candidates/");
-            let index = index.and_then(|index| index.parse::<usize>().ok());
-            let candidate = index.and_then(|index| self.candidates().get(index));
-            if matches!(candidate, Some(Candidate::Named(_))) {
-                fault.pointer.push_str("/text");
-            }
-            let index = fault.pointer.strip_prefix("/like/");
-            let index = index.and_then(|index| index.parse::<usize>().ok());
-            let liked = self.like.as_ref().and_then(|like| like.items.get(index?));
-            if liked.is_some_and(|liked| liked.named) {
-                fault.pointer.push_str("/text");
-            }
-        }
-        error
-    }
-
     pub(crate) fn least(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
         let cutoff = self.min_score.map(|threshold| threshold.resolve(resolved, "/min_score"));
         Ok(cutoff.transpose()?.map(Cutoff::least))
@@ -370,8 +351,7 @@ impl<'b> RankRequest<'b> {
         }
         let (engine, contenders) = (&resolved.model.engine, self.contenders());
         let places = self.places(&contenders);
-        let total = resolved.check_total(places.clone(), self.most_tokens(app));
-        total.map_err(|error| self.locate(error))?;
+        resolved.check_total(places.clone(), self.most_tokens(app))?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
         let go_on = || work.check().is_ok();
@@ -391,8 +371,8 @@ impl<'b> RankRequest<'b> {
                 })
             }
         };
-        let mut ranking = ranked
-            .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
+        let mut ranking =
+            ranked.map_err(|error| resolved.explain(contenders.restored(error), places))?;
         if self.like.is_some() || !in_parts {
             // A part that was given up is not whole, and by then the job is late.
             work.check()?;
@@ -416,8 +396,7 @@ impl<'b> RankRequest<'b> {
         let resolved = &plan.resolved;
         let (engine, contenders) = (&resolved.model.engine, self.contenders());
         let places = self.places(&contenders);
-        let total = resolved.check_total(places.clone(), self.most_tokens(app));
-        total.map_err(|error| self.locate(error))?;
+        resolved.check_total(places.clone(), self.most_tokens(app))?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
         let length = contenders.len();
@@ -426,8 +405,8 @@ impl<'b> RankRequest<'b> {
         let ranked = work.in_parts(length, per_part, |part| {
             contenders.rank_each(part, engine, queries, &options, go_on)
         });
-        let Rankings(mut rankings) = ranked
-            .map_err(|error| self.locate(resolved.explain(contenders.locate(error), places)))?;
+        let Rankings(mut rankings) =
+            ranked.map_err(|error| resolved.explain(contenders.restored(error), places))?;
         // A part that was given up is not whole, and by then the job is late.
         work.check()?;
         let mut counts = rankings.first().map_or(Counts::default(), |ranking| ranking.counts);
@@ -458,8 +437,7 @@ impl<'b> RankRequest<'b> {
             let text_of = |index: usize| candidates.get(first + index).map_or("", AsRef::as_ref);
             engine.rank_kept(asked, kept, text_of, &options, go_on)
         });
-        let mut ranking =
-            ranked.map_err(|error| self.locate(resolved.explain(error, self.asked_places())))?;
+        let mut ranking = ranked.map_err(|error| resolved.explain(error, self.asked_places()))?;
         // A part that was given up is not whole, and by then the job is late.
         work.check()?;
         ranking.order(&options);

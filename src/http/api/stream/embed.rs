@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Counts, Embeddings, Place, QueryError, Reason};
+use cognate::engine::{Counts, Embeddings, QueryError, Reason};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
@@ -13,7 +13,7 @@ use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, TextLine, parse, write};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Pointer, Segment};
 use crate::http::request::fields::{ModelName, VectorMethod};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING, estimate};
 use crate::http::work::pool::items_per_part;
@@ -151,7 +151,10 @@ impl Question for Texts {
         write(&mut part.answer, &embedded);
     }
 
-    fn locate(&self, error: ApiError) -> ApiError {
-        error.moved(Place::Text(0), "text", "/text")
+    fn pointer_in_line(pointer: Pointer) -> Pointer {
+        match pointer.segments() {
+            [Segment::Field("texts"), Segment::Index(_)] => "/text".into(),
+            _ => pointer,
+        }
     }
 }

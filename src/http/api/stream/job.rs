@@ -179,7 +179,7 @@ impl<Q: Question> Stream<Q> {
                             part.sound += 1;
                         }
                         Err(error) => {
-                            let error = question.locate(ApiError::from(error));
+                            let error = ApiError::from(error).renamed(Q::pointer_in_line);
                             fail(&mut part.answer, line.number, Q::id(item), &error);
                         }
                     }

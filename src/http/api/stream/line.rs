@@ -10,7 +10,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Detail};
 use crate::http::request::fields::Text;
 use crate::http::request::json;
 
@@ -143,7 +143,7 @@ struct Failed<'e> {
 #[derive(Serialize)]
 struct Failure<'e> {
     code: Code,
-    detail: &'e str,
+    detail: &'e Detail,
 }
 
 /// Adds to an answer that a line failed.

@@ -87,9 +87,7 @@ pub(crate) async fn answer(
             return Err(ApiError::at(Code::OutOfRange, pointer, detail));
         }
     }
-    let least = asked.min_score.as_deref().map(|written| {
-        Threshold::parse(written).map_err(|error| error.under("/threshold", "/min_score"))
-    });
+    let least = asked.min_score.as_deref().map(|written| Threshold::parse(written, "/min_score"));
     let wanted = Wanted {
         model: asked.model.as_deref(),
         method: asked.method.as_deref(),
@@ -192,9 +190,5 @@ impl Question for Items {
             Some(Err(error)) => fail(&mut part.answer, line.number, id_of(line), error),
             None => {}
         }
-    }
-
-    fn locate(&self, error: ApiError) -> ApiError {
-        error
     }
 }

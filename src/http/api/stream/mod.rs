@@ -31,7 +31,7 @@ use crate::http::api::stream::line::{Line, LineId, Lines, fail};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::observe::request_log::Facts;
 use crate::http::observe::streams::{Naming, Outcome};
 use crate::http::request::body;
@@ -99,8 +99,10 @@ trait Question: Send + Sync + 'static {
         part: &mut Part<Self::Kept>,
     );
 
-    /// A fault of the only item asked, as one of its line.
-    fn locate(&self, error: ApiError) -> ApiError;
+    /// Where a line has what the faults of native questions call `pointer`, if it is asked alone.
+    fn pointer_in_line(pointer: Pointer) -> Pointer {
+        pointer
+    }
 
     /// Takes over what lines left, in the order of the lines.
     fn keep(&self, _: &mut Part<Self::Kept>) -> Result<(), ApiError> {

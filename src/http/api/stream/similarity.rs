@@ -15,7 +15,7 @@ use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Pointer};
 use crate::http::request::fields::{MeasureName, ModelName, Pair, PairMethod, PairVisitor, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
@@ -63,7 +63,8 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
     };
     let resolved = selection.resolve(&opening.app.models())?;
     resolved.check_scores()?;
-    let threshold = asked.threshold.as_deref().map(Threshold::parse).transpose()?;
+    let threshold = asked.threshold.as_deref();
+    let threshold = threshold.map(|written| Threshold::parse(written, "/threshold")).transpose()?;
     let cutoff =
         threshold.map(|threshold| threshold.resolve(&resolved, "/threshold")).transpose()?;
     let place = opening.place()?;
@@ -191,7 +192,7 @@ impl Question for Pairs {
         write(&mut part.answer, &scored);
     }
 
-    fn locate(&self, error: ApiError) -> ApiError {
-        error.of_one_pair()
+    fn pointer_in_line(pointer: Pointer) -> Pointer {
+        pointer.of_pair().map_or(pointer, |(_, field)| field.into())
     }
 }

@@ -45,7 +45,7 @@ fn admitted(waits: &mut Waits<'_>) -> Permit {
 fn refused(waits: &mut Waits<'_>) -> String {
     let error = poll(waits).expect("it waits").expect_err("it is admitted");
     assert_eq!((error.code, error.bottleneck), (Code::Overloaded, Some(Bottleneck::Admission)));
-    error.detail.into_owned()
+    error.detail.to_string()
 }
 
 #[test]
@@ -161,7 +161,7 @@ async fn who_waited_too_long_is_refused_and_those_behind_need_not_wait_as_long()
     let begun = Instant::now();
     let (late, mut behind) = (ask(&admission, UNITS), ask(&admission, 8));
     let error = late.await.unwrap_err();
-    assert!(error.detail.contains("`admission_wait_ms`"), "{}", error.detail);
+    assert!(error.detail.to_string().contains("`admission_wait_ms`"), "{}", error.detail);
     assert_eq!(begun.elapsed(), PATIENCE);
     // It saw how slow things are: one may still wait, to see whether that goes on; a second one,
     // that would have to wait twice as long, need not try.
@@ -214,13 +214,13 @@ async fn a_client_leaves_half_of_the_units_and_of_the_places_to_wait_to_others()
     let detail = refused(&mut ask_as(&admission, &greedy, 300));
     assert!(detail.contains("`compute_queue`") && detail.contains("`client_share`"), "{detail}");
     let error = admission.refusal(&greedy, 300).expect("the gate agrees");
-    assert_eq!(error.detail, detail);
+    assert_eq!(error.detail.to_string(), detail);
     // Others pass those that wait for their own share alone, and have their half.
     assert!(admission.refusal(&other, 512).is_none());
     let others = admitted(&mut ask_as(&admission, &other, 512));
     assert_eq!(admission.in_use(), 812);
     let beyond = admission.admit_for(&other).unwrap_err();
-    assert!(beyond.detail.contains("`client_share`"), "{}", beyond.detail);
+    assert!(beyond.detail.to_string().contains("`client_share`"), "{}", beyond.detail);
     // Without a share nobody is kept from what is free.
     let anyone = admitted(&mut ask(&admission, 100));
     assert!(admission.admit_for(&greedy).is_ok(), "what its share still has is given at once");
@@ -244,8 +244,8 @@ async fn who_waits_in_vain_for_its_own_share_is_told_so() {
     let held = admitted(&mut ask_as(&admission, &client, UNITS));
     assert_eq!(admission.in_use(), UNITS / 2);
     let late = ask_as(&admission, &client, 10).await.unwrap_err();
-    assert!(late.detail.contains("`client_share`"), "{}", late.detail);
-    assert!(late.detail.contains("`admission_wait_ms`"), "{}", late.detail);
+    assert!(late.detail.to_string().contains("`client_share`"), "{}", late.detail);
+    assert!(late.detail.to_string().contains("`admission_wait_ms`"), "{}", late.detail);
     drop(held);
     let all = Admission::new(UNITS, 8, PATIENCE, 100);
     let one = admitted(&mut ask_as(&all, &client, UNITS));

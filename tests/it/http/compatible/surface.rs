@@ -103,6 +103,21 @@ async fn refusals_name_the_fields_of_the_dialect() {
     }
 }
 
+/// A limit is named by its setting, whatever a dialect calls what it limits.
+#[tokio::test]
+async fn a_refusal_names_the_field_of_the_dialect_and_the_setting_of_the_server() {
+    let app = TestApp::with(|settings| settings.max_candidates = 1);
+    for (path, body, field) in [
+        ("/v2/rerank", json!({"query": "a", "documents": ["a", "b"]}), "documents"),
+        ("/rerank", json!({"query": "a", "texts": ["a", "b"]}), "texts"),
+    ] {
+        let answer = post(&app, path, &body).await.json();
+        let said = answer.get("message").or(answer.get("error")).unwrap().as_str().unwrap();
+        let expected = format!("2 {field}; the limit is 1 (setting `max_candidates`)");
+        assert_eq!(said, expected, "{path}");
+    }
+}
+
 /// A name in a path that is no text is a name that no model has.
 #[tokio::test]
 async fn a_model_whose_name_is_no_text_is_refused_in_the_form_of_the_dialect() {

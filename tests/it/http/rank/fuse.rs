@@ -132,6 +132,14 @@ async fn numbers_of_the_caller_are_fused_and_excluded_and_boosted_with_the_other
     let alone = json!({"query": QUERY, "candidates": alone, "fuse": [{"scores": "es"}]});
     let alone = app.ask("/rank", alone).await;
     assert_eq!((each(&alone, "index"), &alone["unscored"]), (vec![json!(1), json!(0)], &json!([])));
+
+    // A name of the caller's own that looks like a place is no place.
+    let named = json!({"exclude": [0], "fuse": [{"scores": "candidates[0]"}], "fuse_by": "rrf"});
+    let named = app.post("/rank", with(&body, named).to_string()).await;
+    let problem = named.refusal(422, "invalid_field");
+    let detail = "candidates[1] has no number `candidates[0]` under `scores`";
+    assert_eq!(problem["detail"], detail);
+    assert_eq!(problem["errors"][0]["pointer"], "/candidates/1/scores/candidates[0]");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Boosts, Counts, Place, QueryError, RankOptions, Reason, UnscoredLikes};
+use cognate::engine::{Boosts, Counts, QueryError, RankOptions, Reason, UnscoredLikes};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
@@ -22,7 +22,7 @@ use crate::http::api::stream::rank::first_line::{CandidateLine, FirstQuestion};
 use crate::http::api::stream::{Opening, Question};
 use crate::http::app::App;
 use crate::http::auth::client::Client;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::request::body;
 use crate::http::request::fields::CallersData;
 use crate::http::request::query::{Resolved, estimate};
@@ -296,8 +296,11 @@ impl Question for Candidates {
         });
     }
 
-    fn locate(&self, error: ApiError) -> ApiError {
-        error.moved(Place::Candidate(0), "text", "/text")
+    fn pointer_in_line(pointer: Pointer) -> Pointer {
+        match pointer.segments() {
+            [Segment::Field("candidates"), Segment::Index(_)] => "/text".into(),
+            _ => pointer,
+        }
     }
 
     fn keep(&self, part: &mut Part<Kept>) -> Result<(), ApiError> {
