@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem::size_of;
 
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
@@ -88,7 +88,8 @@ impl<'de> Deserialize<'de> for Attributes {
                 }
                 all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
                 match all.windows(2).any(|pair| matches!(pair, [one, next] if one.0 == next.0)) {
-                    true => Err(A::Error::custom("duplicate field")),
+                    // The name is the caller's, so it is not repeated.
+                    true => Err(A::Error::duplicate_field("")),
                     false => Ok(Attributes(all.into())),
                 }
             }
@@ -121,7 +122,7 @@ impl<'de> Deserialize<'de> for Attribute {
 
             fn visit_f64<E: Error>(self, number: f64) -> Result<Attribute, E> {
                 let finite = Number::from_f64(number).map(Attribute::Number);
-                finite.ok_or_else(|| E::custom("number out of range"))
+                finite.ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Attribute, E> {

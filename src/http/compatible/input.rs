@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use cognate::engine::Counts;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -79,7 +79,9 @@ impl<'de: 'b, 'b> Deserialize<'de> for Document<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Item::deserialize(from)? {
             Item::Text(text) => Ok(Self(text)),
-            Item::TokenIds => Err(D::Error::custom("a number, expected a string")),
+            Item::TokenIds => {
+                Err(D::Error::invalid_type(Unexpected::Other("token ids"), &"a string"))
+            }
         }
     }
 }

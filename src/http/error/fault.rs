@@ -101,6 +101,12 @@ impl Pointer {
     }
 }
 
+impl FromIterator<Segment> for Pointer {
+    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+        Self(segments.into_iter().collect())
+    }
+}
+
 /// Fields of ours, such as `/fuse` or `/config/dimensions`.
 impl From<&'static str> for Pointer {
     fn from(written: &'static str) -> Self {

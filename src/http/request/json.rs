@@ -1,19 +1,16 @@
 //! A body's bytes become a request, or a refusal that says where the fault is without repeating
 //! what was sent.
 
+mod trace;
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::error::Category;
 use serde_json::value::RawValue;
-use serde_path_to_error::Segment as Step;
 
-use crate::http::error::{ApiError, Code, Pointer, Segment};
-use crate::http::request::fields::{EXPECTED, OUT_OF_RANGE};
-
-/// Longest name of a field in a pointer: clients choose it.
-const NAME_CHARS: usize = 64;
+use crate::http::error::{ApiError, Code};
+use crate::http::request::json::trace::{Kind, Problem, Trace, Traced};
 
 /// Reads a body that must be an object. The parser would also take a list of its fields' values.
 pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
@@ -41,110 +38,86 @@ pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T,
 
 pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
-        // Following the path costs time, so only a body that is known to be faulty is followed.
-        let mut reader = serde_json::Deserializer::from_slice(body);
-        let at = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-            Err(traced) => pointer(traced.path()),
-            Ok(_) => Pointer::default(),
-        };
-        refusal(&error, at, body)
+        // To follow the reader costs time, so only a body that is known to be faulty is read like this.
+        let (trace, mut reader) = (Trace::default(), serde_json::Deserializer::from_slice(body));
+        match T::deserialize(Traced::new(&mut reader, &trace)) {
+            Err(problem) if problem.kind != Kind::Syntax => refusal(&problem),
+            Err(problem) if is_huge_number(body, &error) => {
+                let detail = "a number is beyond what any field takes: expected one up to 1.8e308";
+                ApiError::at(Code::OutOfRange, problem.pointer(), detail)
+            }
+            _ => {
+                let (line, column) = (error.line(), error.column());
+                let detail = format!("the body is not JSON: line {line}, column {column}");
+                ApiError::new(Code::MalformedJson, detail)
+            }
+        }
     })
 }
 
-fn refusal(error: &serde_json::Error, at: Pointer, body: &[u8]) -> ApiError {
-    let said = error.to_string();
-    if let Some(rest) = said.strip_prefix(OUT_OF_RANGE) {
-        return ApiError::at(Code::OutOfRange, at, misfit(rest));
+/// Whether the parser stopped at a number that has no float.
+fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
+    // Of a value that is skipped the parser looks at the form alone.
+    if serde_json::from_slice::<IgnoredAny>(body).is_err() {
+        return false;
     }
-    let (line, column) = (error.line(), error.column());
-    match error.classify() {
-        Category::Data => {
-            // The parser stops at the object that has the field; its name is one of ours.
-            let twice = said.strip_prefix("duplicate field `");
-            let field = twice.and_then(|rest| rest.split('`').next());
-            let at = match field {
-                Some(field) => at.then(key_of(field)),
-                None => at,
-            };
-            ApiError::at(Code::InvalidField, at, complaint(&said))
-        }
-        // Where a word of a list stands in our types, the parser takes whatever else stands in the
-        // body for a fault of the JSON.
-        Category::Syntax if said.starts_with("expected value") && is_json(body) => {
-            ApiError::at(Code::InvalidField, at, "wrong type: expected a string")
-        }
-        Category::Syntax | Category::Eof | Category::Io => {
-            let detail = format!("the body is not JSON: line {line}, column {column}");
-            ApiError::new(Code::MalformedJson, detail)
-        }
+    let lines = body.split_inclusive(|&byte| byte == b'\n').take(error.line().saturating_sub(1));
+    let at = lines.map(<[u8]>::len).sum::<usize>() + error.column();
+    let read = body.get(..at).unwrap_or(body);
+    let (mut in_string, mut escaped) = (false, false);
+    for &byte in read {
+        in_string ^= byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
     }
-}
-
-/// What is wrong with a number, by what follows after [`OUT_OF_RANGE`].
-fn misfit(rest: &str) -> Cow<'static, str> {
-    match rest.strip_prefix(EXPECTED) {
-        Some(range) => {
-            let range = range.rsplit_once(" at line").map_or(range, |(range, _)| range);
-            format!("a number does not fit the field it stands in: expected {range}").into()
-        }
-        None => "a number is beyond what any field takes: expected one up to 1.8e308".into(),
-    }
-}
-
-fn is_json(body: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(body).is_ok()
+    // Elsewhere it stops at half a character in a string, or where values are nested too deeply.
+    !in_string && read.last().is_some_and(u8::is_ascii_digit)
 }
 
 /// What is wrong, in words that are all ours: the parser's own would repeat the value.
-fn complaint(said: &str) -> Cow<'static, str> {
-    // What was expected stands last and comes from our types.
-    let expected = said.rsplit_once("expected ").map(|(_, expected)| {
-        expected.rsplit_once(" at line").map_or(expected, |(expected, _)| expected)
-    });
-    let missing = said.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-    match (missing, expected) {
-        (Some(field), _) => format!("the field `{field}` is missing").into(),
-        (None, Some(expected)) if said.starts_with("unknown field") => {
-            format!("unknown field; expected {expected}").into()
+fn refusal(problem: &Problem) -> ApiError {
+    let detail: Cow<'static, str> = match &problem.kind {
+        Kind::Range(range) => {
+            let range = in_words(range);
+            let detail = format!("a number does not fit the field it stands in: expected {range}");
+            return ApiError::at(Code::OutOfRange, problem.pointer(), detail);
         }
-        (None, Some(expected)) if said.starts_with("unknown variant") => {
-            format!("unknown value; expected {expected}").into()
+        Kind::Missing(field) => format!("the field `{field}` is missing").into(),
+        Kind::UnknownField(known) if !known.is_empty() => {
+            format!("unknown field; expected {}", one_of(known)).into()
         }
-        (None, _) if said.starts_with("duplicate field") => "a field is given twice".into(),
-        (None, Some(expected)) if said.starts_with("invalid length") => {
-            format!("wrong length: expected {expected}").into()
+        Kind::UnknownWord(known) if !known.is_empty() => {
+            format!("unknown value; expected {}", one_of(known)).into()
         }
-        (None, Some(expected)) => format!("wrong type: expected {}", in_words(expected)).into(),
-        (None, None) => "a field does not have the form it must have".into(),
+        Kind::Twice(_) => "a field is given twice".into(),
+        Kind::Length(expected) => format!("wrong length: expected {expected}").into(),
+        Kind::Type(expected) => format!("wrong type: expected {}", in_words(expected)).into(),
+        Kind::UnknownField(_) | Kind::UnknownWord(_) | Kind::Other | Kind::Syntax => {
+            "a field does not have the form it must have".into()
+        }
+    };
+    ApiError::at(Code::InvalidField, problem.pointer(), detail)
+}
+
+fn one_of(names: &[&str]) -> String {
+    match names {
+        [one, other] => format!("`{one}` or `{other}`"),
+        [one] => format!("`{one}`"),
+        names => format!("one of `{}`", names.join("`, `")),
     }
 }
 
-/// What serde says was expected, without the names of Rust's types.
+/// What serde expects for a type of Rust, in words of JSON.
 fn in_words(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",
         "u32" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
         // A choice among words may come as an object to serde, and never to us.
-        "string or map" | "a borrowed string" | "str" | "string" | "unit" | "unit variant" => {
-            "a string"
-        }
+        "a borrowed string" | "str" | "string" | "unit" | "unit variant" => "a string",
         "a map" => "an object",
         expected if expected.starts_with("struct ") => "an object",
         expected => expected,
     }
-}
-
-fn pointer(path: &serde_path_to_error::Path) -> Pointer {
-    path.iter().fold(Pointer::default(), |pointer, step| match step {
-        Step::Seq { index } => pointer.index(*index),
-        Step::Map { key } | Step::Enum { variant: key } => pointer.then(key_of(key)),
-        Step::Unknown => pointer,
-    })
-}
-
-fn key_of(key: &str) -> Segment {
-    Segment::Key(key.chars().take(NAME_CHARS).collect::<String>().into())
 }
 
 #[cfg(test)]
@@ -202,6 +175,23 @@ mod tests {
         }
         let (_, _, detail) = refused(r#"{"pairs":[],"top_k":1e400}"#);
         assert!(detail.ends_with("up to 1.8e308"), "{detail}");
+    }
+
+    /// The parser stops at each of these as at a syntax error.
+    #[test]
+    fn a_number_that_no_float_holds_is_told_from_what_is_no_json() {
+        let beyond = |number: &str| format!("{{\"pairs\":[],\n\"top_k\":[[],{number}]}}");
+        for number in ["1e400", "-1e400", "123e9999999999999999", &"9".repeat(400)] {
+            let read = read::<IgnoredAny>(beyond(number).as_bytes());
+            assert!(read.is_ok(), "{number}");
+            let (code, pointer, _) =
+                refused(&beyond(number).replace("[[],", "").replace("]}", "}"));
+            assert_eq!((code, &*pointer), (Code::OutOfRange, "/top_k"), "{number}");
+        }
+        for text in [r"\ud800 1e999", r"\ude99", r"1e999\ud8001e999", "1e999\u{1}"] {
+            let (code, _, _) = refused(&format!("{{\"pairs\":[[\"a\",\"{text}\"]]}}"));
+            assert_eq!(code, Code::MalformedJson, "{text}");
+        }
     }
 
     #[test]

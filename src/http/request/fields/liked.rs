@@ -65,7 +65,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for DislikedText<'b> {
         let liked = LikedText::deserialize(from)?;
         match liked.weight {
             None => Ok(Self(liked)),
-            Some(_) => Err(D::Error::custom("unknown field `weight`, expected `text` or `id`")),
+            Some(_) => Err(D::Error::unknown_field("weight", &["text", "id"])),
         }
     }
 }

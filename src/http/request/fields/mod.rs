@@ -21,8 +21,7 @@ pub(crate) use liked::{DislikedText, LikedText};
 pub(crate) use list::{List, ListVisitor};
 pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, VectorMethod};
 pub(crate) use number::{
-    CallersScores, Count, EXPECTED, Items, OUT_OF_RANGE, Offset, Pool, Score, Share, Weight,
-    WholeVisitor,
+    CallersScores, Count, Items, Offset, Pool, Score, Share, Weight, WholeVisitor,
 };
 pub(crate) use shortlist::ShortlistLength;
 pub(crate) use texts::{ModelName, NonEmptyText, Pair, PairVisitor, Text, Texts};

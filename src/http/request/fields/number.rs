@@ -10,16 +10,12 @@ use utoipa::ToSchema;
 
 use crate::http::request::fields::list::MOST_KEPT;
 
-/// How a number that does not fit begins its complaint, here as in `serde_json`.
-pub(crate) const OUT_OF_RANGE: &str = "number out of range";
-/// What stands between that and the range, which the parser's own complaints do not name.
-pub(crate) const EXPECTED: &str = ": expected ";
 /// Largest score or threshold that can be asked for; no method comes near it.
 const MOST_SCORE: f64 = 1e6;
 
 /// The complaint about a number that does not fit.
-pub(crate) fn out_of_range<E: Error>(expected: impl fmt::Display) -> E {
-    E::custom(format_args!("{OUT_OF_RANGE}{EXPECTED}{expected}"))
+pub(crate) fn out_of_range<E: Error>(number: f64, expected: &dyn Expected) -> E {
+    E::invalid_value(Unexpected::Float(number), expected)
 }
 
 /// A score.
@@ -64,7 +60,11 @@ impl<'de> Deserialize<'de> for Weight {
         let Score(number) = Score::deserialize(from)?;
         let weight = number as f32;
         let fits = weight > 0.0 && weight <= 1000.0;
-        if fits { Ok(Self(weight)) } else { Err(out_of_range("a number above 0, at most 1000")) }
+        if fits {
+            Ok(Self(weight))
+        } else {
+            Err(out_of_range(number, &"a number above 0, at most 1000"))
+        }
     }
 }
 
@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let Score(number) = Score::deserialize(from)?;
         let fits = (0.0..=1.0).contains(&number);
-        if fits { Ok(Self(number)) } else { Err(out_of_range("a number from 0 to 1")) }
+        if fits { Ok(Self(number)) } else { Err(out_of_range(number, &"a number from 0 to 1")) }
     }
 }
 
@@ -86,7 +86,7 @@ impl Score {
     pub(crate) fn of<E: Error>(number: f64) -> Result<Self, E> {
         match number.abs() <= MOST_SCORE {
             true => Ok(Self(number)),
-            false => Err(out_of_range(format_args!("a number from -{MOST_SCORE} to {MOST_SCORE}"))),
+            false => Err(out_of_range(number, &"a number from -1000000 to 1000000")),
         }
     }
 }
@@ -162,11 +162,11 @@ impl Visitor<'_> for WholeVisitor {
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<usize, E> {
         let fits = usize::try_from(number).ok().filter(|n| (self.least..=self.most).contains(n));
-        fits.ok_or_else(|| out_of_range(self.expected))
+        fits.ok_or_else(|| out_of_range(number as f64, &self))
     }
 
-    fn visit_i64<E: Error>(self, _negative: i64) -> Result<usize, E> {
-        Err(out_of_range(self.expected))
+    fn visit_i64<E: Error>(self, negative: i64) -> Result<usize, E> {
+        Err(out_of_range(negative as f64, &self))
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<usize, E> {
@@ -178,7 +178,7 @@ impl Visitor<'_> for WholeVisitor {
 /// What is wrong with a number that is no whole one: its fraction, or its size.
 pub(crate) fn misfit<E: Error>(number: f64, expected: &dyn Expected) -> E {
     match number.fract() == 0.0 {
-        true => out_of_range(expected),
+        true => out_of_range(number, expected),
         false => E::invalid_type(Unexpected::Float(number), expected),
     }
 }
