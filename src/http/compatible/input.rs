@@ -1,12 +1,11 @@
 //! Texts as other dialects send them: alone or in a list, as strings or as objects with `text`.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use cognate::engine::Counts;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -17,7 +16,7 @@ use crate::http::compatible::address::Address;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::registry::models::Models;
-use crate::http::request::fields::{List, ListVisitor, Text, Texts, WholeVisitor};
+use crate::http::request::fields::{List, Text, Texts, forms, within};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
@@ -35,41 +34,11 @@ struct Object<'b> {
     text: Text<'b>,
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for Item<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Item<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an object with `text`")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Item::Text(Text(Cow::Borrowed(text))))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Item::Text(Text(Cow::Owned(text.to_owned()))))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let Object { text } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Item::Text(text))
-            }
-
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(Item::TokenIds)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                while list.next_element::<u64>()?.is_some() {}
-                Ok(Item::TokenIds)
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(Item<'b>: "a string or an object with `text`";
+    text(text) => Ok(Item::Text(Text(text)));
+    object(Object { text } in Object<'de>) => Ok(Item::Text(text));
+    whole(_) => Ok(Item::TokenIds);
+    list(_ in List<u64>) => Ok(Item::TokenIds););
 
 /// A text that is no list of token ids.
 #[derive(Debug)]
@@ -93,36 +62,10 @@ pub(super) enum Input<'b> {
     Many(List<Item<'b>>),
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for Input<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Input<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a list of strings")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Input::One(Item::Text(Text(Cow::Borrowed(text)))))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Input::One(Item::Text(Text(Cow::Owned(text.to_owned())))))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let Object { text } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Input::One(Item::Text(text)))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-                ListVisitor(PhantomData).visit_seq(list).map(Input::Many)
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(Input<'b>: "a string or a list of strings";
+    text(text) => Ok(Input::One(Item::Text(Text(text))));
+    object(Object { text } in Object<'de>) => Ok(Input::One(Item::Text(text)));
+    list(list in List<Item<'de>>) => Ok(Input::Many(list)););
 
 impl<'b> Input<'b> {
     /// The texts, which stand at `pointer`.
@@ -149,27 +92,9 @@ impl<'b> Input<'b> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Truncate(pub bool);
 
-impl<'de> Deserialize<'de> for Truncate {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Truncate;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false or a word")
-            }
-
-            fn visit_bool<E: Error>(self, truncate: bool) -> Result<Truncate, E> {
-                Ok(Truncate(truncate))
-            }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<Truncate, E> {
-                Ok(Truncate(!word.eq_ignore_ascii_case("none")))
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(Truncate: "true, false or a word";
+    truth(truncate) => Ok(Truncate(truncate));
+    text(word) => Ok(Truncate(!word.eq_ignore_ascii_case("none"))););
 
 impl PartialSchema for Truncate {
     fn schema() -> RefOr<Schema> {
@@ -186,12 +111,10 @@ impl ToSchema for Truncate {}
 #[schema(value_type = u64, maximum = 9223372036854775807_i64)]
 pub(super) struct Whole(pub usize);
 
-impl<'de> Deserialize<'de> for Whole {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let any = WholeVisitor { least: 0, most: isize::MAX as usize, expected: "a whole number" };
-        from.deserialize_any(any).map(Self)
-    }
-}
+const WHOLE: &str = "a whole number";
+
+forms!(Whole: WHOLE;
+    whole(number) => within(number, 0..=isize::MAX as usize, &WHOLE).map(Whole););
 
 /// What must be an object. The parser would also take a list of its fields' values.
 #[derive(Debug)]

@@ -2,16 +2,13 @@
 //! model, a method and a measure.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
 use utoipa::openapi::schema::RefBuilder;
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::error::{ApiError, Code};
-use crate::http::request::fields::Score;
+use crate::http::request::fields::{Score, forms, only};
 use crate::http::request::query::Resolved;
 
 /// The word that stands for the model's own threshold.
@@ -25,38 +22,11 @@ pub(crate) enum Threshold {
     Calibrated,
 }
 
-impl<'de> Deserialize<'de> for Threshold {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Threshold;
+const EXPECTED: &str = "a number or \"calibrated\"";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a number or \"{CALIBRATED}\"")
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Threshold, E> {
-                Score::of(number).map(Threshold::Number)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Threshold, E> {
-                self.visit_f64(number as f64)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Threshold, E> {
-                self.visit_f64(number as f64)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Threshold, E> {
-                match text {
-                    CALIBRATED => Ok(Threshold::Calibrated),
-                    _ => Err(E::invalid_value(Unexpected::Other("another string"), &self)),
-                }
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(Threshold: EXPECTED;
+    number(number) => Score::of(number).map(Threshold::Number);
+    text(word) => only(&word, CALIBRATED, &EXPECTED).map(|()| Threshold::Calibrated););
 
 impl PartialSchema for Threshold {
     fn schema() -> RefOr<Schema> {

@@ -1,6 +1,5 @@
 //! `POST` and `GET /collections/{name}/items`: items written and listed.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -11,8 +10,7 @@ use cognate_collections::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::answers::{Changed, ItemEntry, ItemList};
 use crate::http::api::collections::call::Named;
@@ -22,7 +20,7 @@ use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::refusals;
-use crate::http::request::fields::{CandidateId, List};
+use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
 
 /// Most items of a page.
@@ -55,21 +53,7 @@ struct ItemFields<'b> {
     data: Option<()>,
 }
 
-impl PartialSchema for ItemRequest {
-    fn schema() -> RefOr<Schema> {
-        ItemFields::schema()
-    }
-}
-
-impl ToSchema for ItemRequest {
-    fn name() -> Cow<'static, str> {
-        "ItemRequest".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        ItemFields::schemas(schemas);
-    }
-}
+described!(ItemRequest as ItemFields<'_>);
 
 /// The body of `POST /collections/{name}/items`.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use axum::body::Bytes;
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::http::error::{ApiError, Code, Detail};
-use crate::http::request::fields::Text;
+use crate::http::request::fields::{Text, forms};
 use crate::http::request::json;
 
 /// A line's own name, which is given back as it was written.
@@ -66,33 +65,9 @@ impl AsRef<str> for TextLine<'_> {
     }
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for TextLine<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = TextLine<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an object with `text`")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(TextLine { id: None, text: Text(Cow::Borrowed(text)) })
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(TextLine { id: None, text: Text(Cow::Owned(text.to_owned())) })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let from = MapAccessDeserializer::new(map);
-                let NamedText { id, text } = Deserialize::deserialize(from)?;
-                Ok(TextLine { id, text })
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(TextLine<'b>: "a string or an object with `text`";
+    text(text) => Ok(TextLine { id: None, text: Text(text) });
+    object(NamedText { id, text } in NamedText<'de>) => Ok(TextLine { id, text }););
 
 /// What a line holds; one that is too long holds nothing.
 pub(super) fn parse<'b, T: Deserialize<'b>>(bytes: Option<&'b [u8]>) -> Result<T, ApiError> {

@@ -1,14 +1,11 @@
 //! `POST /similarity` as lines: a pair in, its score out.
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::{Counts, QueryError, Reason, Scores};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use crate::http::api::stream::job::Part;
@@ -16,7 +13,7 @@ use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::{Opening, Question, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer};
-use crate::http::request::fields::{MeasureName, ModelName, Pair, PairMethod, PairVisitor, Text};
+use crate::http::request::fields::{MeasureName, ModelName, PairMethod, Text, TwoTexts, forms};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::work::pool::items_per_part;
@@ -90,30 +87,9 @@ struct NamedPair<'b> {
     b: Text<'b>,
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for PairLine<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = PairLine<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of two strings or an object with `a` and `b`")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-                let Pair { a, b, .. } = PairVisitor.visit_seq(list)?;
-                Ok(PairLine { id: None, a, b })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let from = MapAccessDeserializer::new(map);
-                let NamedPair { id, a, b } = Deserialize::deserialize(from)?;
-                Ok(PairLine { id, a, b })
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(PairLine<'b>: "a list of two strings or an object with `a` and `b`";
+    list(TwoTexts { a, b } in TwoTexts<'de>) => Ok(PairLine { id: None, a, b });
+    object(NamedPair { id, a, b } in NamedPair<'de>) => Ok(PairLine { id, a, b }););
 
 /// One line of the answer.
 #[derive(Serialize)]

@@ -1,18 +1,13 @@
 //! What is ranked: texts, with or without a name of their own and what a caller hangs on them.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use serde_json::value::RawValue;
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
-use crate::http::request::fields::number::{misfit, whole};
-use crate::http::request::fields::{CallersData, CallersScores, Score, Text};
+use crate::http::request::fields::{CallersData, CallersScores, Score, Text, described, forms};
 
 /// A text to be ranked, with or without a name of its own.
 #[derive(Debug, Clone, PartialEq, ToSchema)]
@@ -57,21 +52,7 @@ struct CandidateFields<'b> {
     scores: Option<CallersScores<'b>>,
 }
 
-impl PartialSchema for NamedCandidate<'_> {
-    fn schema() -> RefOr<Schema> {
-        CandidateFields::schema()
-    }
-}
-
-impl ToSchema for NamedCandidate<'_> {
-    fn name() -> Cow<'static, str> {
-        "NamedCandidate".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        CandidateFields::schemas(schemas);
-    }
-}
+described!(NamedCandidate<'_> as CandidateFields<'_>);
 
 impl<'b> From<CandidateFields<'b>> for NamedCandidate<'b> {
     fn from(fields: CandidateFields<'b>) -> Self {
@@ -131,32 +112,9 @@ impl AsRef<str> for Candidate<'_> {
     }
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for Candidate<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Candidate<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an object with `text`")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Candidate::Text(Text(Cow::Borrowed(text))))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Candidate::Text(Text(Cow::Owned(text.to_owned()))))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let fields = CandidateFields::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Candidate::Named(fields.into()))
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(Candidate<'b>: "a string or an object with `text`";
+    text(text) => Ok(Candidate::Text(Text(text)));
+    object(fields in CandidateFields<'de>) => Ok(Candidate::Named(fields.into())););
 
 /// A candidate's own name, which is given back as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, ToSchema)]
@@ -192,37 +150,6 @@ impl CandidateId<'_> {
 #[schema(value_type = i64)]
 pub(crate) struct WholeNumber(Number);
 
-impl<'de: 'b, 'b> Deserialize<'de> for CandidateId<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = CandidateId<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a whole number")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(CandidateId::Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(CandidateId::Text(Cow::Owned(text.to_owned())))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(CandidateId::Number(WholeNumber(number.into())))
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-                Ok(CandidateId::Number(WholeNumber(number.into())))
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-                let whole = whole(number).ok_or_else(|| misfit(number, &self))?;
-                self.visit_i64(whole)
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(CandidateId<'b>: "a string or a whole number";
+    text(text) => Ok(CandidateId::Text(text));
+    whole(number) => Ok(CandidateId::Number(WholeNumber(number.into()))););

@@ -2,17 +2,17 @@
 //! model is known.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use cognate::engine::fuse::FuseBy;
-use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::{Error, Unexpected};
 use utoipa::ToSchema;
 
-use crate::http::request::fields::{MeasureName, RankMethod, Score};
+use crate::http::request::fields::{MeasureName, RankMethod, Score, forms};
 
 /// Longest name of scores, in bytes, as candidates may have it.
 const NAME_BYTES: usize = 64;
+const RUN_NAME: &str = "a name of 1 to 64 bytes";
 
 /// One of the rankings that become one: by a method, or by numbers that the candidates bring.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -57,32 +57,13 @@ impl From<FuseRule> for FuseBy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunName<'b>(pub(crate) Cow<'b, str>);
 
-impl<'de: 'b, 'b> Deserialize<'de> for RunName<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl<'de> Visitor<'de> for Name {
-            type Value = RunName<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a name of 1 to {NAME_BYTES} bytes")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Self::Value, E> {
-                check(name, &self)?;
-                Ok(RunName(Cow::Borrowed(name)))
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-                check(name, &self)?;
-                Ok(RunName(Cow::Owned(name.to_owned())))
-            }
+impl<'b> RunName<'b> {
+    fn of<E: Error>(name: Cow<'b, str>) -> Result<Self, E> {
+        match (1..=NAME_BYTES).contains(&name.len()) {
+            true => Ok(Self(name)),
+            false => Err(E::invalid_value(Unexpected::Other("another string"), &RUN_NAME)),
         }
-        fn check<E: Error>(name: &str, expected: &Name) -> Result<(), E> {
-            match (1..=NAME_BYTES).contains(&name.len()) {
-                true => Ok(()),
-                false => Err(E::invalid_value(Unexpected::Other("another string"), expected)),
-            }
-        }
-        from.deserialize_str(Name)
     }
 }
+
+forms!(RunName<'b>: RUN_NAME; text(name) => RunName::of(name););

@@ -1,15 +1,12 @@
 //! Texts that candidates should be like, each with the weight that it has among them.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Unexpected, Visitor};
+use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
-use utoipa::openapi::{OneOfBuilder, Ref, RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
-use crate::http::request::fields::{CandidateId, NonEmptyText, Text, Weight};
+use crate::http::request::fields::{CandidateId, NonEmptyText, Text, Weight, described, forms};
 
 /// A text that candidates should be like.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,64 +67,28 @@ impl<'de: 'b, 'b> Deserialize<'de> for DislikedText<'b> {
     }
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for LikedText<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = LikedText<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an object with `text`")
+impl<'b> WeightedText<'b> {
+    fn into_liked<E: Error>(self) -> Result<LikedText<'b>, E> {
+        let Self { text, id, weight } = self;
+        let text = match (text, &id) {
+            (Some(text), None) => text,
+            (None, Some(_)) => Text(Cow::Borrowed("")),
+            (None, None) => return Err(E::missing_field("text")),
+            (Some(_), Some(_)) => {
+                let both = Unexpected::Other("both");
+                return Err(E::invalid_value(both, &"either `text` or `id`"));
             }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(LikedText::of(Text(Cow::Borrowed(text))))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(LikedText::of(Text(Cow::Owned(text.to_owned()))))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let from = MapAccessDeserializer::new(map);
-                let WeightedText { text, id, weight } = Deserialize::deserialize(from)?;
-                let text = match (text, &id) {
-                    (Some(text), None) => text,
-                    (None, Some(_)) => Text(Cow::Borrowed("")),
-                    (None, None) => return Err(A::Error::missing_field("text")),
-                    (Some(_), Some(_)) => {
-                        let one = Unexpected::Other("both");
-                        return Err(A::Error::invalid_value(one, &"either `text` or `id`"));
-                    }
-                };
-                Ok(LikedText { text, weight, named: true, id })
-            }
-        }
-        from.deserialize_any(Either)
+        };
+        Ok(LikedText { text, weight, named: true, id })
     }
 }
 
-impl PartialSchema for LikedText<'_> {
-    fn schema() -> RefOr<Schema> {
-        OneOfBuilder::new()
-            .item(Ref::from_schema_name(NonEmptyText::name()))
-            .item(Ref::from_schema_name(WeightedText::name()))
-            .description(Some("A text, with or without a weight."))
-            .into()
-    }
-}
+forms!(LikedText<'b>: "a string or an object with `text`";
+    text(text) => Ok(LikedText::of(Text(text)));
+    object(fields in WeightedText<'de>) => fields.into_liked(););
 
-impl ToSchema for LikedText<'_> {
-    fn name() -> Cow<'static, str> {
-        "LikedText".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((NonEmptyText::name().into(), NonEmptyText::schema()));
-        schemas.push((WeightedText::name().into(), WeightedText::schema()));
-        WeightedText::schemas(schemas);
-    }
-}
+described!(LikedText<'_> as one of NonEmptyText, WeightedText<'_>;
+    "A text, with or without a weight.");
 
 /// A text, or an item of the collection that is ranked.
 #[derive(ToSchema)]
@@ -140,24 +101,5 @@ pub(crate) struct NamedText<'b> {
     id: Option<CandidateId<'b>>,
 }
 
-impl PartialSchema for DislikedText<'_> {
-    fn schema() -> RefOr<Schema> {
-        OneOfBuilder::new()
-            .item(Ref::from_schema_name(NonEmptyText::name()))
-            .item(Ref::from_schema_name(NamedText::name()))
-            .description(Some("A text, or an item of the collection that is ranked."))
-            .into()
-    }
-}
-
-impl ToSchema for DislikedText<'_> {
-    fn name() -> Cow<'static, str> {
-        "DislikedText".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((NonEmptyText::name().into(), NonEmptyText::schema()));
-        schemas.push((NamedText::name().into(), NamedText::schema()));
-        NamedText::schemas(schemas);
-    }
-}
+described!(DislikedText<'_> as one of NonEmptyText, NamedText<'_>;
+    "A text, or an item of the collection that is ranked.");

@@ -7,7 +7,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// Most items of any list that are kept, whatever the settings; the others are only counted.
-pub(crate) const MOST_KEPT: usize = 100_000;
+const MOST_KEPT: usize = 100_000;
 
 /// A list of which at most `MOST_KEPT` items are kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     }
 }
 
-pub(crate) struct ListVisitor<T>(pub PhantomData<T>);
+struct ListVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     type Value = List<T>;

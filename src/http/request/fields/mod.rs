@@ -6,6 +6,7 @@
 
 mod candidate;
 mod data;
+mod forms;
 mod fuse;
 mod liked;
 mod list;
@@ -16,12 +17,13 @@ mod texts;
 
 pub(crate) use candidate::{Candidate, CandidateId};
 pub(crate) use data::CallersData;
+pub(crate) use forms::{described, forms};
 pub(crate) use fuse::{FusePart, FuseRule};
 pub(crate) use liked::{DislikedText, LikedText};
-pub(crate) use list::{List, ListVisitor};
+pub(crate) use list::List;
 pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, VectorMethod};
 pub(crate) use number::{
-    CallersScores, Count, Items, Offset, Pool, Score, Share, Weight, WholeVisitor,
+    CallersScores, Count, Items, Offset, Pool, Score, Share, Weight, only, whole, within,
 };
 pub(crate) use shortlist::ShortlistLength;
-pub(crate) use texts::{ModelName, NonEmptyText, Pair, PairVisitor, Text, Texts};
+pub(crate) use texts::{ModelName, NonEmptyText, Pair, Text, Texts, TwoTexts};

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::de::{Error, Expected, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use crate::http::request::fields::list::MOST_KEPT;
+use crate::http::request::fields::forms;
 
 /// Largest score or threshold that can be asked for; no method comes near it.
 const MOST_SCORE: f64 = 1e6;
@@ -18,37 +19,21 @@ pub(crate) fn out_of_range<E: Error>(number: f64, expected: &dyn Expected) -> E 
     E::invalid_value(Unexpected::Float(number), expected)
 }
 
+/// Refuses any word but one.
+pub(crate) fn only<E: Error>(word: &str, known: &str, expected: &dyn Expected) -> Result<(), E> {
+    match word == known {
+        true => Ok(()),
+        false => Err(E::invalid_value(Unexpected::Other("another string"), expected)),
+    }
+}
+
 /// A score.
 // Kept as it was written: the parser would turn what is too large for an f32 into infinity.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
 #[schema(minimum = -1e6, maximum = 1e6)]
 pub(crate) struct Score(pub f64);
 
-impl<'de> Deserialize<'de> for Score {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Score;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number")
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Score, E> {
-                Score::of(number)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Score, E> {
-                Score::of(number as f64)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Score, E> {
-                Score::of(number as f64)
-            }
-        }
-        from.deserialize_f64(Number)
-    }
-}
+forms!(Score: "a number"; number(number) => Score::of(number););
 
 /// A weight: more than 0, at most 1000.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
@@ -91,103 +76,61 @@ impl Score {
     }
 }
 
-/// How many are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = u32, minimum = 1, maximum = 100000)]
-pub(crate) struct Count(pub usize);
+/// Declares whole numbers between two bounds.
+macro_rules! whole_numbers {
+    ($($(#[$attribute:meta])* $name:ident: $least:literal to $most:literal;)+) => {$(
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+        $(#[$attribute])*
+        pub(crate) struct $name(pub usize);
 
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let expected = "a whole number from 1 to 100000";
-        from.deserialize_any(WholeVisitor { least: 1, most: MOST_KEPT, expected }).map(Self)
-    }
+        impl $name {
+            const EXPECTED: &str = concat!("a whole number from ", $least, " to ", $most);
+        }
+
+        forms!($name: $name::EXPECTED;
+            whole(number) => within(number, $least..=$most, &$name::EXPECTED).map($name););
+    )+};
 }
 
-/// How many items are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = u32, minimum = 1)]
-pub(crate) struct Items(pub usize);
-
-impl<'de> Deserialize<'de> for Items {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let expected = "a whole number from 1 to 4294967295";
-        let most = u32::MAX as usize;
-        from.deserialize_any(WholeVisitor { least: 1, most, expected }).map(Self)
-    }
+whole_numbers! {
+    /// How many are wanted.
+    #[schema(value_type = u32, minimum = 1, maximum = 100000)]
+    Count: 1 to 100000;
+    /// How many items are kept.
+    #[schema(value_type = u32, minimum = 1)]
+    Items: 1 to 4294967295;
+    /// How many candidates are looked at together.
+    #[schema(value_type = u32, minimum = 1, maximum = 1000)]
+    Pool: 1 to 1000;
+    /// How many of the first results are passed over.
+    #[schema(value_type = u32, minimum = 0, maximum = 100000)]
+    Offset: 0 to 100000;
 }
-
-/// How many candidates are looked at together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = u32, minimum = 1, maximum = 1000)]
-pub(crate) struct Pool(pub usize);
 
 impl Pool {
     pub(crate) const MOST: usize = 1000;
 }
 
-impl<'de> Deserialize<'de> for Pool {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let expected = "a whole number from 1 to 1000";
-        from.deserialize_any(WholeVisitor { least: 1, most: Self::MOST, expected }).map(Self)
-    }
+/// The number, if it is one of these.
+pub(crate) fn within<E: Error>(
+    number: impl Into<i128>,
+    range: RangeInclusive<usize>,
+    expected: &dyn Expected,
+) -> Result<usize, E> {
+    let number = number.into();
+    let fits = usize::try_from(number).ok().filter(|number| range.contains(number));
+    fits.ok_or_else(|| out_of_range(number as f64, expected))
 }
 
-/// How many of the first results are passed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ToSchema)]
-#[schema(value_type = u32, minimum = 0, maximum = 100000)]
-pub(crate) struct Offset(pub usize);
-
-impl<'de> Deserialize<'de> for Offset {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let expected = "a whole number from 0 to 100000";
-        from.deserialize_any(WholeVisitor { least: 0, most: MOST_KEPT, expected }).map(Self)
-    }
-}
-
-/// Reads a whole number between bounds.
-#[derive(Clone, Copy)]
-pub(crate) struct WholeVisitor {
-    pub least: usize,
-    pub most: usize,
-    /// What is expected, in words.
-    pub expected: &'static str,
-}
-
-impl Visitor<'_> for WholeVisitor {
-    type Value = usize;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected)
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<usize, E> {
-        let fits = usize::try_from(number).ok().filter(|n| (self.least..=self.most).contains(n));
-        fits.ok_or_else(|| out_of_range(number as f64, &self))
-    }
-
-    fn visit_i64<E: Error>(self, negative: i64) -> Result<usize, E> {
-        Err(out_of_range(negative as f64, &self))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<usize, E> {
-        let number = whole(number).ok_or_else(|| misfit(number, &self))?;
-        u64::try_from(number).map_or_else(|_| self.visit_i64(number), |n| self.visit_u64(n))
-    }
-}
-
-/// What is wrong with a number that is no whole one: its fraction, or its size.
-pub(crate) fn misfit<E: Error>(number: f64, expected: &dyn Expected) -> E {
-    match number.fract() == 0.0 {
-        true => out_of_range(number, expected),
-        false => E::invalid_type(Unexpected::Float(number), expected),
-    }
-}
-
-/// The whole number that JSON also lets be written as `3.0`, if it is one.
-pub(crate) fn whole(number: f64) -> Option<i64> {
+/// The whole number that JSON also lets be written as `3.0`.
+pub(crate) fn whole<E: Error>(number: f64, expected: &dyn Expected) -> Result<i64, E> {
     // Beyond this not every whole number has a float of its own.
-    let exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-    exact.then_some(number as i64)
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.fract() == 0.0 {
+        true if number.abs() <= EXACT => Ok(number as i64),
+        true => Err(out_of_range(number, expected)),
+        false => Err(E::invalid_type(Unexpected::Float(number), expected)),
+    }
 }
 
 /// Most scores of one candidate.

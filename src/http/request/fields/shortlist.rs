@@ -1,16 +1,13 @@
 //! How many items of a collection are scored.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use cognate_collections::LONGEST_SHORTLIST;
-use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
 use utoipa::openapi::schema::{KnownFormat, SchemaFormat};
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::request::fields::number::WholeVisitor;
+use crate::http::request::fields::{forms, only, within};
 
 /// The word that asks for all of them.
 const ALL: &str = "all";
@@ -24,8 +21,6 @@ pub(crate) enum ShortlistLength {
     /// So many for each text that is asked about.
     Items(usize),
 }
-
-const NUMBER: WholeVisitor = WholeVisitor { least: 1, most: LONGEST_SHORTLIST, expected: EXPECTED };
 
 impl ShortlistLength {
     /// A length as it is written on the command line.
@@ -57,38 +52,11 @@ impl From<Option<usize>> for ShortlistLength {
     }
 }
 
-impl<'de> Deserialize<'de> for ShortlistLength {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = ShortlistLength;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTED)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<ShortlistLength, E> {
-                NUMBER.visit_u64(number).map(ShortlistLength::Items)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<ShortlistLength, E> {
-                NUMBER.visit_i64(number).map(ShortlistLength::Items)
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<ShortlistLength, E> {
-                NUMBER.visit_f64(number).map(ShortlistLength::Items)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<ShortlistLength, E> {
-                match text {
-                    ALL => Ok(ShortlistLength::All),
-                    _ => Err(E::invalid_value(Unexpected::Other("another string"), &self)),
-                }
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(ShortlistLength: EXPECTED;
+    whole(number) => {
+        within(number, 1..=LONGEST_SHORTLIST, &EXPECTED).map(ShortlistLength::Items)
+    };
+    text(word) => only(&word, ALL, &EXPECTED).map(|()| ShortlistLength::All););
 
 impl PartialSchema for ShortlistLength {
     fn schema() -> RefOr<Schema> {

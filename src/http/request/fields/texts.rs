@@ -1,17 +1,14 @@
 //! One text or a list of texts.
 
 use std::borrow::Cow;
-use std::marker::PhantomData;
 use std::{fmt, slice};
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{ArrayBuilder, OneOfBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::request::fields::List;
-use crate::http::request::fields::list::ListVisitor;
+use crate::http::request::fields::{List, forms};
 use crate::http::settings::Settings;
 
 /// One text or many.
@@ -39,31 +36,9 @@ impl<'b> Texts<'b> {
     }
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for Texts<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Texts<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a list of strings")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Texts::One(Text(Cow::Borrowed(text))))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Texts::One(Text(Cow::Owned(text.to_owned()))))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-                ListVisitor(PhantomData).visit_seq(list).map(Texts::Many)
-            }
-        }
-        from.deserialize_any(Either)
-    }
-}
+forms!(Texts<'b>: "a string or a list of strings";
+    text(text) => Ok(Texts::One(Text(text)));
+    list(list in List<Text<'de>>) => Ok(Texts::Many(list)););
 
 impl PartialSchema for Texts<'_> {
     fn schema() -> RefOr<Schema> {
@@ -135,34 +110,38 @@ pub(crate) struct NamedPair<'b> {
     b: Text<'b>,
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for Pair<'b> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(PairVisitor)
-    }
+const PAIR: &str = "a list of two strings or an object with `a` and `b`";
+
+forms!(Pair<'b>: PAIR;
+    list(TwoTexts { a, b } in TwoTexts<'de>) => Ok(Pair { a, b, named: false });
+    object(NamedPair { a, b } in NamedPair<'de>) => Ok(Pair { a, b, named: true }););
+
+/// A list of two texts. The parser's own tuples take a third item for a fault of the JSON.
+pub(crate) struct TwoTexts<'b> {
+    pub a: Text<'b>,
+    pub b: Text<'b>,
 }
 
-/// Reads a [`Pair`]. The parser's own tuples take a third item for a fault of the JSON.
-pub(crate) struct PairVisitor;
+impl<'de: 'b, 'b> Deserialize<'de> for TwoTexts<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Both;
+        impl<'de> Visitor<'de> for Both {
+            type Value = TwoTexts<'de>;
 
-impl<'de> Visitor<'de> for PairVisitor {
-    type Value = Pair<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(PAIR)
+            }
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of two strings or an object with `a` and `b`")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let a = list.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
-        let b = list.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
-        match list.next_element::<IgnoredAny>()? {
-            None => Ok(Pair { a, b, named: false }),
-            Some(_) => Err(A::Error::invalid_length(3, &self)),
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let a = list.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let b = list.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                match list.next_element::<IgnoredAny>()? {
+                    None => Ok(TwoTexts { a, b }),
+                    Some(_) => Err(A::Error::invalid_length(3, &self)),
+                }
+            }
         }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let NamedPair { a, b } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Pair { a, b, named: true })
+        from.deserialize_seq(Both)
     }
 }
 
