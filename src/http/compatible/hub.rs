@@ -1,10 +1,7 @@
 //! What the Hugging Face Hub's client posts to the address of a server itself: texts to embed, or a
 //! sentence and those that it is compared with, told apart by their form.
 
-use std::sync::Arc;
-
-use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::extract::Request;
 use axum::routing::post;
 use cognate::engine::Counts;
 use serde::de::IgnoredAny;
@@ -13,7 +10,6 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::embed::EmbedRequest;
-use crate::http::api::pipeline;
 use crate::http::api::pipeline::{Plan, Question};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
@@ -43,7 +39,7 @@ pub(super) fn shared() -> Routes {
 }
 
 /// The client's way of asking.
-struct Hub;
+pub(super) struct Hub;
 
 impl VectorDialect for Hub {
     const DIALECT: Dialect = Dialect::Hub;
@@ -74,7 +70,7 @@ impl PairDialect for Hub {
 }
 
 /// Either of the client's questions.
-enum HubQuestion<'b> {
+pub(super) enum HubQuestion<'b> {
     Vectors(VectorQuestion<'b, Hub>),
     Pairs(PairQuestion<'b, Hub>),
 }
@@ -166,26 +162,8 @@ refusals!(
     QUESTION, LIST, &[Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::MeasureNotSupported]
 );
 
-/// Vectors of texts, or scores of a sentence against others, as the Hub's client asks for them.
-#[utoipa::path(
-    post,
-    path = "/",
-    tag = "hub",
-    request_body(content = HubRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "Vectors or scores", body = HubResponse),
-        HubRefusals,
-    ),
-)]
-async fn infer(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<HubQuestion<'_>>(app, address, request).await
-}
-
-/// Reads a body as a request is read.
-pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    HubQuestion::read(body, address).map(drop)
+question! {
+    /// Vectors of texts, or scores of a sentence against others, as the Hub's client asks for them.
+    infer: "hub" "/" asks HubQuestion<'_>;
+    HubRequest<'_> => HubResponse: "Vectors or scores", HubRefusals
 }

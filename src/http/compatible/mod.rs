@@ -5,6 +5,33 @@
 //! that a dialect does not know are passed over, because clients add them. Every path is there a
 //! second time behind `/m/{model}/{method}`, for clients that cannot name a model.
 
+/// Declares the handler of a dialect's question: `NAME: TAG PATH asks QUESTION`, and what the document
+/// says of the body, the answer and the refusals.
+macro_rules! question {
+    ($(#[$doc:meta])* $name:ident: $tag:literal $path:literal $(with $params:tt)? asks $question:ty;
+        $body:ty => $answer:ty: $description:literal, $($refusals:ident),+) => {
+        $(#[$doc])*
+        #[utoipa::path(
+            post,
+            path = $path,
+            tag = $tag,
+            $(params $params,)?
+            request_body(content = $body, content_type = "application/json"),
+            responses(
+                (status = 200, description = $description, body = $answer),
+                $($refusals),+
+            ),
+        )]
+        async fn $name(
+            axum::extract::State(app): axum::extract::State<std::sync::Arc<crate::http::app::App>>,
+            address: crate::http::compatible::address::Address,
+            request: axum::extract::Request,
+        ) -> Result<axum::response::Response, crate::http::error::ApiError> {
+            crate::http::api::pipeline::answer::<$question>(app, address, request).await
+        }
+    };
+}
+
 mod address;
 mod hub;
 mod input;
@@ -24,8 +51,18 @@ use axum::routing::MethodRouter;
 pub(crate) use tei::shared;
 use utoipa_axum::router::UtoipaMethodRouter;
 
+use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
+use crate::http::compatible::hub::HubQuestion;
+use crate::http::compatible::ollama::{Embed, Prompt};
+use crate::http::compatible::openai::OpenAi;
+use crate::http::compatible::pairs::PairQuestion;
+use crate::http::compatible::rerank::RerankQuestion;
+use crate::http::compatible::tei::{PairsOrNative, VectorsOrNative};
+use crate::http::compatible::vectors::VectorQuestion;
+use crate::http::compatible::vllm::Vllm;
+use crate::http::compatible::weaviate::Weaviate;
 use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::routes::Routes;
@@ -67,17 +104,21 @@ pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
 
 /// How each dialect refuses a body, where it does: for fuzzing.
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
-    let address = Address::default();
+    fn refused<Q: Question<Address = Address>>(body: &[u8]) -> Option<ApiError> {
+        Q::read(body, &Address::default()).err()
+    }
     let questions = [
-        openai::read(body, &address),
-        rerank::read(body, &address),
-        tei::read(body, &address),
-        hub::read(body, &address),
-        ollama::read(body, &address),
-        vllm::read(body, &address),
-        weaviate::read(body, &address),
+        refused::<VectorQuestion<'_, OpenAi>>,
+        refused::<RerankQuestion<'_>>,
+        refused::<VectorsOrNative<'_>>,
+        refused::<PairsOrNative<'_>>,
+        refused::<HubQuestion<'_>>,
+        refused::<VectorQuestion<'_, Embed>>,
+        refused::<VectorQuestion<'_, Prompt>>,
+        refused::<PairQuestion<'_, Vllm>>,
+        refused::<VectorQuestion<'_, Weaviate>>,
     ];
-    questions.into_iter().filter_map(Result::err).collect()
+    questions.iter().filter_map(|refused| refused(body)).collect()
 }
 
 /// Adds a documented route, other paths of it, and each of them behind a model's and a method's name.

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::response::Response;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::embed::EmbedRequest;
-use crate::http::api::pipeline;
-use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::compatible::address::Address;
@@ -42,7 +39,7 @@ pub(super) fn routes() -> Routes {
 
 /// The body of `POST /api/embed`. Other fields are passed over.
 #[derive(Debug, Deserialize, ToSchema)]
-struct OllamaEmbedRequest<'b> {
+pub(super) struct OllamaEmbedRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
@@ -69,7 +66,7 @@ struct OllamaEmbedResponse<'r> {
 }
 
 /// The way of asking for vectors of many texts.
-struct Embed;
+pub(super) struct Embed;
 
 impl VectorDialect for Embed {
     const DIALECT: Dialect = Dialect::Ollama;
@@ -106,7 +103,7 @@ impl VectorDialect for Embed {
 
 /// The body of `POST /api/embeddings`. Other fields are passed over.
 #[derive(Debug, Deserialize, ToSchema)]
-struct OllamaPromptRequest<'b> {
+pub(super) struct OllamaPromptRequest<'b> {
     /// A model of this server, as `NAME` or `NAME:METHOD`.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
@@ -124,7 +121,7 @@ struct OllamaPromptResponse<'r> {
 }
 
 /// The older way, of one text.
-struct Prompt;
+pub(super) struct Prompt;
 
 impl VectorDialect for Prompt {
     const DIALECT: Dialect = Dialect::Ollama;
@@ -151,42 +148,16 @@ impl VectorDialect for Prompt {
 refusals!(OllamaRefusals in Dialect::Ollama; QUESTION, LIST, &[Code::MethodCannotEmbed]);
 refusals!(OllamaNotReady in Dialect::Ollama; &[Code::NotReady]);
 
-/// Vectors of texts, as Ollama's clients ask for them.
-#[utoipa::path(
-    post,
-    path = "/api/embed",
-    tag = "ollama",
-    request_body(content = OllamaEmbedRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "Vectors in the order of the texts", body = OllamaEmbedResponse<'_>),
-        OllamaRefusals,
-    ),
-)]
-async fn ollama_embed(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<VectorQuestion<'_, Embed>>(app, address, request).await
+question! {
+    /// Vectors of texts, as Ollama's clients ask for them.
+    ollama_embed: "ollama" "/api/embed" asks VectorQuestion<'_, Embed>;
+    OllamaEmbedRequest<'_> => OllamaEmbedResponse<'_>: "Vectors in the order of the texts", OllamaRefusals
 }
 
-/// The vector of one text, as older clients of Ollama ask for it.
-#[utoipa::path(
-    post,
-    path = "/api/embeddings",
-    tag = "ollama",
-    request_body(content = OllamaPromptRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "The vector", body = OllamaPromptResponse<'_>),
-        OllamaRefusals,
-    ),
-)]
-async fn ollama_embeddings(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<VectorQuestion<'_, Prompt>>(app, address, request).await
+question! {
+    /// The vector of one text, as older clients of Ollama ask for it.
+    ollama_embeddings: "ollama" "/api/embeddings" asks VectorQuestion<'_, Prompt>;
+    OllamaPromptRequest<'_> => OllamaPromptResponse<'_>: "The vector", OllamaRefusals
 }
 
 /// Every model, as Ollama lists them.
@@ -342,11 +313,4 @@ struct OllamaVersion {
 )]
 async fn ollama_version() -> Json<OllamaVersion> {
     Json(OllamaVersion { version: env!("CARGO_PKG_VERSION") })
-}
-
-/// Reads a body as a request is read.
-pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    VectorQuestion::<Embed>::read(body, address)
-        .map(drop)
-        .or_else(|_| VectorQuestion::<Prompt>::read(body, address).map(drop))
 }

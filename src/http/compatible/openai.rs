@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State};
-use axum::response::Response;
+use axum::extract::{RawPathParams, State};
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::embed::{EmbedRequest, Encoding, Vector};
-use crate::http::api::pipeline;
-use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{Input, Whole};
@@ -104,7 +101,7 @@ impl Usage {
 }
 
 /// OpenAI's way of asking for vectors.
-struct OpenAi;
+pub(super) struct OpenAi;
 
 impl VectorDialect for OpenAi {
     const DIALECT: Dialect = Dialect::OpenAi;
@@ -147,23 +144,10 @@ refusals!(OpenAiRefusals in Dialect::OpenAi; QUESTION, LIST, &[Code::MethodCanno
 refusals!(OpenAiNotReady in Dialect::OpenAi; &[Code::NotReady]);
 refusals!(OpenAiModelRefusals in Dialect::OpenAi; &[Code::UnknownModel, Code::NotReady]);
 
-/// Vectors of texts, as OpenAI's clients ask for them.
-#[utoipa::path(
-    post,
-    path = "/v1/embeddings",
-    tag = "openai",
-    request_body(content = OpenAiRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "Vectors in the order of the texts", body = OpenAiResponse<'_>),
-        OpenAiRefusals,
-    ),
-)]
-async fn embeddings(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<VectorQuestion<'_, OpenAi>>(app, address, request).await
+question! {
+    /// Vectors of texts, as OpenAI's clients ask for them.
+    embeddings: "openai" "/v1/embeddings" asks VectorQuestion<'_, OpenAi>;
+    OpenAiRequest<'_> => OpenAiResponse<'_>: "Vectors in the order of the texts", OpenAiRefusals
 }
 
 /// The models of a server, as OpenAI lists them.
@@ -231,9 +215,4 @@ async fn models(State(app): State<Arc<App>>) -> Result<Json<OpenAiModels>, ApiEr
     models.choose(None)?;
     let data = models.all().iter().map(|loaded| OpenAiModel::of(&loaded.name)).collect();
     Ok(Json(OpenAiModels { object: "list", data }))
-}
-
-/// Reads a body as a request is read.
-pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    VectorQuestion::<OpenAi>::read(body, address).map(drop)
 }

@@ -107,7 +107,7 @@ enum Form {
     Bare,
 }
 
-struct RerankQuestion<'b> {
+pub(super) struct RerankQuestion<'b> {
     request: RankRequest<'b>,
     form: Form,
     raw_scores: bool,
@@ -335,30 +335,11 @@ async fn rerank_v2(
     rerank(app, address.without_tei(), request).await
 }
 
-/// Documents by how relevant they are to a query: `documents` as for `/v2/rerank`, or `texts` as
-/// clients of text-embeddings-inference send them.
-#[utoipa::path(
-    post,
-    path = "/rerank",
-    tag = "rerank",
-    request_body(content = RerankRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "Documents, most relevant first", body = EitherRerank<'_>),
-        TeiRefusals,
-        RerankRefusals,
-    ),
-)]
-async fn rerank(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<RerankQuestion<'_>>(app, address, request).await
-}
-
-/// Reads a body as a request is read.
-pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    RerankQuestion::read(body, address).map(drop)
+question! {
+    /// Documents by how relevant they are to a query: `documents` as for `/v2/rerank`, or `texts` as
+    /// clients of text-embeddings-inference send them.
+    rerank: "rerank" "/rerank" asks RerankQuestion<'_>;
+    RerankRequest<'_> => EitherRerank<'_>: "Documents, most relevant first", TeiRefusals, RerankRefusals
 }
 
 /// Documents, most relevant first.

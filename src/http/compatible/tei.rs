@@ -12,7 +12,6 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::embed::EmbedRequest;
-use crate::http::api::pipeline::Question;
 use crate::http::api::similarity::SimilarityRequest;
 use crate::http::api::{embed, pipeline, similarity};
 use crate::http::app::App;
@@ -76,7 +75,7 @@ impl<'b> TeiEmbedRequest<'b> {
 }
 
 /// Its way of asking for vectors.
-struct Tei;
+pub(super) struct Tei;
 
 impl VectorDialect for Tei {
     const DIALECT: Dialect = Dialect::Tei;
@@ -155,9 +154,9 @@ impl PairDialect for Tei {
 }
 
 /// A question for vectors, ours or theirs.
-type VectorsOrNative<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b, Tei>>;
+pub(super) type VectorsOrNative<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b, Tei>>;
 /// A question for scores of pairs, ours or theirs.
-type PairsOrNative<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;
+pub(super) type PairsOrNative<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;
 
 /// `POST /embed`, ours or theirs.
 async fn embed_or_native(
@@ -189,52 +188,24 @@ refusals!(
 );
 refusals!(TeiNotReady in Dialect::Tei; &[Code::NotReady]);
 
-/// Vectors of texts, as clients of text-embeddings-inference ask for them. A body of this kind is also
-/// taken at `/embed`.
-#[utoipa::path(
-    post,
-    path = "/m/{model}/{method}/embed",
-    tag = "tei",
-    params(
+question! {
+    /// Vectors of texts, as clients of text-embeddings-inference ask for them. A body of this kind is also
+    /// taken at `/embed`.
+    tei_embed: "tei" "/m/{model}/{method}/embed" with (
         ("model" = String, Path, description = "The model's name"),
         ("method" = String, Path, description = "The method's name, or `auto`"),
-    ),
-    request_body(content = TeiEmbedRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "Vectors in the order of the texts", body = Vec<Vec<f32>>),
-        TeiRefusals,
-    ),
-)]
-async fn tei_embed(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<VectorQuestion<'_, Tei>>(app, address, request).await
+    ) asks VectorQuestion<'_, Tei>;
+    TeiEmbedRequest<'_> => Vec<Vec<f32>>: "Vectors in the order of the texts", TeiRefusals
 }
 
-/// Scores of one text against others, as clients of text-embeddings-inference ask for them. A body of
-/// this kind is also taken at `/similarity`.
-#[utoipa::path(
-    post,
-    path = "/m/{model}/{method}/similarity",
-    tag = "tei",
-    params(
+question! {
+    /// Scores of one text against others, as clients of text-embeddings-inference ask for them. A body of
+    /// this kind is also taken at `/similarity`.
+    tei_similarity: "tei" "/m/{model}/{method}/similarity" with (
         ("model" = String, Path, description = "The model's name"),
         ("method" = String, Path, description = "The method's name, or `auto`"),
-    ),
-    request_body(content = SentencesRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "Scores in the order of the sentences", body = Vec<f32>),
-        TeiRefusals,
-    ),
-)]
-async fn tei_similarity(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<PairQuestion<'_, Tei>>(app, address, request).await
+    ) asks PairQuestion<'_, Tei>;
+    SentencesRequest<'_> => Vec<f32>: "Scores in the order of the sentences", TeiRefusals
 }
 
 /// The server as text-embeddings-inference describes itself.
@@ -303,11 +274,4 @@ async fn tei_info(State(app): State<Arc<App>>) -> Result<Json<TeiInfo>, ApiError
         tokenization_workers: app.compute.threads(),
         version: env!("CARGO_PKG_VERSION"),
     }))
-}
-
-/// Reads a body as a request is read.
-pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    VectorsOrNative::read(body, address)
-        .map(drop)
-        .or_else(|_| PairsOrNative::read(body, address).map(drop))
 }

@@ -1,16 +1,10 @@
 //! The scores of pairs, as vLLM gives them.
 
-use std::sync::Arc;
-
-use axum::extract::{Request, State};
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::http::api::pipeline;
-use crate::http::api::pipeline::{NUMBER_BYTES, Question};
-use crate::http::app::App;
+use crate::http::api::pipeline::NUMBER_BYTES;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::Input;
 use crate::http::compatible::openai::Usage;
@@ -32,7 +26,7 @@ pub(super) fn routes() -> Routes {
 /// (`documents`, `items`, `text_2` or `data_2`), one against many or as many against as many. Other
 /// fields are passed over.
 #[derive(Debug, Deserialize, ToSchema)]
-struct ScoreRequest<'b> {
+pub(super) struct ScoreRequest<'b> {
     /// One text or many.
     #[serde(borrow)]
     #[schema(value_type = Option<Texts<'b>>)]
@@ -95,7 +89,7 @@ struct PairScore {
 }
 
 /// vLLM's way of asking for scores.
-struct Vllm;
+pub(super) struct Vllm;
 
 impl PairDialect for Vllm {
     const DIALECT: Dialect = Dialect::Vllm;
@@ -157,26 +151,8 @@ refusals!(
     QUESTION, LIST, &[Code::MethodOnlyRanks, Code::MeasureNotSupported]
 );
 
-/// The scores of pairs, as vLLM's clients ask for them.
-#[utoipa::path(
-    post,
-    path = "/score",
-    tag = "vllm",
-    request_body(content = ScoreRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "Scores in the order of the pairs", body = ScoreResponse<'_>),
-        VllmRefusals,
-    ),
-)]
-async fn score(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<PairQuestion<'_, Vllm>>(app, address, request).await
-}
-
-/// Reads a body as a request is read.
-pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    PairQuestion::<Vllm>::read(body, address).map(drop)
+question! {
+    /// The scores of pairs, as vLLM's clients ask for them.
+    score: "vllm" "/score" asks PairQuestion<'_, Vllm>;
+    ScoreRequest<'_> => ScoreResponse<'_>: "Scores in the order of the pairs", VllmRefusals
 }

@@ -3,17 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::embed::EmbedRequest;
-use crate::http::api::pipeline;
-use crate::http::api::pipeline::Question;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{OnlyObject, Whole};
@@ -45,7 +42,7 @@ pub(super) fn life(routes: Routes) -> Routes {
 
 /// The body of `POST /vectors`: `text`, or `texts` for many. Other fields are passed over.
 #[derive(Debug, Deserialize, ToSchema)]
-struct WeaviateRequest<'b> {
+pub(super) struct WeaviateRequest<'b> {
     /// One text.
     #[serde(borrow)]
     #[schema(value_type = Option<Text<'b>>)]
@@ -88,7 +85,7 @@ enum WeaviateResponse<'r> {
 }
 
 /// Weaviate's way of asking for vectors.
-struct Weaviate;
+pub(super) struct Weaviate;
 
 impl VectorDialect for Weaviate {
     const DIALECT: Dialect = Dialect::Weaviate;
@@ -132,23 +129,10 @@ impl VectorDialect for Weaviate {
 refusals!(WeaviateMetaRefusals in Dialect::Weaviate; &[Code::UnknownModel, Code::NotReady]);
 refusals!(WeaviateRefusals in Dialect::Weaviate; QUESTION, LIST, &[Code::MethodCannotEmbed]);
 
-/// Vectors of texts, as Weaviate asks for them.
-#[utoipa::path(
-    post,
-    path = "/vectors",
-    tag = "weaviate",
-    request_body(content = WeaviateRequest<'_>, content_type = "application/json"),
-    responses(
-        (status = 200, description = "The vectors", body = WeaviateResponse<'_>),
-        WeaviateRefusals,
-    ),
-)]
-async fn weaviate_vectors(
-    State(app): State<Arc<App>>,
-    address: Address,
-    request: Request,
-) -> Result<Response, ApiError> {
-    pipeline::answer::<VectorQuestion<'_, Weaviate>>(app, address, request).await
+question! {
+    /// Vectors of texts, as Weaviate asks for them.
+    weaviate_vectors: "weaviate" "/vectors" asks VectorQuestion<'_, Weaviate>;
+    WeaviateRequest<'_> => WeaviateResponse<'_>: "The vectors", WeaviateRefusals
 }
 
 /// The model, as Weaviate keeps it beside a collection.
@@ -196,9 +180,4 @@ async fn live() -> StatusCode {
 async fn ready(State(app): State<Arc<App>>) -> Result<StatusCode, ApiError> {
     app.check_ready()?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Reads a body as a request is read.
-pub(super) fn read(body: &[u8], address: &Address) -> Result<(), ApiError> {
-    VectorQuestion::<Weaviate>::read(body, address).map(drop)
 }
