@@ -23,10 +23,10 @@ use crate::http::observe::metrics::{Metrics, Snapshot};
 use crate::http::observe::request_log::{Ids, RequestLog};
 use crate::http::observe::streams::EarlyEnds;
 use crate::http::observe::trace::Tracer;
+use crate::http::registry::collections::Collections;
 use crate::http::registry::models;
 use crate::http::registry::models::{LoadedModel, Models, ModelsError};
-use crate::http::registry::reachable::Collections;
-use crate::http::registry::reload::{ModelSummary, Reloaded};
+use crate::http::registry::models::{ModelSummary, Reloaded};
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
 use crate::http::work::file_threads;
@@ -45,7 +45,6 @@ pub(crate) const BLOCKING_THREADS: usize = file_threads::ALL;
 /// Threads for what waits for another machine.
 const WAITING_THREADS: usize = 16;
 
-/// Why the service's state cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The key file cannot be used.
@@ -68,16 +67,13 @@ pub struct App {
     pub compute: Pool,
     /// Threads for what waits for another machine, if collections are on one.
     waiting: Option<Pool>,
-    /// Memory of answers that are not sent yet.
     pub unsent: Unsent,
     /// Room for answers of streams that are not read yet.
     pub spools: Arc<Spools>,
     /// Places for streams of lines.
     pub streams: Places,
     pub metrics: Metrics,
-    /// Connections that ended early.
     pub early_ends: EarlyEnds,
-    /// Texts that are remembered.
     pub(crate) collections: Collections,
     /// Clients without a key.
     pub(crate) peers: Peers,
@@ -88,9 +84,7 @@ pub struct App {
     /// Threads that look something up in them, and read bodies of items: they wait for no disk.
     pub(crate) readers: FileThreads,
     pub(crate) request_log: RequestLog,
-    /// Where requests get their ids.
     pub ids: Ids,
-    /// Where requests get their spans.
     pub tracer: Tracer,
     /// The dialect of each route, or none if several share it.
     dialects: HashMap<String, Option<Dialect>>,
@@ -321,7 +315,6 @@ impl App {
         self.waiting.as_ref().filter(|_| waits).unwrap_or(&self.compute)
     }
 
-    /// What the metrics page shows of this moment.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let models = self.models();
         let models = models.all().iter().map(|loaded| {

@@ -31,7 +31,6 @@ impl Dialect {
         Self::Weaviate,
     ];
 
-    /// The dialects of other servers.
     pub fn others() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|&dialect| dialect != Self::Native)
     }

@@ -54,7 +54,6 @@ impl App {
         Arc::new(QuestionGate::new(Arc::clone(self), paths))
     }
 
-    /// The routes of the public address.
     pub fn router(self: &Arc<Self>) -> Router {
         self.router_with(Router::new())
     }

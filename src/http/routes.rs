@@ -13,7 +13,6 @@ use crate::http::app::App;
 use crate::http::dialect::Dialect;
 use crate::http::openapi::{operations, refusals};
 
-/// Routes that belong together.
 pub(crate) struct Routes {
     declared: OpenApiRouter<Arc<App>>,
     undocumented: Vec<(Verb, String)>,
@@ -64,7 +63,7 @@ impl Routes {
         self
     }
 
-    /// Says which dialect they speak; none stands for routes that several share.
+    /// Sets the dialect of the routes; none if several dialects share them.
     pub(crate) fn in_dialect(self, dialect: Option<Dialect>) -> Self {
         Self { dialect, ..self }
     }

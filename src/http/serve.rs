@@ -18,7 +18,7 @@ use crate::http::net::shutdown::{Drained, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
 
-/// How often models are looked after, and lines left out of the log are told.
+/// How often model files are checked and the count of lines left out of the log is logged.
 const CHORES: Duration = Duration::from_secs(5);
 /// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
 /// model that is still being read.
@@ -216,7 +216,6 @@ fn ended_early<T>(ended: Option<Result<T, tokio::task::JoinError>>) -> ServeErro
     }
 }
 
-/// Who gave the order to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Terminate,
@@ -224,7 +223,6 @@ enum Told {
     Interrupt,
 }
 
-/// Both signals to stop.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -268,7 +266,7 @@ async fn repeat(app: Arc<App>, chore: fn(&App)) {
     }
 }
 
-/// Notes how late the runtime wakes those who asked to be woken: work that blocks it shows here.
+/// Notes how late the runtime fires timers: work that blocks it shows here.
 async fn watch_the_clock(app: Arc<App>) {
     let every = Duration::from_millis(app.settings.lateness_tick_ms.max(1));
     loop {

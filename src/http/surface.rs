@@ -30,7 +30,6 @@ pub(crate) fn questions(dialects: &[Dialect]) -> Vec<Routes> {
     groups.into_iter().map(Routes::behind_keys).collect()
 }
 
-/// What people look at.
 pub(crate) fn people() -> Routes {
     api::people().undocumented("/openapi.json", get(openapi))
 }
@@ -63,7 +62,6 @@ fn limits(app: &App) -> [(&'static str, usize); 10] {
     ]
 }
 
-/// The document of this server.
 async fn openapi(State(app): State<Arc<App>>) -> Response {
     let models = app.models();
     // Made once for these models: whoever asks for it again and again takes neither time nor memory.

@@ -20,7 +20,6 @@ use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::ModelName;
 
-/// Which model is meant.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

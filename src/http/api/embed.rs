@@ -222,7 +222,6 @@ pub(crate) fn set_length_1(vector: &mut [f32]) {
 }
 
 impl Encoding {
-    /// A vector as it is sent.
     pub(crate) fn write(self, vector: Vec<f32>) -> Vector {
         match self {
             Self::Float => Vector::Numbers(vector),

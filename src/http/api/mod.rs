@@ -28,12 +28,11 @@ pub(crate) fn questions() -> Routes {
         .with(routes!(catalogue::models))
 }
 
-/// What clients ask at paths that another dialect has, too, told apart by the body.
+/// Questions at paths that another dialect has, too; the body tells the dialects apart.
 pub(crate) fn shared() -> Routes {
     Routes::default().with(routes!(similarity::similarity)).with(routes!(embed::embed))
 }
 
-/// Whether the process lives.
 pub(crate) fn life() -> Routes {
     Routes::default()
         .with(routes!(operations::health))
@@ -41,7 +40,6 @@ pub(crate) fn life() -> Routes {
         .undocumented("/healthz", get(operations::health))
 }
 
-/// What operators look at.
 pub(crate) fn state() -> Routes {
     Routes::default()
         .with(routes!(operations::ready))
@@ -53,7 +51,6 @@ pub(crate) fn orders() -> Routes {
     Routes::default().with(routes!(operations::reload)).behind_keys()
 }
 
-/// What people look at.
 pub(crate) fn people() -> Routes {
     Routes::default()
         .with(routes!(pages::playground))

@@ -14,7 +14,7 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
-use crate::http::registry::reload::Reloaded;
+use crate::http::registry::models::Reloaded;
 
 /// A short word on the server's state.
 #[derive(Debug, Serialize, ToSchema)]

@@ -52,7 +52,6 @@ pub(crate) async fn playground() -> Response {
     file(HTML, include_str!("pages/playground.html").as_bytes().into())
 }
 
-/// A file that a page needs.
 pub(crate) async fn asset(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
     let Path(name) = name.map_err(|_| missing())?;
     let found = ASSETS.iter().find(|(known, _, _)| *known == name);
@@ -60,12 +59,10 @@ pub(crate) async fn asset(name: Result<Path<String>, PathRejection>) -> Result<R
     Ok(file(media, contents.as_bytes().into()))
 }
 
-/// The way to the document.
 pub(crate) async fn docs() -> Response {
     Redirect::permanent("/docs/index.html").into_response()
 }
 
-/// The document, by Swagger UI.
 pub(crate) async fn docs_file(
     State(app): State<Arc<App>>,
     name: Result<Path<String>, PathRejection>,

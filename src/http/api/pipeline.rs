@@ -52,7 +52,6 @@ pub(crate) trait Question {
     where
         Self: Sized;
 
-    /// Refuses a request by its head.
     fn check_head(request: &Request) -> Result<(), ApiError>
     where
         Self: Sized,
@@ -144,7 +143,6 @@ impl Parsed {
     }
 }
 
-/// An answer on its way out.
 struct Answered {
     json: Bytes,
     counts: Counts,
@@ -270,7 +268,6 @@ fn refused(question: &dyn Question, error: ApiError) -> ApiError {
     error.renamed(|pointer| question.pointer_in_body(pointer)).in_dialect(question.dialect())
 }
 
-/// Computes an answer and writes it.
 fn write(
     question: &dyn Question,
     plan: Plan,
@@ -321,7 +318,6 @@ pub(crate) fn check_length(
     }
 }
 
-/// The headers that every computed answer has.
 pub(crate) fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration) {
     headers.insert(FINGERPRINT, resolved.model.fingerprint.clone());
     if let Some(value) = timing(took) {
@@ -368,13 +364,12 @@ pub struct Plan {
     pub items: usize,
     /// Estimated nanoseconds.
     pub(super) nanos: u64,
-    /// Estimated bytes of the answer.
     pub(super) answer_bytes: usize,
 }
 
 impl Plan {
-    /// Weighs a question of `items` items with texts of so many bytes, or refuses one that would
-    /// certainly be late.
+    /// Weighs a question of `items` items with texts of `bytes` bytes in all, or refuses one that
+    /// would certainly be late.
     pub fn new(
         resolved: Resolved,
         items: usize,
@@ -429,8 +424,8 @@ impl Plan {
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
-    /// Notes that the answer takes so many multiplications more, on one thread; or refuses a question
-    /// that would certainly be late by them.
+    /// Adds multiplications on one thread, or refuses a question that would certainly be late by
+    /// them.
     pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self, ApiError> {
         let more = multiplications / MULTIPLICATIONS_PER_NANO;
         let deadline_ms = app.settings.compute_deadline_ms;
@@ -441,7 +436,7 @@ impl Plan {
         Ok(Self { nanos: self.nanos.saturating_add(more), ..self })
     }
 
-    /// Notes that the answer takes so many bytes more; see [`Plan::answering`].
+    /// Adds bytes to the answer; see [`Plan::answering`].
     pub(crate) fn longer(
         self,
         bytes: usize,
@@ -452,7 +447,6 @@ impl Plan {
         self.answering(bytes, pointer, app)
     }
 
-    /// Notes what is asked.
     pub(super) fn note(&self, facts: &Facts) {
         let resolved = &self.resolved;
         facts.asks(&resolved.model.name, resolved.listed_method(), Some(self.items));

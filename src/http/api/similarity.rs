@@ -182,7 +182,6 @@ impl SimilarityRequest<'_> {
     }
 }
 
-/// Where each text of pairs stands.
 pub(crate) fn places<'t>(
     pairs: &'t [(&'t str, &'t str)],
 ) -> impl Iterator<Item = (Place, &'t str)> + Clone {
@@ -192,7 +191,7 @@ pub(crate) fn places<'t>(
     pairs.iter().enumerate().flat_map(sides)
 }
 
-/// Weighs the scoring of pairs, of which each takes so many bytes in the answer.
+/// Weighs the scoring of pairs; each takes `each` bytes in the answer.
 pub(crate) fn plan_pairs(
     pairs: &[(&str, &str)],
     resolved: Resolved,

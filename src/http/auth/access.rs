@@ -27,14 +27,12 @@ pub(crate) struct Access {
     nobody: Arc<KeyUse>,
 }
 
-/// What is known of a key.
 struct OfKey {
     used: Arc<KeyUse>,
     client: Client,
     limited: Option<Arc<Limited>>,
 }
 
-/// The collections that a key is limited to.
 #[derive(Debug)]
 struct Limited {
     names: CollectionNames,
@@ -43,7 +41,7 @@ struct Limited {
 }
 
 impl OfKey {
-    /// What is known of a key. One that was let in before goes on holding what it held.
+    /// What is known of a key. A key that was valid before the reload keeps its holdings.
     fn of(key: &Key, metrics: &Metrics, before: Option<&Self>) -> Self {
         let limited_before = before.and_then(|before| before.limited.as_ref());
         let limited = key.collections.clone().map(|names| {
@@ -77,12 +75,11 @@ impl Access {
         Ok(Some(Self { keys, quota, of_keys, nobody: metrics.nobody() }))
     }
 
-    /// How many keys are let in.
     pub(crate) fn keys(&self) -> usize {
         self.keys.all().len()
     }
 
-    /// Who the caller is, if it is let in; `facts` learn whose key it brought.
+    /// The caller of a request, if it may ask; `facts` note the key.
     pub(crate) fn admit(
         &self,
         authorization: Option<&HeaderValue>,
@@ -183,7 +180,7 @@ impl Caller {
         self.limited.as_ref().is_none_or(|limited| limited.names.include(name))
     }
 
-    /// Waits until nobody else writes with its key, if that names collections.
+    /// Waits until no other request writes with the caller's key, if the key names collections.
     pub(crate) async fn alone(&self) -> Option<OwnedMutexGuard<()>> {
         match &self.limited {
             Some(limited) => Some(Arc::clone(&limited.writing).lock_owned().await),

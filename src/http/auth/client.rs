@@ -24,7 +24,6 @@ pub(crate) fn share_of(all: usize, percent: usize) -> usize {
 #[derive(Debug, Clone, Default)]
 pub struct Client(Option<Arc<Holdings>>);
 
-/// What a client holds.
 #[derive(Debug, Default)]
 struct Holdings {
     units: AtomicUsize,
@@ -50,7 +49,6 @@ impl Client {
         Self(Some(Arc::default()))
     }
 
-    /// Whether its share is counted.
     pub(crate) fn is_counted(&self) -> bool {
         self.0.is_some()
     }
@@ -73,31 +71,29 @@ impl Client {
         })
     }
 
-    /// How much it holds.
     pub(crate) fn holds(&self, what: Resource) -> usize {
         self.of(what).map_or(0, |held| held.load(Ordering::Relaxed))
     }
 
-    /// Whether it may hold so much more, of at most `share`.
+    /// Whether the client may hold `more`, of at most `share`.
     pub(crate) fn may_take(&self, what: Resource, more: usize, share: usize) -> bool {
         !self.is_counted() || self.holds(what).saturating_add(more) <= share
     }
 
-    /// Takes so much more, if it then holds at most `share`.
+    /// Charges `more`, if the client then holds at most `share`.
     pub(crate) fn take(&self, what: Resource, more: usize, share: usize) -> bool {
         let Some(held) = self.of(what) else { return true };
         let take = |held: usize| held.checked_add(more).filter(|held| *held <= share);
         held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Takes so much more, whatever it holds.
+    /// Charges `more`, whatever the client holds.
     pub(crate) fn charge_unchecked(&self, what: Resource, more: usize) {
         if let Some(held) = self.of(what) {
             held.fetch_add(more, Ordering::Relaxed);
         }
     }
 
-    /// Gives so much back.
     pub(crate) fn give_back(&self, what: Resource, less: usize) {
         if let Some(held) = self.of(what) {
             held.fetch_sub(less, Ordering::Relaxed);
@@ -113,7 +109,8 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// The client at an address, which is this machine for nobody: its programs are not told apart.
+    /// The client at an address. Programs of this machine are not told apart and are no client of
+    /// their own.
     pub(crate) fn client(&self, address: IpAddr) -> Client {
         let address = address.to_canonical();
         if address.is_loopback() {
@@ -135,7 +132,7 @@ impl Peers {
     }
 }
 
-/// Whoever has one address of an IPv6 network mostly has all of it.
+/// One person mostly has all addresses of an IPv6 network.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

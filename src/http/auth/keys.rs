@@ -22,7 +22,6 @@ pub const MOST_KEYS: usize = 10_000;
 pub const HEADER_BYTES: usize = 512;
 pub(crate) const ID_BYTES: usize = 64;
 
-/// What a key may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     Query,
@@ -71,14 +70,12 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A key that is let in.
 #[derive(Clone)]
 pub struct Key {
     /// Its place among all keys, from 0.
     pub index: usize,
-    /// Who it belongs to.
+    /// The id in the key file.
     pub id: String,
-    /// What it may be used for.
     pub scope: Scope,
     /// The collections that it is limited to; every one unless there are some.
     pub collections: Option<CollectionNames>,
@@ -135,11 +132,9 @@ pub enum Refused {
     Unknown,
 }
 
-/// Every key that is let in.
 #[derive(Debug, Clone)]
 pub struct Keys {
     keys: Vec<Key>,
-    /// The place of each digest.
     places: HashMap<[u8; 32], usize>,
 }
 
@@ -147,7 +142,7 @@ impl Keys {
     /// Reads a keys file. One that everybody on the machine can read is used, with a warning.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
         let io = |source| KeysError::Io { path: path.to_owned(), source };
-        // A pipe that nobody writes to would be waited for.
+        // Else opening a pipe without a writer would block.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
         let options = File::options().read(true).custom_flags(flags.bits() as i32).clone();
         let file = options.open(path).map_err(io)?;

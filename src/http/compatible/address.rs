@@ -17,9 +17,8 @@ const NO_TAG: &str = "latest";
 /// What is known of a question before its body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Address {
-    /// The model and the method in the path.
     named: Option<[String; 2]>,
-    /// What stands for the vector of a text that has none.
+    /// The vector of a text that has none.
     pub stand_in: StandIn,
     /// Whether documents are reranked here for clients of Cohere and the like.
     pub rerank: bool,
@@ -27,7 +26,6 @@ pub(super) struct Address {
     pub tei: bool,
 }
 
-/// The model and the method that are meant.
 #[derive(Debug, Default)]
 pub(super) struct Target<'b> {
     pub model: Option<Cow<'b, str>>,
@@ -40,8 +38,8 @@ impl Address {
         Self { rerank: true, tei: false, ..self }
     }
 
-    /// What is meant by a request that names this model, if any. The path has the last word, so that
-    /// a client may go on naming a model of the server it was written for.
+    /// The model and method of a request that names this model, if any. The path has the last word,
+    /// so that a client may go on naming a model of another server.
     pub(super) fn target<'b>(&self, model: Option<Cow<'b, str>>) -> Target<'b> {
         if let Some([model, method]) = &self.named {
             let owned = |name: &String| Some(Cow::Owned(name.clone()));

@@ -38,7 +38,6 @@ pub(super) fn shared() -> Routes {
     Routes::default().with(routes!(infer))
 }
 
-/// The client's way of asking.
 pub(super) struct Hub;
 
 impl VectorDialect for Hub {
@@ -69,7 +68,6 @@ impl PairDialect for Hub {
     }
 }
 
-/// Either of the client's questions.
 pub(super) enum HubQuestion<'b> {
     Vectors(VectorQuestion<'b, Hub>),
     Pairs(PairQuestion<'b, Hub>),

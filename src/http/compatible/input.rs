@@ -55,7 +55,6 @@ impl<'de: 'b, 'b> Deserialize<'de> for Document<'b> {
     }
 }
 
-/// One text or many.
 #[derive(Debug)]
 pub(super) enum Input<'b> {
     One(Item<'b>),
@@ -68,7 +67,6 @@ forms!(Input<'b>: "a string or a list of strings";
     list(list in List<Item<'de>>) => Ok(Input::Many(list)););
 
 impl<'b> Input<'b> {
-    /// The texts, which stand at `pointer`.
     pub(super) fn texts(self, pointer: &'static str) -> Result<Texts<'b>, ApiError> {
         let text = |item| match item {
             Item::Text(text) => Ok(text),

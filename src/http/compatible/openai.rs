@@ -100,7 +100,6 @@ impl Usage {
     }
 }
 
-/// OpenAI's way of asking for vectors.
 pub(super) struct OpenAi;
 
 impl VectorDialect for OpenAi {

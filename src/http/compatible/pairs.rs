@@ -30,7 +30,6 @@ pub(super) trait PairDialect: Send + 'static {
     const SCORE_BYTES: usize = NUMBER_BYTES;
     type Body<'b>: Deserialize<'b>;
 
-    /// The pairs that are meant.
     fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError>;
 
     /// Writes the answer: a bare list of scores, unless the dialect has more to say.
@@ -62,11 +61,9 @@ pub(super) struct Sides<'b> {
     pub truncate: bool,
 }
 
-/// A question for the scores of pairs.
 pub(super) struct PairQuestion<'b, D: PairDialect> {
     pairs: Pairs<'b>,
     fields: [&'static str; 2],
-    /// How many texts there are on each side.
     lengths: [usize; 2],
     dialect: PhantomData<D>,
 }

@@ -94,7 +94,6 @@ pub(super) struct RerankRequest<'b> {
     relevant_spans: Option<OnlyObject<RelevantSpans>>,
 }
 
-/// Which form the answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `results`, as Cohere has it.
@@ -116,7 +115,6 @@ pub(super) struct RerankQuestion<'b> {
 }
 
 impl<'b> RerankRequest<'b> {
-    /// The question that it stands for.
     fn ask(self, address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
         let of_voyage = self.top_k.is_some() || self.truncation.is_some();
         let documents = self.documents.filter(|_| address.rerank);
@@ -167,7 +165,6 @@ impl<'b> RerankRequest<'b> {
 }
 
 impl RerankQuestion<'_> {
-    /// The field that holds the documents.
     fn field(&self) -> &'static str {
         if self.form == Form::Bare { "/texts" } else { "/documents" }
     }
@@ -176,13 +173,11 @@ impl RerankQuestion<'_> {
         self.request.candidates().get(index).map_or("", AsRef::as_ref)
     }
 
-    /// How many results there will be, at most.
     fn wanted(&self) -> usize {
         let all = self.request.candidates().len();
         self.request.top_k.map_or(all, |Count(most)| most.min(all))
     }
 
-    /// The spans of a document.
     fn spans(&self, index: usize, plan: &Plan) -> Result<Option<Vec<Span>>, ApiError> {
         let Some(spans) = &self.spans else { return Ok(None) };
         let (query, document) = (self.request.query_text(), self.text(index));

@@ -43,7 +43,6 @@ pub(super) struct Span {
 }
 
 impl RelevantSpans {
-    /// Whether any are wanted.
     pub(super) fn enabled(&self) -> bool {
         self.mode == Mode::Enabled
     }
@@ -56,8 +55,8 @@ impl RelevantSpans {
     }
 }
 
-/// Words that add an even share, or as much as is asked of a span, neighbours together: at most so
-/// many spans, each with at least this part of the document's share.
+/// Spans of neighbouring words that each add an even share or the share asked for: at most `most`
+/// spans, each with at least `least` of the document's share.
 fn spans(words: &[ExplainedWord], document: &str, least: f32, most: usize) -> Vec<Span> {
     let shares: Vec<f32> = words.iter().map(|word| word.share.unwrap_or(0.0).max(0.0)).collect();
     let sum: f32 = shares.iter().sum();

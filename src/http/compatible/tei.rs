@@ -27,7 +27,7 @@ use crate::http::request::body;
 use crate::http::request::fields::{List, NonEmptyText, Text, Texts};
 use crate::http::routes::Routes;
 
-/// The paths that are ours as well, told apart by the body.
+/// Paths that the native dialect has, too; the body tells them apart.
 pub(crate) fn shared() -> Routes {
     let (schemas, paths, _) = routes!(embed::embed);
     let (pair_schemas, pair_paths, _) = routes!(similarity::similarity);
@@ -62,7 +62,6 @@ pub(super) struct TeiEmbedRequest<'b> {
 }
 
 impl<'b> TeiEmbedRequest<'b> {
-    /// The question as we ask it.
     pub(super) fn ask(self, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
         let texts = self.inputs.texts("/inputs")?;
         Ok(EmbedRequest {
@@ -74,7 +73,6 @@ impl<'b> TeiEmbedRequest<'b> {
     }
 }
 
-/// Its way of asking for vectors.
 pub(super) struct Tei;
 
 impl VectorDialect for Tei {
@@ -123,7 +121,6 @@ pub(super) struct Parameters {
 }
 
 impl<'b> SentencesRequest<'b> {
-    /// The pairs that are meant.
     pub(super) fn sides(self, address: &Address) -> Sides<'b> {
         let OnlyObject(inputs) = self.inputs;
         let Sentences { source_sentence: Document(source), sentences } = inputs;
@@ -158,7 +155,6 @@ pub(super) type VectorsOrNative<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b
 /// A question for scores of pairs, ours or theirs.
 pub(super) type PairsOrNative<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;
 
-/// `POST /embed`, ours or theirs.
 async fn embed_or_native(
     state: State<Arc<App>>,
     address: Address,
@@ -170,7 +166,6 @@ async fn embed_or_native(
     pipeline::answer::<VectorsOrNative<'_>>(state.0, address, request).await
 }
 
-/// `POST /similarity`, ours or theirs.
 async fn similarity_or_native(
     state: State<Arc<App>>,
     address: Address,

@@ -29,7 +29,7 @@ pub(super) trait VectorDialect: Send + 'static {
     /// What of the body says how the answer is written.
     type Form: Send;
 
-    /// The question that the body stands for, as we ask it.
+    /// The native question that the body stands for.
     fn ask<'b>(
         body: Self::Body<'b>,
         address: &Address,
@@ -48,13 +48,11 @@ pub(super) trait VectorDialect: Send + 'static {
 pub(super) struct Vectors<'q> {
     pub resolved: &'q Resolved,
     pub request: &'q EmbedRequest<'q>,
-    /// What the engine says of the texts.
     pub embedded: Embeddings,
     pub vectors: Vec<Vec<f32>>,
 }
 
 impl Vectors<'_> {
-    /// Tokens of all texts.
     pub(super) fn tokens(&self) -> usize {
         self.embedded.tokens.iter().sum()
     }
@@ -126,7 +124,7 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
         let (embedded, vectors) = self.request.vectors(plan, app, work)?;
         self.check_long(&embedded, &plan.resolved)?;
         let counts = embedded.counts;
-        // No text is left without a vector: what stands for one is always asked for.
+        // Every text has a vector: `unknown` is always set.
         let vectors = vectors.into_iter().map(Option::unwrap_or_default).collect();
         let (resolved, request) = (&plan.resolved, &self.request);
         work.check()?;

@@ -88,7 +88,6 @@ struct PairScore {
     score: f32,
 }
 
-/// vLLM's way of asking for scores.
 pub(super) struct Vllm;
 
 impl PairDialect for Vllm {

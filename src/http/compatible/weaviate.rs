@@ -84,7 +84,6 @@ enum WeaviateResponse<'r> {
     },
 }
 
-/// Weaviate's way of asking for vectors.
 pub(super) struct Weaviate;
 
 impl VectorDialect for Weaviate {
@@ -99,7 +98,7 @@ impl VectorDialect for Weaviate {
     ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
         let texts = match (body.text, body.texts) {
             (Some(text), None) => Texts::One(text),
-            // Whoever sends many sends an empty `text` along.
+            // A client that sends many sends an empty `text` along.
             (_, Some(texts)) => Texts::Many(texts),
             (None, None) => {
                 let detail = "the field `text` is missing";

@@ -17,7 +17,6 @@ pub enum Segment {
     Field(&'static str),
     /// A field by a name that the client chose.
     Key(Box<str>),
-    /// A place in a list.
     Index(usize),
 }
 
@@ -71,7 +70,6 @@ impl Pointer {
         }
     }
 
-    /// Reads a JSON pointer.
     pub(crate) fn parse(written: &str) -> Self {
         let segment = |part: &str| match part.parse::<usize>() {
             Ok(index) if index.to_string() == part => Segment::Index(index),

@@ -11,13 +11,12 @@ use utoipa::ToSchema;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code, Problem, Segment};
 
-/// How a refusal is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A problem document (RFC 9457).
     Problem,
-    /// A problem document with the members that clients of several servers look for: for a path that
-    /// they share, before the body says who asks.
+    /// A problem document with the members that clients of several servers look for: for a shared
+    /// path, before the body tells the dialect.
     Shared,
     /// As text-embeddings-inference writes it.
     Tei,
@@ -30,7 +29,6 @@ pub(super) enum Form {
 }
 
 impl Code {
-    /// The answer's status in a dialect.
     pub(crate) fn status_in(self, dialect: Dialect) -> StatusCode {
         Form::of(Some(dialect)).status(self)
     }
@@ -49,7 +47,7 @@ pub(crate) fn described(dialect: Dialect) -> (&'static str, Cow<'static, str>) {
 }
 
 impl Form {
-    /// The form of a dialect; nothing stands for a path that several share.
+    /// The form of a dialect; of a path that several share, none is known yet.
     pub(super) fn of(dialect: Option<Dialect>) -> Self {
         match dialect {
             None => Self::Shared,
@@ -76,7 +74,6 @@ impl Form {
         }
     }
 
-    /// The media type of the body.
     pub(super) fn media_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Problem | Self::Shared => "application/problem+json",
@@ -210,7 +207,6 @@ fn field(refusal: &ApiError) -> Option<&str> {
     }
 }
 
-/// What text-embeddings-inference calls the kind of a refusal.
 fn tei_type(code: Code) -> &'static str {
     match code {
         Code::EmptyList | Code::EmptyText => "Empty",
@@ -222,7 +218,6 @@ fn tei_type(code: Code) -> &'static str {
     }
 }
 
-/// What OpenAI calls the kind of a refusal.
 fn openai_type(code: Code) -> &'static str {
     match code.status().as_u16() {
         401 => "authentication_error",

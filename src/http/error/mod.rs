@@ -65,7 +65,6 @@ pub enum Bottleneck {
 impl Bottleneck {
     pub(crate) const ALL: [Self; 4] = [Self::Admission, Self::Queue, Self::Unsent, Self::Streams];
 
-    /// The label of its counter.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Admission => "admission",
@@ -81,7 +80,6 @@ impl Bottleneck {
 pub struct ApiError {
     pub code: Code,
     pub detail: Detail,
-    /// What is wrong where.
     pub faults: Vec<Fault>,
     /// Seconds after which asking again is worth while.
     pub retry_after_s: Option<u32>,
@@ -153,7 +151,6 @@ impl ApiError {
         error
     }
 
-    /// The same refusal with one more header.
     pub(crate) fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
         Self { header: Some(Box::new((name, value))), ..self }
     }

@@ -28,7 +28,6 @@ use crate::http::observe::request_log::Facts;
 pub struct AuthorizeLayer(Arc<App>);
 
 impl AuthorizeLayer {
-    /// A guard that knows this service's keys.
     pub fn new(app: Arc<App>) -> Self {
         Self(app)
     }
@@ -42,7 +41,6 @@ impl Layer<Route> for AuthorizeLayer {
     }
 }
 
-/// A route behind its guard.
 #[derive(Clone)]
 pub struct AuthorizeService {
     app: Arc<App>,

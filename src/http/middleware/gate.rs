@@ -26,7 +26,6 @@ pub(crate) struct QuestionGate {
 }
 
 impl QuestionGate {
-    /// A gate before questions at these paths.
     pub(crate) fn new(app: Arc<App>, questions: HashSet<Arc<str>>) -> Self {
         Self { app, questions }
     }
@@ -56,7 +55,7 @@ impl Gate for QuestionGate {
         let route = self.questions.get(request.uri().path())?;
         let refusal = self.refusal(&request)?;
         let record = RequestRecord::at(&self.app, &mut request, Arc::clone(route));
-        // A caller that may not ask is told that rather than to ask again.
+        // A caller without a valid key is refused for that, and not told to ask again.
         let refusal = authorise(&self.app, &mut request).err().unwrap_or(refusal);
         let (head, body) = record.finish(refusal.into_response()).into_parts();
         // A refusal is written already.

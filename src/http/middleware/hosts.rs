@@ -34,14 +34,14 @@ pub(super) fn is_led_here<B>(request: &Request<B>, settings: &Settings) -> bool 
     !(is_ours && is_of_ours)
 }
 
-/// A host without the port behind it.
 fn without_port(host: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let port = host.rsplit_once(':').filter(|(_, port)| is_port(port));
     port.map_or(host, |(host, _)| host)
 }
 
-/// Whether this is an address, or a name that only who runs this service can have pointed here.
+/// Whether this is an address, or a name that only the operator of this service can have pointed
+/// here.
 fn is_ours(host: &str, settings: &Settings) -> bool {
     if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().is_ok();

@@ -52,7 +52,6 @@ impl Layer<Route> for RequestContextLayer {
     }
 }
 
-/// A route in its frame.
 #[derive(Clone)]
 pub struct RequestContextService {
     app: Arc<App>,
@@ -84,7 +83,6 @@ impl Service<Request> for RequestContextService {
 type Refused = Ready<std::thread::Result<Result<Response, Infallible>>>;
 
 pin_project! {
-    /// The answer to a framed request.
     pub struct RequestContextFuture {
         #[pin]
         answer: Either<Refused, CatchUnwind<AssertUnwindSafe<RouteFuture<Infallible>>>>,
@@ -119,9 +117,7 @@ impl Future for RequestContextFuture {
     }
 }
 
-/// The route that a request is for.
 enum Matched {
-    /// As the router says.
     Route(MatchedPath),
     /// As its path says, which is that of a route.
     Path(Arc<str>),
@@ -188,7 +184,7 @@ impl RequestRecord {
         self.in_flight.0.request_log.tell(&line, outcome);
     }
 
-    /// Ends a request that nobody waits for any more.
+    /// Ends a request whose client has gone.
     fn leave(self) {
         self.tell(&Outcome::Left);
     }
@@ -264,7 +260,6 @@ fn is_page(path: &str) -> bool {
     path == "/" || path.starts_with("/docs") || path.starts_with("/assets")
 }
 
-/// The headers that every answer has.
 fn decorate(response: &mut Response, id: HeaderValue, page: bool) {
     let policy = if page {
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"

@@ -41,7 +41,6 @@ pub(super) const SKIPPED_BYTES: u64 = 256 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
-/// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
     /// Nothing was left to do.

@@ -24,7 +24,7 @@ const FIELDS: usize = 32;
 /// Bytes of an answer's head, as a rule.
 const ANSWER_HEAD: usize = 512;
 
-/// Who refuses requests by their head alone.
+/// Refuses requests by their head alone.
 pub trait Gate: Send + Sync {
     /// Whether there may be anything to refuse. It is asked before each request.
     fn may_refuse(&self) -> bool;
@@ -96,7 +96,6 @@ fn body_length(headers: &HeaderMap) -> Option<u64> {
     body::declared(headers).filter(|&length| plain && length <= SKIPPED_BYTES)
 }
 
-/// An answer as it is sent.
 fn written(response: &Response<Bytes>) -> Vec<u8> {
     let (status, body) = (response.status(), response.body());
     let mut bytes = Vec::with_capacity(ANSWER_HEAD + body.len());
@@ -136,7 +135,6 @@ fn written_date(time: SystemTime) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     given: u64,
-    /// Bytes of its head.
     head: u64,
     /// Whether it cannot be known any more: a head that came in parts, a request behind another.
     lost: bool,
@@ -249,7 +247,7 @@ pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
     let named = named.or_else(|| headers.get(header::HOST).map(authority));
     let host = named.map(|host| host.filter(is_loopback));
     let host = match host {
-        // A name of elsewhere that leads here: somebody changed what the name stands for.
+        // A foreign name that leads here: somebody pointed it at this machine.
         Some(None) => return false,
         Some(Some(host)) => Some(host),
         None => None,

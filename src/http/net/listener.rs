@@ -38,10 +38,9 @@ const HANDSHAKE: Duration = Duration::from_millis(500);
 /// Descriptors held in reserve.
 const RESERVED: usize = 8;
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
-/// nothing until a third of them is gone, and a slow reader looks like one who does not read.
+/// nothing until a third has gone, so a slow reader looks like one that does not read at all.
 const UNSENT: u32 = 64 << 10;
 
-/// A socket that clients connect to.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
@@ -270,9 +269,9 @@ impl Acceptor {
     }
 }
 
-/// Makes the kernel overlook whoever begins to connect from now on, and says whether it will. What
-/// has begun goes on: else a client could hold a connection for open that this side never saw. Who
-/// is overlooked asks again a second later, and finds the port closed or its next owner.
+/// Makes the kernel ignore new handshakes, and says whether it will. Handshakes that have begun
+/// complete: else a client could hold a connection for open that this side never saw. An ignored
+/// client asks again a second later, and finds the port closed or its next owner.
 fn refuse_handshakes(socket: &TcpListener) -> bool {
     // A filter sees the TCP header; the flags are in its byte 13.
     const FLAGS: u32 = 13;

@@ -16,10 +16,8 @@ pub use listener::Listener;
 use crate::http::observe::series::{Counter, Gauge};
 use crate::http::observe::streams::EarlyEnds;
 
-/// What a listener reports.
 #[derive(Clone)]
 pub struct ConnectionMetrics {
-    /// Connections open now.
     pub open: Gauge,
     /// Moments at which no room was left for another connection.
     pub refused: Counter,

@@ -19,7 +19,6 @@ const HURRY: Duration = Duration::from_millis(100);
 /// Below this hyper's reader panics; the settings keep above it, tests may not.
 const LEAST_HEADER_BYTES: usize = 8 << 10;
 
-/// What a client must put up with.
 #[derive(Clone)]
 pub(crate) struct ConnectionOptions {
     pub(super) protocol: http1::Builder,
@@ -41,7 +40,7 @@ impl ConnectionOptions {
             // The buffer's size alone would let through a longer head that comes in one piece.
             .max_header_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
             .max_headers(settings.header_count)
-            // Who has sent its request may close its side and still gets the answer.
+            // A client that has sent its request may close its side and still gets the answer.
             .half_close(true)
             .keep_alive(true);
         Self {
@@ -59,7 +58,6 @@ impl ConnectionOptions {
         Self { gate: Some(gate), ..self }
     }
 
-    /// The gate before one connection.
     pub(super) fn door(&self, peer: SocketAddr, stop: &Shutdown) -> Option<Door> {
         Some(Door {
             gate: self.gate.clone()?,

@@ -13,13 +13,12 @@ enum Phase {
     Abandoned,
 }
 
-/// Where the orders come from. Without it nobody could give any, so its end counts as
+/// Gives the orders. When it is dropped, no more can come, so that counts as
 /// [`ShutdownTrigger::close`].
 #[derive(Debug)]
 pub struct ShutdownTrigger(watch::Sender<Phase>);
 
 impl ShutdownTrigger {
-    /// A trigger, and where it is heard.
     pub fn new() -> (Self, Shutdown) {
         let (sender, receiver) = watch::channel(Phase::Serving);
         (Self(sender), Shutdown(receiver))
@@ -35,7 +34,7 @@ impl ShutdownTrigger {
         self.advance(Phase::Closing);
     }
 
-    /// Take no more connections, finish what has begun, and wait for nobody who may be about to ask.
+    /// Take no more connections, finish requests that have begun, and close idle connections.
     pub fn hurry(&self) {
         self.advance(Phase::Hurried);
     }
@@ -64,17 +63,17 @@ impl Shutdown {
         *self.0.borrow() >= Phase::Leaving
     }
 
-    /// Whether nobody is waited for who has not asked yet.
+    /// Whether idle connections are to close.
     pub(super) fn is_hurried(&self) -> bool {
         *self.0.borrow() >= Phase::Hurried
     }
 
-    /// Waits until no more connections are wanted.
+    /// Waits for the order to take no more connections.
     pub(super) async fn closing(&mut self) {
         self.reached(Phase::Closing).await;
     }
 
-    /// Waits until nobody is waited for who has not asked yet.
+    /// Waits for the order to close idle connections.
     pub(super) async fn hurried(&mut self) {
         self.reached(Phase::Hurried).await;
     }
@@ -93,7 +92,6 @@ impl Shutdown {
     }
 }
 
-/// What stopping left behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drained {
     /// Connections dropped with a request or an answer unfinished.

@@ -49,7 +49,7 @@ pub(crate) struct Socket {
     refusal: Option<Refusal>,
 }
 
-/// How a write that the client holds up gets on.
+/// The progress of a write that the client holds up.
 #[derive(Debug)]
 struct Pace {
     until: Pin<Box<Sleep>>,
@@ -112,7 +112,8 @@ impl Socket {
             if !receiving && !pace.receiving {
                 break;
             }
-            // Who still sends need not read yet: what waits for it is bounded where it is written.
+            // A client that still sends need not read yet; its unread answers are bounded by the
+            // writer.
             pace.receiving = receiving;
             pace.until.as_mut().reset(Instant::now() + timeout);
         }
@@ -139,7 +140,8 @@ fn when_ready<T>(
     }
 }
 
-/// Throws away what has arrived, of so many bytes, and says how much. Linux need not even copy it.
+/// Throws away at most `most` bytes that have arrived, and says how many. Linux need not even copy
+/// them.
 fn throw_away(stream: &TcpStream, most: u64) -> io::Result<usize> {
     let mut scratch = [MaybeUninit::uninit(); UNWANTED];
     let most = usize::try_from(most).unwrap_or(UNWANTED).min(UNWANTED);
@@ -194,7 +196,7 @@ impl AsyncRead for Socket {
 }
 
 impl Socket {
-    /// What hyper is told where nothing was read.
+    /// The result of a read without bytes, as hyper is to see it.
     fn without_bytes(&self, read: Poll<io::Result<()>>) -> Poll<io::Result<()>> {
         match read {
             // The client ended its side, so nothing of it can be left unread.
@@ -282,12 +284,10 @@ impl AsyncWrite for Socket {
 /// all, and give a connection up whose answer comes earlier; to make another costs both sides more.
 const GRACE: Duration = Duration::from_millis(5);
 
-/// The gate before one connection.
 pub(in crate::http::net) struct Door {
     pub gate: Arc<dyn Gate>,
     pub peer: Peer,
     pub stop: Shutdown,
-    /// Most requests on the connection.
     pub requests: u64,
     /// How long the rest of a refused body is waited for.
     pub body_timeout: Duration,
@@ -307,7 +307,7 @@ impl Door {
             return false;
         }
         let since = *self.waits.get_or_insert_with(Instant::now);
-        // Half of the time is left for the body. Who says that the connection ends is hyper.
+        // Half of the time is left for the body; hyper closes the connection.
         self.gate.may_refuse()
             && !self.stop.is_leaving()
             && state.asked().saturating_add(1) < self.requests
@@ -315,7 +315,6 @@ impl Door {
     }
 }
 
-/// A refusal on its way.
 struct Refusal {
     answer: Vec<u8>,
     written: usize,
@@ -349,7 +348,7 @@ impl Socket {
         true
     }
 
-    /// Brings the present refusal to its end, if there is one. Whether the connection goes on.
+    /// Completes the present refusal, if there is one. Returns whether the connection continues.
     fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Some(mut refusal) = self.refusal.take() else { return Poll::Ready(Ok(true)) };
         let outcome = self.poll_present(&mut refusal, context);
@@ -425,7 +424,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes to a reader who takes 4 KiB every `pause`; how the write ended, if it did in 4 s.
+    /// Writes to a reader that takes 4 KiB every `pause`; how the write ended, if it did in 4 s.
     async fn written_to_reader(pause: Duration) -> Option<ErrorKind> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         // Small buffers at both ends, so that what is read and what is written go together.

@@ -35,7 +35,6 @@ impl ConnectionState {
         PendingAnswer(self.clone())
     }
 
-    /// How many requests were read.
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Relaxed)
     }
@@ -50,7 +49,6 @@ impl ConnectionState {
         self.set_body_bytes(None);
     }
 
-    /// See [`ConnectionState::set_body_bytes`].
     pub(crate) fn body_bytes(&self) -> Option<u64> {
         Some(self.body_bytes.load(Relaxed)).filter(|&bytes| bytes != UNKNOWN)
     }
@@ -79,7 +77,7 @@ impl ConnectionState {
         self.abandoned.load(Relaxed)
     }
 
-    /// Whether a request's body is still being read by who answers it.
+    /// Whether the handler still reads the request's body.
     pub(crate) fn set_receiving(&self, receiving: bool) {
         self.receiving.store(receiving, Relaxed);
     }
@@ -132,7 +130,6 @@ impl ConnectionState {
     }
 }
 
-/// An answer on its way.
 #[derive(Debug)]
 pub(crate) struct PendingAnswer(Arc<ConnectionState>);
 

@@ -41,7 +41,7 @@ struct Count {
     seen: AtomicU64,
     /// Those that were written.
     written: AtomicU64,
-    /// Of so many one is written, by how many there were in the second before.
+    /// Sampling interval: every n-th line is written, from the count of the last second.
     every: AtomicU64,
 }
 

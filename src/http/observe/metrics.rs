@@ -28,7 +28,6 @@ const SHED: [(&str, Code); 4] = [
     ("quota", Code::RateLimited),
 ];
 
-/// Handles to every series.
 pub struct Metrics {
     registry: Registry,
     routes: HashMap<Arc<str>, Route>,
@@ -59,7 +58,6 @@ pub struct Metrics {
     pub lateness: Histogram,
 }
 
-/// The series of one path.
 struct Route {
     duration: Histogram,
     /// Requests answered with 200, by verb.
@@ -73,7 +71,6 @@ pub struct Snapshot {
     pub admission: (usize, usize),
     /// Requests that wait for units of admission.
     pub waiting: usize,
-    /// Jobs being computed, and jobs that wait.
     pub compute: (usize, usize),
     /// Bytes of answers that are not sent yet, and the most there may be.
     pub unsent: (usize, usize),
@@ -85,7 +82,6 @@ pub struct Snapshot {
     pub collections: Totals,
     /// Collections that take no changes any more.
     pub unwritable: usize,
-    /// Whether requests are welcome.
     pub ready: bool,
     /// Each model's name, bytes, words, and whether its file is intact.
     pub models: Vec<(String, u64, u64, bool)>,
@@ -190,7 +186,6 @@ impl Metrics {
         self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED))
     }
 
-    /// Counts a refusal by its reason.
     pub(crate) fn refused(&self, error: &ApiError) {
         let by_code = self.shed.iter().find(|(reason, _)| *reason == error.code);
         let by_bottleneck = self.overloaded.iter().find(|(one, _)| Some(*one) == error.bottleneck);
@@ -221,14 +216,12 @@ impl Metrics {
         Arc::clone(&self.nobody)
     }
 
-    /// Counts an answer that was computed.
     pub(crate) fn computed(&self, method: Method) {
         if let Some(counter) = self.methods.get(method as usize) {
             counter.increment(1);
         }
     }
 
-    /// Counts an answer in a dialect.
     pub(crate) fn spoke(&self, dialect: Dialect) {
         if let Some(counter) = self.dialects.get(dialect as usize) {
             counter.increment(1);
@@ -245,14 +238,12 @@ impl Metrics {
         self.matches.increment(texts as u64);
     }
 
-    /// Counts what was read for an answer.
     pub(crate) fn read(&self, counts: Counts) {
         self.texts.increment(counts.texts);
         self.tokens.increment(counts.tokens);
         self.unknown_tokens.increment(counts.unknown);
     }
 
-    /// The page that Prometheus reads.
     pub fn render(&self, snapshot: &Snapshot) -> String {
         let set = |name, value: f64| self.registry.gauge(name, &[]).set(value);
         set("cognate_admission_units_in_use", snapshot.admission.0 as f64);
@@ -475,7 +466,6 @@ impl Stat {
     }
 }
 
-/// A part of a question to `/rank`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RankPart {
     Queries,
@@ -563,7 +553,6 @@ impl KeyUse {
     }
 }
 
-/// The labels that were given out.
 #[derive(Debug, Default)]
 pub(super) struct Labels(Mutex<HashSet<String>>);
 

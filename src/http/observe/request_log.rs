@@ -15,8 +15,7 @@ use crate::http::observe::budget::{Budget, Kind};
 use crate::http::observe::metrics::KeyUse;
 use crate::http::observe::trace::TraceId;
 
-/// Routes that programs ask again and again to see whether the service lives: their answers are
-/// worth a line only to who looks for them.
+/// Routes of health checks, asked again and again: their answers are logged at debug.
 const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
 /// The route that changes what is served: its line is never left out.
 const RELOAD: &str = "/-/reload";
@@ -66,17 +65,13 @@ pub(crate) struct Line<'a> {
     pub took: Duration,
 }
 
-/// What came of a request.
 pub(crate) enum Outcome<'a> {
-    /// An answer of this status.
     Answered(StatusCode),
-    /// A refusal, sent with this status.
     Refused(StatusCode, &'a ApiError),
     /// Nothing: its client went away first.
     Left,
 }
 
-/// Where lines are told.
 pub(crate) struct RequestLog {
     logged: LoggedRequests,
     budget: Arc<Budget>,
@@ -116,8 +111,8 @@ impl RequestLog {
         self.budget.report();
     }
 
-    /// Tells of a request, at the level that its outcome deserves, or at debug if it is one of those
-    /// that are not told of or too many come at once.
+    /// Logs a request at the level of its outcome; at debug if it is left out or too many come at
+    /// once.
     pub(crate) fn tell(&self, line: &Line<'_>, outcome: &Outcome<'_>) {
         let reload = line.route == RELOAD;
         match outcome {
@@ -172,18 +167,16 @@ pub(crate) struct Facts {
     asked: OnceLock<Asked>,
 }
 
-/// What a request asks.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub model: Arc<str>,
-    /// The scoring method, `auto` resolved.
     pub method: Cow<'static, str>,
     /// Texts, pairs or candidates; not known of a stream.
     pub items: Option<usize>,
 }
 
 impl Facts {
-    /// Those of a request; of one that nobody watches, facts that nobody reads.
+    /// The facts of a request; for a request that is not logged, facts that are dropped.
     pub(crate) fn of<B>(request: &Request<B>) -> Arc<Self> {
         request.extensions().get::<Arc<Self>>().cloned().unwrap_or_default()
     }
@@ -193,17 +186,15 @@ impl Facts {
         let _ = self.caller.set(Arc::clone(caller));
     }
 
-    /// Notes how long the body is.
     pub(crate) fn brings(&self, bytes: usize) {
         let _ = self.body_bytes.set(bytes);
     }
 
-    /// Notes what is asked.
     pub(crate) fn asks(&self, model: &Arc<str>, method: Cow<'static, str>, items: Option<usize>) {
         let _ = self.asked.set(Asked { model: Arc::clone(model), method, items });
     }
 
-    /// Who asks, if the route asks for a key.
+    /// The caller's counters, if the route asks for a key.
     pub(crate) fn caller(&self) -> Option<&KeyUse> {
         self.caller.get().map(Arc::as_ref)
     }
@@ -213,7 +204,6 @@ impl Facts {
         self.body_bytes.get().copied()
     }
 
-    /// What is asked, if that was understood.
     pub(crate) fn asked(&self) -> Option<&Asked> {
         self.asked.get()
     }
@@ -235,7 +225,6 @@ impl Ids {
         Self { process: u64::from_le_bytes(seed), next: AtomicU64::new(0) }
     }
 
-    /// An id that none had before.
     pub(crate) fn next(&self) -> HeaderValue {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Written by hand: the machinery of formats would take longer than the rest.

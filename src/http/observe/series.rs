@@ -78,7 +78,6 @@ fn add(bits: &AtomicU64, by: f64) {
     let _ = bits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
 }
 
-/// What a family of series counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,

@@ -62,7 +62,7 @@ pub(crate) struct RequestName {
 pub(crate) struct Naming(watch::Sender<Option<RequestName>>);
 
 impl Naming {
-    /// A name to be told, and where it is heard.
+    /// A name that is sent later, and its receiver.
     pub(crate) fn new() -> (Self, Named) {
         let (teller, name) = watch::channel(None);
         (Self(teller), Named(name))
@@ -84,13 +84,11 @@ impl Named {
         let _ = self.0.wait_for(Option::is_some).await;
     }
 
-    /// The name, if it is known.
     pub(crate) fn name(&self) -> Option<RequestName> {
         self.0.borrow().clone()
     }
 }
 
-/// The counters of how streams ended.
 pub(super) struct StreamCounters(Vec<Counter>);
 
 impl StreamCounters {
@@ -106,7 +104,6 @@ impl StreamCounters {
     }
 }
 
-/// Why a connection ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
     /// No complete head of a request came in time.
@@ -130,7 +127,6 @@ impl EndReason {
         Self::InvalidHead,
     ];
 
-    /// The label of its counter.
     pub fn name(self) -> &'static str {
         match self {
             Self::HeaderTimeout => "header_timeout",
@@ -152,7 +148,7 @@ impl EndReason {
     }
 }
 
-/// Where early ends are counted and told.
+/// Counts and logs connections that end early.
 #[derive(Clone)]
 pub struct EarlyEnds(Arc<Inner>);
 

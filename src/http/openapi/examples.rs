@@ -79,7 +79,6 @@ fn put_bodies() -> [(&'static str, &'static str, Value); 2] {
     ]
 }
 
-/// Puts the examples into a document.
 pub(super) fn put(document: &mut Value) {
     for (path, media_type, name, body) in bodies() {
         // A server need not speak every dialect.

@@ -41,7 +41,6 @@ pub(crate) const QUESTION: &[Code] = &[
 /// What a question with a list may be refused with beside that.
 pub const LIST: &[Code] = &[Code::EmptyList, Code::TooManyItems, Code::TooManyTokensTotal];
 
-/// The responses of a route, by status.
 pub(crate) type Responses = BTreeMap<String, RefOr<Response>>;
 
 /// Lists a code among the responses of a route that speaks this dialect.

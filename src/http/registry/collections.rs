@@ -1,19 +1,246 @@
-//! The collections of the settings: in a database, in a folder, along with the process that writes one,
-//! or in memory alone.
+//! The collections of the service as one caller has them: those that its key reaches, and what these may
+//! hold in all. Whatever else there is looks to the caller as if it were not there.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 #[cfg(feature = "postgres")]
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
-use cognate_collections::{CollectionError, Cut, EmbeddedHome, Home, Limits, ReplicaHome, Totals};
+use cognate_collections::{
+    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, Limits,
+    ReplicaHome, Settings as Kept, Totals,
+};
 
+use crate::http::auth::access::Caller;
+use crate::http::error::{ApiError, Code};
 use crate::http::settings::Settings;
+
+pub(crate) struct Collections {
+    home: Box<dyn Home>,
+    /// What a key that is limited to some collections may have there, if that is bounded.
+    most: Option<Most>,
+}
+
+/// What all collections that a limited key reaches may have together.
+#[derive(Debug, Clone, Copy)]
+struct Most {
+    collections: usize,
+    items: usize,
+    bytes: usize,
+}
+
+impl Most {
+    fn of(settings: &Settings) -> Option<Self> {
+        let given = [
+            settings.collections_per_key,
+            settings.collection_items_per_key,
+            settings.collection_bytes_per_key,
+        ];
+        let [collections, items, bytes] = given.map(|most| most.unwrap_or(usize::MAX));
+        given.iter().any(Option::is_some).then_some(Self { collections, items, bytes })
+    }
+}
+
+impl Collections {
+    pub(in crate::http) fn open(settings: &Settings) -> Result<Self, CollectionError> {
+        Ok(Self { home: open_home(settings)?, most: Most::of(settings) })
+    }
+
+    /// Whether every question waits for another machine.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.home.is_remote()
+    }
+
+    /// How much there is of all callers.
+    pub(crate) fn totals(&self, now: i64) -> Totals {
+        self.home.totals(now)
+    }
+
+    /// The collections of all callers, to look after them. What a caller asks is answered
+    /// [otherwise](Self::of); a test of the project holds requests to that.
+    pub(crate) fn home(&self) -> &dyn Home {
+        &*self.home
+    }
+
+    /// The collections that a caller reaches. A page that its reader did not mean to call this service
+    /// reaches none.
+    pub(crate) fn of<'c>(&'c self, caller: &'c Caller) -> Result<Reachable<'c>, ApiError> {
+        if caller.is_led_here() {
+            let detail = "without keys, collections are not shown to a page of elsewhere, or to whoever \
+                          calls this service by a name that others may have pointed here: call it by its \
+                          address, or name the host in the setting `allowed_hosts` and the page in \
+                          `cors_origins`";
+            return Err(ApiError::new(Code::Forbidden, detail));
+        }
+        let most = self.most.filter(|_| caller.is_limited());
+        Ok(Reachable { home: &*self.home, caller, most })
+    }
+}
+
+/// The collections that a caller reaches.
+pub(crate) struct Reachable<'c> {
+    home: &'c dyn Home,
+    caller: &'c Caller,
+    most: Option<Most>,
+}
+
+impl Reachable<'_> {
+    fn check(&self, name: &str) -> Result<(), CollectionError> {
+        if self.caller.reaches(name) { Ok(()) } else { Err(CollectionError::Unknown) }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
+        self.check(name)?;
+        self.home.get(name)
+    }
+
+    /// Every collection, by name.
+    pub(crate) fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
+        let mut all = self.home.all()?;
+        all.retain(|one| self.caller.reaches(one.name()));
+        Ok(all)
+    }
+
+    /// Refuses a name by which the caller may not make a collection.
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), ApiError> {
+        self.check(name).map_err(|_| {
+            let detail = "this key may not make a collection of this name: its line in the key file \
+                          names the collections that it reaches";
+            ApiError::new(Code::Forbidden, detail)
+        })
+    }
+
+    /// Makes a collection, or gives the one of this name other settings; whether it is new.
+    pub(crate) fn set(
+        &self,
+        name: &str,
+        settings: Kept,
+        now: i64,
+    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+        self.check(name)?;
+        self.home.set(name, settings, now)
+    }
+
+    pub(crate) fn delete(&self, name: &str) -> Result<(), CollectionError> {
+        self.check(name)?;
+        self.home.delete(name)
+    }
+
+    /// Whether what the caller writes is counted, so that it writes one thing at a time.
+    pub(crate) fn are_counted(&self) -> bool {
+        self.most.is_some()
+    }
+
+    /// Refuses a collection of this name where it would be one more than the caller's key may have.
+    pub(crate) fn check_another(&self, name: &str) -> Result<(), ApiError> {
+        let Some(Most { collections: limit, .. }) = self.most else { return Ok(()) };
+        let all = self.all().map_err(|error| failed(&error))?;
+        if all.len() < limit || all.iter().any(|one| one.name() == name) {
+            return Ok(());
+        }
+        let detail = format!(
+            "there are {} collections that this key reaches; the limit is {limit} (setting \
+             `collections_per_key`)",
+            all.len()
+        );
+        Err(ApiError::new(Code::CollectionFull, detail))
+    }
+
+    /// Refuses items for which the collections that the caller's key reaches have no room. The
+    /// caller's writes must be serialised meanwhile.
+    pub(crate) fn check_room(
+        &self,
+        collection: &dyn Collection,
+        items: &[Item],
+        now: i64,
+    ) -> Result<(), ApiError> {
+        let Some(most) = self.most else { return Ok(()) };
+        let room = Room::of(self, collection, now).map_err(|error| failed(&error))?;
+        let (mut more, mut bytes) = (items.len(), items.iter().map(Item::bytes).sum());
+        let fits = |there: usize, more: usize, most: usize| there.saturating_add(more) <= most;
+        if !fits(room.items, more, most.items) || !fits(room.bytes, bytes, most.bytes) {
+            // Only then is it worth while to look which of them take the places of others.
+            (more, bytes) = room.growth(collection, items, now).map_err(|error| failed(&error))?;
+        }
+        for (there, more, limit, what, setting) in [
+            (room.items, more, most.items, "items", "collection_items_per_key"),
+            (room.bytes, bytes, most.bytes, "bytes of items", "collection_bytes_per_key"),
+        ] {
+            if more > 0 && !fits(there, more, limit) {
+                let wanted = there.saturating_add(more);
+                let detail = format!(
+                    "the collections that this key reaches would have {wanted} {what}; the limit is \
+                     {limit} (setting `{setting}`)"
+                );
+                return Err(ApiError::new(Code::CollectionFull, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What there is in the collections that a caller reaches.
+struct Room {
+    items: usize,
+    bytes: usize,
+    /// The collection that is written to.
+    written: Option<CollectionInfo>,
+}
+
+impl Room {
+    fn of(
+        reachable: &Reachable<'_>,
+        collection: &dyn Collection,
+        now: i64,
+    ) -> Result<Self, CollectionError> {
+        let mut room = Self { items: 0, bytes: 0, written: None };
+        for one in reachable.all()? {
+            let told = one.told(now)?;
+            room.items = room.items.saturating_add(told.items);
+            room.bytes = room.bytes.saturating_add(told.bytes);
+            if told.name == collection.name() {
+                room.written = Some(told);
+            }
+        }
+        Ok(room)
+    }
+
+    /// How many items and bytes a write adds, less those that it replaces and the oldest that
+    /// leave. Replaced items count with the mean size of the collection.
+    fn growth(
+        &self,
+        collection: &dyn Collection,
+        items: &[Item],
+        now: i64,
+    ) -> Result<(usize, usize), CollectionError> {
+        let last: HashMap<&str, usize> =
+            items.iter().map(|item| (&*item.id, item.bytes())).collect();
+        let names: Vec<&str> = last.keys().copied().collect();
+        let replaced = collection.find(&names, now)?;
+        let replaced: Vec<usize> = replaced.iter().flatten().map(|item| item.bytes()).collect();
+        let new = last.len().saturating_sub(replaced.len());
+        let bytes: usize = last.values().sum();
+        let (there, mean, most) = self.written.as_ref().map_or((0, 0, None), |told| {
+            (told.items, told.bytes / told.items.max(1), told.settings.max_items)
+        });
+        let leave = most.map_or(0, |most| (there + new).saturating_sub(most)).min(there + new);
+        let freed = leave.min(there).saturating_mul(mean);
+        let freed = replaced.iter().sum::<usize>().saturating_add(freed);
+        Ok((new.saturating_sub(leave), bytes.saturating_sub(freed)))
+    }
+}
+
+/// What is counted stands in this process, so that nothing keeps it from being counted.
+fn failed(error: &CollectionError) -> ApiError {
+    ApiError::internal(&error.to_string())
+}
 
 /// Opens the collections of the settings. A line in the log tells of each end of a log that a crash had
 /// left, and how much there is.
-pub(in crate::http) fn open(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
+fn open_home(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     let limits = settings.collection_limits();
     let home: Box<dyn Home> = match (&settings.postgres, &settings.replica_of, &settings.data) {
         (Some(_), _, _) => open_database(settings)?,
@@ -51,7 +278,7 @@ fn open_database(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> 
     Ok(Box::new(PostgresHome::open(url, settings.collection_limits(), patience)?))
 }
 
-/// The settings were checked, so that nobody comes here.
+/// The settings were checked, so this is never called.
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     Err(CollectionError::NotSetUp { problem: cognate_collections::NO_POSTGRES.to_owned() })

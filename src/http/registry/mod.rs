@@ -2,7 +2,5 @@
 
 pub(crate) mod collections;
 pub(crate) mod models;
-pub(crate) mod reachable;
-pub(crate) mod reload;
 
 pub use models::Models;

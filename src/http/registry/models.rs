@@ -15,6 +15,8 @@ use cognate::model::mapped::AUTO_COPY_BYTES;
 use cognate::model::{Model, ModelError, Storage};
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::http::error::{ApiError, Code};
 use crate::http::registry::models;
@@ -35,11 +37,8 @@ const CANARY: [(&str, &str); 3] = [
     ("12 % of 3,400 people, #news", "what people read in the news"),
 ];
 
-/// One model and its name.
 pub struct LoadedModel {
-    /// What requests choose it by.
     pub name: Arc<str>,
-    /// The model with its methods.
     pub engine: Engine,
     /// The model's fingerprint as answers carry it.
     pub fingerprint: HeaderValue,
@@ -80,7 +79,6 @@ pub struct Models {
     pub document: OnceLock<Bytes>,
 }
 
-/// Why a model cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelsError {
     /// The file is not sound.
@@ -328,4 +326,23 @@ fn group() -> Option<(PathBuf, Names)> {
 /// A number that a control group gives; nothing for `max`.
 fn number(group: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(group.join(name)).ok()?.trim().parse().ok()
+}
+
+/// What a reload took over.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Reloaded {
+    /// How many keys are let in, where keys are set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys: Option<usize>,
+    /// Name and fingerprint of each model.
+    pub models: Vec<ModelSummary>,
+}
+
+/// A model that was loaded.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ModelSummary {
+    /// Its name.
+    pub name: String,
+    /// Sixteen hexadecimal digits that change with the model.
+    pub fingerprint: String,
 }

@@ -12,7 +12,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::error::{ApiError, Code};
 use crate::http::settings::Settings;
 
-/// Most bytes that room is made for before they came: who announces a long body need not send it.
+/// Most bytes that are allocated before they arrive: a client that announces a long body need not
+/// send it.
 const ROOM: usize = 64 << 10;
 
 /// Refuses a body that is not plain JSON, by its headers.
@@ -47,7 +48,6 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     types.next().is_none().then_some(media)
 }
 
-/// Whether a request's body is lines.
 pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
     let bare = media_type(headers).and_then(|media| media.split(';').next());
     bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case("application/x-ndjson"))
@@ -60,7 +60,6 @@ pub(crate) fn unsupported(accepted: &'static str) -> ApiError {
         .with_header(HeaderName::from_static("accept-post"), HeaderValue::from_static(accepted))
 }
 
-/// Refuses a compressed body.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {

@@ -40,7 +40,6 @@ pub(crate) struct Selection<'r> {
     pub model: Option<&'r str>,
     pub method: Option<&'r str>,
     pub measure: Option<Measure>,
-    /// What to do with unknown texts.
     pub oov: Option<OovPolicy>,
     /// Whether a text with too many tokens is cut.
     pub truncate: Option<bool>,
@@ -48,7 +47,6 @@ pub(crate) struct Selection<'r> {
     pub coverage: Option<bool>,
 }
 
-/// A question's model and settings, resolved.
 pub struct Resolved {
     /// The model, held until the answer is there.
     pub model: Arc<LoadedModel>,
@@ -62,7 +60,6 @@ pub struct Resolved {
 /// Several rankings that are made one.
 #[derive(Clone)]
 pub struct Fused {
-    /// What answers call it.
     pub name: Arc<str>,
     pub fusion: Arc<Fusion>,
 }
@@ -75,7 +72,6 @@ impl Fused {
 }
 
 impl<'r> Selection<'r> {
-    /// A selection by names alone.
     pub(crate) fn named(
         model: Option<&'r impl AsRef<str>>,
         method: Option<&'r impl AsRef<str>>,
@@ -84,7 +80,6 @@ impl<'r> Selection<'r> {
         Self { model, method, ..Self::default() }
     }
 
-    /// Finds the model and the method.
     pub fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
         let model = models.choose(self.model)?;
         model.check_sound()?;
@@ -145,7 +140,6 @@ impl Resolved {
         }
     }
 
-    /// The methods that compute the answer.
     pub(crate) fn methods(&self) -> impl Iterator<Item = Method> {
         let fused = self.fused.iter().flat_map(|fused| fused.fusion.methods());
         let alone = self.fused.is_none().then_some(self.query.method);
@@ -208,7 +202,6 @@ impl Resolved {
         })
     }
 
-    /// The same by one method.
     fn of_ranking<'t>(
         &self,
         method: Method,
@@ -347,7 +340,6 @@ impl Delivery {
         self.answer_bytes.store(bytes, Relaxed);
     }
 
-    /// See [`Delivery::set_answer_bytes`].
     pub(crate) fn answer_bytes(&self) -> u64 {
         self.answer_bytes.load(Relaxed)
     }
@@ -357,7 +349,6 @@ impl Delivery {
         self.gave_up.store(true, Relaxed);
     }
 
-    /// Whether the client read too slowly.
     pub(crate) fn was_given_up(&self) -> bool {
         self.gave_up.load(Relaxed)
     }

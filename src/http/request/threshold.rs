@@ -11,7 +11,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{Score, forms, only};
 use crate::http::request::query::Resolved;
 
-/// The word that stands for the model's own threshold.
+/// The word for the model's own threshold.
 const CALIBRATED: &str = "calibrated";
 
 /// The score from which a pair counts as related, as it is asked for.
@@ -72,8 +72,8 @@ impl Threshold {
         Ok(Self::Number(number))
     }
 
-    /// What it comes to for the model, the method and the measure of a question, in which it stands at
-    /// `pointer`.
+    /// The cutoff for the model, the method and the measure of a question, which has the threshold
+    /// at `pointer`.
     pub(crate) fn resolve(
         self,
         resolved: &Resolved,

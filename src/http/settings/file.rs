@@ -11,7 +11,6 @@ use crate::http::settings::value::{RawValue, quoted};
 /// The table that can be given instead of `model`.
 pub(super) const MODELS: &str = "models";
 
-/// One key of the file.
 pub(super) struct Entry {
     pub(super) key: String,
     pub(super) line: usize,
@@ -25,7 +24,6 @@ pub(super) struct Entries {
     pub(super) broken: Vec<(usize, String)>,
 }
 
-/// Reads a file's text.
 pub(super) fn entries(text: &str) -> Entries {
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let line = |at: usize| 1 + ends.partition_point(|&end| end < at);

@@ -13,10 +13,8 @@ use crate::http::settings::{LIST, NamedModel, Setting, Settings, file};
 /// The variable that names the settings file, and so is no setting.
 pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
 
-/// A settings file that was read.
 #[derive(Debug, Clone)]
 pub struct SettingsFile {
-    /// What to call it.
     pub name: String,
     pub text: String,
 }
@@ -24,7 +22,6 @@ pub struct SettingsFile {
 /// What was said, layer by layer.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    /// The settings file, if there is one.
     pub file: Option<SettingsFile>,
     /// The environment; variables that are not ours are passed over.
     pub environment: Vec<(OsString, OsString)>,
@@ -34,20 +31,15 @@ pub struct Layers {
     pub other_flags: &'static [&'static str],
 }
 
-/// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     Default,
-    /// A line of the settings file.
     File {
-        /// What the file is called.
         name: String,
         /// The line, from 1.
         line: usize,
     },
-    /// A variable of the environment.
     Environment(String),
-    /// A flag of the command line.
     Flag(String),
     /// Nobody said anything, and a file was found at this place.
     Found(&'static str),
@@ -65,7 +57,6 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Something that keeps the service from starting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The setting, as far as one is meant.
@@ -94,7 +85,6 @@ impl fmt::Display for Problem {
 pub struct Loaded {
     /// The settings; a value with a problem leaves that of the layer below.
     pub settings: Settings,
-    /// Every problem found so far.
     pub problems: Vec<Problem>,
     /// One for each setting of the list.
     origins: Vec<Origin>,
@@ -121,7 +111,6 @@ impl Loaded {
         loaded
     }
 
-    /// Where a setting's value comes from.
     pub fn origin(&self, key: &str) -> &Origin {
         let place = LIST.iter().position(|setting| setting.key == key);
         place.and_then(|place| self.origins.get(place)).unwrap_or(&Origin::Default)
@@ -247,8 +236,8 @@ impl Loaded {
     }
 }
 
-/// The known name that a misspelt one is meant for, if there is one that near: a letter in three
-/// may be wrong, missing, too many or swapped with the next.
+/// The known name nearest to a misspelt one, if it is near: a letter in three may be wrong,
+/// missing, too many or swapped with the next.
 fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let plain = |name: &str| {
         let name = name.trim_start_matches('-').to_lowercase().replace('-', "_");

@@ -4,22 +4,21 @@
 //! Values come in as text through [`Layers`]; the environment and files are never read here.
 
 mod checks;
-mod effective;
-mod example;
 mod file;
 mod layers;
 mod list;
 mod names;
 mod value;
+mod written;
 
 pub use checks::Environment;
 use cognate::engine::TextLimits;
 use cognate::model::OpenOptions;
 use cognate::model::format::Limits;
-pub use example::example;
 pub use layers::{FILE_VARIABLE, Layers, Loaded, Origin, Problem, SettingsFile};
 pub use list::{LIST, Setting, Settings};
 pub use value::{DatabaseUrl, NamedModel, RawValue, Rule, ValueShape};
+pub use written::example;
 
 /// Files that the largest unread answer of a stream is divided into, within the two bounds of their
 /// size: room is free again a file at a time.
@@ -31,7 +30,6 @@ const MOST_SPOOL_FILE: u64 = 8 << 20;
 const BYTES_PER_ITEM: usize = 128;
 
 impl Settings {
-    /// How model files are opened under these settings.
     pub(crate) fn open_options(&self) -> OpenOptions {
         let limits = Limits { model_bytes: self.model_bytes, ..Limits::DEFAULT };
         OpenOptions { verify: self.verify, storage: self.model_storage, limits }
@@ -60,7 +58,6 @@ impl Settings {
         if bytes == 0 { 0 } else { (bytes / self.spool_file_bytes()).saturating_add(streams) }
     }
 
-    /// What collections may take under these settings.
     pub(crate) fn collection_limits(&self) -> cognate_collections::Limits {
         cognate_collections::Limits {
             collections: self.max_collections,
@@ -76,7 +73,6 @@ impl Settings {
         (bytes / BYTES_PER_ITEM).min(most)
     }
 
-    /// How long texts may be under these settings.
     pub fn text_limits(&self) -> TextLimits {
         TextLimits { bytes: self.text_bytes, chars: self.text_chars, tokens: self.tokens_per_text }
     }

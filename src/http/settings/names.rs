@@ -2,7 +2,6 @@
 
 use crate::http::settings::value::quoted;
 
-/// Longest name of a model.
 const MODEL_NAME: usize = 64;
 
 /// Whether a model can be called so.

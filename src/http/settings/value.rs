@@ -59,7 +59,6 @@ fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// A type that a setting can have.
 pub(super) trait Value: Sized {
     /// Reads it, or says what is wrong.
     fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String>;
@@ -351,14 +350,12 @@ pub enum RawValue {
     Many(Vec<String>),
 }
 
-/// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueShape {
     /// A whole number of something, both ends of its range included.
     Count(u64, u64),
     /// A size in bytes, which may carry a unit, both ends of its range included.
     Bytes(u64, u64),
-    /// One of these words.
     Choice(&'static [&'static str]),
     Switch,
     /// Anything of the form that this names.
@@ -376,17 +373,14 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A number within a range.
     pub(crate) const fn count(least: u64, most: u64) -> Self {
         Self { shape: ValueShape::Count(least, most), unset: None }
     }
 
-    /// A size within a range.
     pub(crate) const fn bytes(least: u64, most: u64) -> Self {
         Self { shape: ValueShape::Bytes(least, most), unset: None }
     }
 
-    /// One of some words.
     pub(crate) const fn choice(words: &'static [&'static str]) -> Self {
         Self { shape: ValueShape::Choice(words), unset: None }
     }
@@ -410,7 +404,6 @@ impl Rule {
         Self { unset: Some(unset), ..self }
     }
 
-    /// Whether this is a list.
     pub(crate) fn is_list(&self) -> bool {
         matches!(self.shape, ValueShape::List(_))
     }
@@ -443,7 +436,6 @@ pub(super) const VARIABLES: &str = "COGNATE_";
 /// What stands in a password's place.
 const HIDDEN: &str = "***";
 
-/// The URL of a PostgreSQL database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 

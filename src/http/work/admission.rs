@@ -21,9 +21,9 @@ use crate::http::auth::client::{Client, share_of};
 use crate::http::error::{ApiError, Bottleneck};
 use crate::http::work::admission::shared::Shared;
 
-/// One request in so many of the units is small: at most a chunk of a stream, by default.
+/// A request of at most this part of the units is small: a chunk of a stream, by default.
 const SMALL: usize = 256;
-/// Of so many units one is kept for small requests.
+/// One unit in this many is kept for small requests.
 const KEPT: usize = 64;
 /// Most requests that wait, whatever the settings say: each release of units looks at all of them.
 const MOST_WAITING: usize = 1024;
@@ -62,8 +62,8 @@ impl Drop for Permit {
 }
 
 impl Admission {
-    /// So many units, for which at most `waiting` requests wait, each for at most `patience`. A client
-    /// has so many hundredths of both.
+    /// `units` units, for which at most `waiting` requests wait, each for at most `patience`. A
+    /// client has `percent` hundredths of both.
     pub(crate) fn new(units: usize, waiting: usize, patience: Duration, percent: usize) -> Self {
         let (small, kept) = ((units / SMALL).max(1), units / KEPT);
         let waiting = waiting.min(MOST_WAITING);
@@ -150,8 +150,7 @@ impl Admission {
         state.is_waited_for() || state.used() > (self.0.all - self.0.kept) / 2
     }
 
-    /// Why a request of so many items would be refused, if it came now: neither is there room, nor may
-    /// it wait.
+    /// Why a request of `items` items would be refused now: there is no room, and it may not wait.
     pub(crate) fn refusal(&self, client: &Client, items: usize) -> Option<ApiError> {
         let (shared, mut state) = (&self.0, self.0.state());
         let units = shared.weight(client, items).max(1);
@@ -164,7 +163,6 @@ impl Admission {
         self.0.state().used()
     }
 
-    /// Requests that wait for units.
     pub fn waiting(&self) -> usize {
         self.0.state().waiting()
     }

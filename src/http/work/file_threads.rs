@@ -23,7 +23,6 @@ pub(crate) const ALL: usize = KINDS * THREADS + OTHERS;
 #[derive(Debug, Clone)]
 pub(crate) struct FileThreads(Arc<Semaphore>);
 
-/// Why work has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unfinished {
     /// Other work of its kind has all threads.

@@ -192,7 +192,6 @@ pub struct Pool {
     share: usize,
 }
 
-/// How many jobs are where.
 #[derive(Default)]
 struct JobCounts {
     /// Jobs that wait or run: one number, so that no moment between the two lets one more in.
@@ -209,8 +208,8 @@ impl JobCounts {
 }
 
 impl Pool {
-    /// `threads` threads, and `queue` places for jobs that wait for one; a client has so many hundredths
-    /// of both.
+    /// `threads` threads, and `queue` places for jobs that wait for one; a client has `percent`
+    /// hundredths of both.
     pub fn new(
         threads: usize,
         queue: usize,

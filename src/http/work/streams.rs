@@ -22,7 +22,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// So many places, of which a client has so many hundredths.
+    /// `most` places, of which a client has `percent` hundredths.
     pub(crate) fn new(most: usize, percent: usize) -> Self {
         let share = share_of(most, percent);
         Self { open: Arc::default(), most, share, ended: watch::Sender::new(false) }
@@ -66,15 +66,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Whether the order to end was given.
     pub(crate) fn is_ended(&self) -> bool {
         *self.ended.borrow()
     }
 
-    /// Waits for the order to end.
     pub(crate) async fn ended(&mut self) {
         if self.ended.wait_for(|ended| *ended).await.is_err() {
-            // Who could give the order is gone, and so is the service.
+            // The trigger is gone, and so is the service.
             std::future::pending::<()>().await;
         }
     }

@@ -13,13 +13,13 @@ pub(crate) struct Turn {
     _client: Option<OwnedMutexGuard<()>>,
 }
 
-/// The turns of all collections, by their names.
 #[derive(Default)]
 pub(crate) struct Turns(Mutex<HashMap<Box<str>, Weak<tokio::sync::Mutex<()>>>>);
 
 impl Turns {
-    /// Waits for the turn to write to a collection of this name, for a client whose own turn it is, if
-    /// it has such turns. Nobody waits for a client's turn who has that of a collection.
+    /// Waits for the turn to write to the collection of this name. `client` is the client's own
+    /// turn, if it has such turns; it is always taken first, so two requests cannot wait for each
+    /// other.
     pub(crate) async fn wait(&self, name: &str, client: Option<OwnedMutexGuard<()>>) -> Turn {
         Turn { _collection: self.of(name).lock_owned().await, _client: client }
     }

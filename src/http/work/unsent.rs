@@ -231,7 +231,6 @@ pub(crate) struct Answer<'u> {
 }
 
 impl Answer<'_> {
-    /// Writes a response as JSON.
     pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
         // Beside the budget only maps with keys that are no strings could fail.
         serde_json::to_writer(&mut *self, response).map_err(|error| {

@@ -30,7 +30,6 @@ use crate::http::work::turns::Turn;
 
 /// Bytes of a body that count as an item before the items are counted.
 const BYTES_PER_ITEM: usize = 128;
-/// How long a disk is waited for.
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the path of a collection or an item says; a path that is not UTF-8 names nothing.
@@ -82,8 +81,8 @@ pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes),
     Ok((permit, body))
 }
 
-/// Does what takes long on a thread that computes, or that may wait for the database: until its
-/// deadline, or until nobody waits for the answer.
+/// Runs long work on a computing thread, or on one that may wait for the database, until its
+/// deadline or until the client has gone.
 pub(super) async fn compute<T: Send + 'static>(
     (app, caller): (&App, &Caller),
     work: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
@@ -93,8 +92,8 @@ pub(super) async fn compute<T: Send + 'static>(
     threads.run(&caller.client, deadline, &app.metrics, work).await?
 }
 
-/// Looks something up: in memory, behind those who change it, and never on a disk; or where a database
-/// may be waited for.
+/// Looks something up: in memory and never on a disk, or in a database where one keeps the
+/// collections.
 pub(super) async fn look_up<T: Send + 'static>(
     (app, caller): (&App, &Caller),
     look: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -175,7 +174,7 @@ pub(super) async fn write(
     aside(app, work).await
 }
 
-/// An answer to a caller, of about so many bytes.
+/// An answer to a caller; `bytes` is its estimated length.
 pub(super) fn answer(
     app: &App,
     caller: &Caller,

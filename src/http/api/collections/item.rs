@@ -153,9 +153,9 @@ pub(crate) async fn delete(
 /// memory as they have bytes.
 const BYTES_PER_UNIT: usize = 1024;
 
-/// Reads so many items, which have texts of at most so many bytes. Those without a time were written
-/// `now`. `pay` is asked for the units that all of them will take, if they go on like this, as soon as
-/// they have taken more than one each.
+/// Reads `count` items with texts of at most `text_bytes` bytes. Items without a time were written
+/// `now`. As soon as the items have taken more than one unit each, `pay` is asked for the units
+/// that all of them will take at that rate.
 pub(super) fn parse(
     each: impl Iterator<Item = Result<Incoming, ApiError>>,
     (count, text_bytes): (usize, usize),
@@ -177,7 +177,7 @@ pub(super) fn parse(
     Ok(items)
 }
 
-/// Pays for the units that items take beside one for each of so many, where these are paid for.
+/// Pays for `units` units, less one unit an item, which is paid for already.
 pub(super) fn pay_beside(
     app: &App,
     more: &mut Option<Permit>,

@@ -23,7 +23,6 @@ use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
 
-/// Most items of a page.
 const MOST_LISTED: usize = 1000;
 /// Items of a page unless a request says otherwise.
 const LISTED: usize = 100;
@@ -144,7 +143,8 @@ pub(crate) async fn put(
     let (mut permit, body) = call::body(&app, request).await?;
     let (app_of, asked) = (Arc::clone(&app), Arc::clone(&collection));
     let read = call::read(&app, move || {
-        // Who waited for units would hold its body meanwhile, which is paid for no more than they are.
+        // A request that waited for units would hold its body meanwhile, which takes memory that
+        // the units do not pay for.
         let pay = |units| app_of.admission.top_up(&mut permit, units);
         let items = items(&body, lines, (&*asked, &app_of), pay)?;
         app_of.admission.settle(&mut permit, items.len());
@@ -158,7 +158,6 @@ pub(crate) async fn put(
     call::answer(&app, &caller, 0, &Changed::from(applied))
 }
 
-/// Which items are listed.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -145,7 +145,6 @@ fn check_score(score: f64, method: Method, pointer: &'static str) -> Result<(), 
     Err(ApiError::at(Code::OutOfRange, pointer, detail))
 }
 
-/// Multiplications that matching takes, roughly.
 pub(crate) fn multiplications(how: &MatchOptions, resolved: &Resolved, texts: usize) -> u64 {
     let Settings { second, nearest, limits, .. } = how.stream;
     let dims = resolved.model.engine.model().vectors().dims() as u64;
@@ -205,7 +204,6 @@ pub(crate) struct MatchResponse<'m> {
     results: Vec<MatchedEntry<'m>>,
 }
 
-/// What is asked of a collection.
 pub(crate) struct Matching<'b> {
     against: Arc<Against>,
     request: MatchRequest<'b>,
@@ -359,7 +357,7 @@ pub(crate) async fn matching(
     let collection = call::collection(&app, &caller, name)?;
     if body::is_lines(request.headers()) {
         if app.collections.is_remote() {
-            // Not every line is to say that there is no such collection.
+            // Else every line would be answered that the collection is unknown.
             let asked = Arc::clone(&collection);
             let look = move || asked.find(&[], cognate_collections::now()).map(drop);
             call::look_up((&app, &caller), move || look().map_err(|error| call::of(&error, "")))
@@ -370,7 +368,7 @@ pub(crate) async fn matching(
     let against = Arc::new(Against::of(collection, caller));
     let of_app = Arc::clone(&app);
     let answer = pipeline::answer::<Matching<'_>>(of_app, Arc::clone(&against), request).await?;
-    // What was decided is written, and nobody is told before it lasts.
+    // Items are written by now; the answer waits until they are durable.
     against.settle(&app).await?;
     Ok(answer)
 }

@@ -13,7 +13,6 @@ use utoipa_axum::routes;
 
 use crate::http::routes::Routes;
 
-/// What clients ask of collections.
 pub(crate) fn collections() -> Routes {
     Routes::default()
         .with(routes!(answers::list))

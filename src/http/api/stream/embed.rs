@@ -11,14 +11,13 @@ use utoipa::IntoParams;
 use crate::http::api::embed::{Encoding, UnknownVector, Vector, resolve, set_length_1};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, TextLine, parse, write};
-use crate::http::api::stream::{Opening, Question, settings};
+use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
 use crate::http::request::fields::{ModelName, VectorMethod};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING, estimate};
 use crate::http::work::pool::items_per_part;
 
-/// Settings of a stream of texts.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -42,7 +41,6 @@ pub(crate) struct EmbedParameters {
     truncate: Option<bool>,
 }
 
-/// How texts are embedded.
 struct Texts {
     resolved: Resolved,
     dims: usize,
@@ -51,7 +49,6 @@ struct Texts {
     unknown: UnknownVector,
 }
 
-/// Answers a stream of texts.
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
     let names = "model, method, normalize, encoding, oov, unknown and truncate";
@@ -71,26 +68,22 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
     Ok(opening.answer(question, place, request.into_body(), Lines::default()))
 }
 
-/// One line of the answer.
 #[derive(Serialize)]
 struct Embedded<'l> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<LineId<'l>>,
     /// Nothing for a text without a known word.
     embedding: Option<Vector>,
-    /// Tokens of the text.
     tokens: usize,
     /// Those that a word was found for.
     known: usize,
-    /// Why there is no vector.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Reason>,
-    /// Whether the text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
 }
 
-impl Question for Texts {
+impl LineQuestion for Texts {
     type Item<'b> = TextLine<'b>;
     type Answers = Embeddings;
     type Kept = ();

@@ -8,7 +8,7 @@ use cognate::engine::Counts;
 use tokio::time::{Instant, sleep};
 
 use crate::http::api::stream::line::{Line, fail, id_of};
-use crate::http::api::stream::{Question, Stream};
+use crate::http::api::stream::{LineQuestion, Stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::streams::{Named, Outcome};
@@ -25,19 +25,17 @@ const LINE_BYTES: usize = 24;
 /// The answers to some lines.
 #[derive(Default)]
 pub(super) struct Part<K> {
-    /// Those that are sent.
     pub(super) answer: Vec<u8>,
     /// How many lines were answered, in whatever way.
     pub(super) lines: usize,
     /// Those among them that did not fail.
     pub(super) sound: usize,
-    /// What was read for them.
     pub(super) counts: Counts,
     /// What they leave for the end of the answer.
     pub(super) kept: K,
 }
 
-impl<Q: Question> Stream<Q> {
+impl<Q: LineQuestion> Stream<Q> {
     /// Answers the first of the lines by one job on the pool, waiting for room as long as the deadline
     /// allows. Lines that cannot be answered fail.
     pub(super) async fn answer_on_pool(
@@ -197,18 +195,17 @@ impl<Q: Question> Stream<Q> {
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) outcome: Outcome,
-    /// What its last line says: the first line that is not answered, and why. Nothing where nobody
-    /// reads it.
+    /// For the last line: the number of the first line without an answer, and why. None if the
+    /// client has gone.
     pub(super) last: Option<(u64, ApiError)>,
 }
 
 impl End {
-    /// An end that the client is told of in its last line.
+    /// An end that the last line names.
     pub(super) fn told(outcome: Outcome, line: u64, error: ApiError) -> Self {
         Self { outcome, last: Some((line, error)) }
     }
 
-    /// Nobody reads any more.
     pub(super) fn gone() -> Self {
         Self { outcome: Outcome::ClientGone, last: None }
     }
@@ -225,7 +222,6 @@ impl End {
         Self::told(Outcome::BrokenBody, line, error)
     }
 
-    /// A body that does not get on.
     pub(super) fn slow_sender(line: u64) -> Self {
         let detail = "neither a line nor 1024 bytes of one arrived in time (setting \
                       `body_timeout_s`)";
@@ -265,11 +261,11 @@ impl End {
     }
 }
 
-/// What is told of a stream when it ends. One that is dropped without an outcome has failed.
+/// The record of a stream, logged when it ends. A stream that is dropped without an outcome has
+/// failed.
 pub(super) struct Record {
     app: Arc<App>,
     named: Named,
-    /// Lines that were read.
     pub(super) lines: u64,
     /// Lines whose answers were written, or that were taken into account.
     pub(super) answered: u64,
@@ -277,7 +273,6 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The record of a stream that begins.
     pub(super) fn new(app: Arc<App>, named: Named) -> Self {
         Self { app, named, lines: 0, answered: 0, outcome: Outcome::Failed }
     }

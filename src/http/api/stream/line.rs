@@ -19,7 +19,6 @@ use crate::http::request::json;
 pub(super) struct LineId<'b>(&'b RawValue);
 
 impl LineId<'_> {
-    /// As it was written.
     pub(super) fn as_written(&self) -> &str {
         self.0.get()
     }
@@ -106,7 +105,6 @@ pub(super) fn id_of(line: &Line) -> Option<LineId<'_>> {
     id
 }
 
-/// One line that could not be answered.
 #[derive(Serialize)]
 struct Failed<'e> {
     line: u64,
@@ -121,20 +119,17 @@ struct Failure<'e> {
     detail: &'e Detail,
 }
 
-/// Adds to an answer that a line failed.
 pub(super) fn fail(answer: &mut Vec<u8>, line: u64, id: Option<LineId<'_>>, error: &ApiError) {
     let error = Failure { code: error.code, detail: &error.detail };
     write(answer, &Failed { line, id, error });
 }
 
-/// Adds a line to an answer.
 pub(super) fn write(answer: &mut Vec<u8>, line: &impl Serialize) {
     // Strings, numbers and booleans alone: this cannot fail.
     let _ = serde_json::to_writer(&mut *answer, line);
     answer.push(b'\n');
 }
 
-/// Longest line that is kept.
 pub(crate) const MOST_LINE_BYTES: usize = 64 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -163,7 +158,6 @@ pub(crate) struct Lines {
     partial: Vec<u8>,
     /// Whether the line being read is too long already.
     overlong: bool,
-    /// Whether nothing arrives any more.
     finished: bool,
     seen: u64,
     /// Lines among them that are not white space.
@@ -171,7 +165,6 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Takes more bytes.
     pub(crate) fn push(&mut self, bytes: Bytes) {
         self.arrived.push_back(bytes);
     }

@@ -18,7 +18,7 @@ use crate::http::api::collections::matching::{Wanted, multiplications};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of, parse, write};
-use crate::http::api::stream::{Opening, Question, settings};
+use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{ModelName, VectorMethod};
@@ -33,7 +33,6 @@ const MOST_NEAREST: usize = 1000;
 /// some tens of milliseconds.
 const MOST_TOGETHER: usize = 200_000;
 
-/// Settings of a stream of items.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -63,7 +62,6 @@ pub(crate) struct MatchParameters {
     duplicate_score: Option<f64>,
 }
 
-/// What items are matched against.
 struct Items {
     app: Arc<App>,
     against: Against,
@@ -71,7 +69,6 @@ struct Items {
     how: MatchOptions,
 }
 
-/// Answers a stream of items.
 pub(crate) async fn answer(
     app: Arc<App>,
     against: Against,
@@ -106,10 +103,9 @@ pub(crate) async fn answer(
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
 }
 
-/// An item of a line.
 struct LineItem(Item);
 
-impl Question for Items {
+impl LineQuestion for Items {
     type Item<'b> = LineItem;
     type Answers = Vec<Result<Matched, ApiError>>;
     type Kept = ();
@@ -143,7 +139,8 @@ impl Question for Items {
         self.against.settle(&self.app)
     }
 
-    /// A window is read once for so many texts, but for a very large one they take too long.
+    /// One scan of the window serves a batch of texts; over a very large window a batch takes too
+    /// long.
     fn per_part(&self, items: &[&LineItem]) -> usize {
         let bytes = items.iter().map(|LineItem(item)| item.text.len()).sum();
         let nanos = estimate(bytes, multiplications(&self.how, &self.resolved, items.len()));
@@ -151,8 +148,8 @@ impl Question for Items {
         items_per_part(items.len(), nanos).max(least)
     }
 
-    /// What was matched was added, so a fault is told of the items that it meets and nothing is asked
-    /// again.
+    /// Matched items are already added and are never asked again, so a fault is the answer of the
+    /// items that it meets.
     fn ask(&self, items: &[&LineItem]) -> Result<Self::Answers, QueryError> {
         let mut answers = Vec::with_capacity(items.len());
         let mut rest = items;

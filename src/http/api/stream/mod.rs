@@ -48,21 +48,18 @@ const CHUNK: usize = 256;
 const LEAST_PROGRESS: usize = 1 << 10;
 
 /// A question that is asked line by line: what a line holds, and what it is answered by.
-trait Question: Send + Sync + 'static {
-    /// What a line holds.
+trait LineQuestion: Send + Sync + 'static {
     type Item<'b>;
     /// What the engine answers to some items.
     type Answers;
     /// What lines leave for the end of the answer.
     type Kept: Default + Send + 'static;
 
-    /// Model, method and the like.
     fn resolved(&self) -> &Resolved;
 
     /// Reads a line; nothing is left of one that is too long.
     fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<Self::Item<'b>, ApiError>;
 
-    /// The name that an item came with.
     fn id<'i>(item: &'i Self::Item<'_>) -> Option<LineId<'i>>;
 
     /// Whether it waits for another machine.
@@ -86,7 +83,6 @@ trait Question: Send + Sync + 'static {
     /// Asks items together. A fault of one is a fault of all.
     fn ask(&self, items: &[&Self::Item<'_>]) -> Result<Self::Answers, QueryError>;
 
-    /// What was read for answers.
     fn counts(answers: &Self::Answers) -> Counts;
 
     /// Adds the answer to an item, the one at this place among those asked together.
@@ -143,7 +139,6 @@ struct Opening {
 }
 
 impl Opening {
-    /// Admits a stream by its head.
     fn of(app: Arc<App>, request: &Request) -> Result<Self, ApiError> {
         let caller = Caller::of(request.extensions())?;
         let permit = app.admission.admit_for(&caller.client)?;
@@ -158,7 +153,13 @@ impl Opening {
     }
 
     /// Answers a question whose lines are those that arrived and those of the body.
-    fn answer<Q: Question>(self, question: Q, place: Place, body: Body, lines: Lines) -> Response {
+    fn answer<Q: LineQuestion>(
+        self,
+        question: Q,
+        place: Place,
+        body: Body,
+        lines: Lines,
+    ) -> Response {
         let Self { app, permit, caller, delivery, facts } = self;
         let resolved = question.resolved();
         facts.asks(&resolved.model.name, resolved.listed_method(), None);
@@ -199,9 +200,9 @@ struct Talk<Q> {
     record: Record,
 }
 
-impl<Q: Question> Talk<Q> {
-    /// Reads, computes and answers until the client ends the stream or goes away, does not get on, or
-    /// the service stops.
+impl<Q: LineQuestion> Talk<Q> {
+    /// Reads, computes and answers until the client ends the stream, goes away or stalls, or the
+    /// service stops.
     async fn read_all(&mut self, body: &mut Body, mut lines: Lines) -> Result<(), End> {
         let patience = Duration::from_secs(self.stream.app.settings.body_timeout_s);
         let (mut until, mut arrived) = (Instant::now() + patience, 0);
@@ -270,7 +271,6 @@ impl<Q: Question> Talk<Q> {
         }
     }
 
-    /// Answers lines that were taken together.
     async fn answer_chunk(&mut self, lines: Vec<Line>) -> Result<(), End> {
         let lines = Arc::new(lines);
         let (mut done, mut is_counted) = (0, false);
@@ -331,14 +331,15 @@ impl<Q: Question> Talk<Q> {
         // From here on the client must read at the pace of an answer of this length.
         delivery.set_answer_bytes(writer.waiting());
         writer.finish(last);
-        // Who sends everything before it reads finds the last line only once it has sent the rest.
+        // A client that sends everything before it reads finds the last line only once the rest is
+        // sent.
         let unread = match outcome {
             Outcome::SpoolFull | Outcome::Refused => Duration::from_secs(patience_s),
             Outcome::Draining => Duration::from_secs(grace_s) / 4,
             _ => Duration::ZERO,
         };
         tokio::join!(throw_away(body, unread), writer.closed());
-        // Whoever breaks off what it sends may still read; mostly it is gone.
+        // A client that breaks off its body may still read; mostly it has gone.
         let by_client = matches!(outcome, Outcome::Complete | Outcome::BrokenBody);
         if writer.has_failed() {
             outcome = Outcome::Failed;
@@ -353,7 +354,7 @@ impl<Q: Question> Talk<Q> {
     }
 }
 
-/// Reads the rest of a body that nobody wants, for at most so long.
+/// Reads and drops the rest of a body, for at most `most`.
 async fn throw_away(mut body: Body, most: Duration) {
     if most.is_zero() {
         return;
@@ -364,7 +365,7 @@ async fn throw_away(mut body: Body, most: Duration) {
             yield_now().await;
         }
     };
-    // Whoever still sends then has the connection closed.
+    // A client that still sends then has its connection closed.
     let _ = timeout(most, rest).await;
 }
 

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
-use crate::http::api::stream::{Opening, Question, settings};
+use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer};
 use crate::http::request::fields::{MeasureName, ModelName, PairMethod, Text, TwoTexts, forms};
@@ -18,7 +18,6 @@ use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::work::pool::items_per_part;
 
-/// Settings of a stream of pairs.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -41,13 +40,11 @@ pub(crate) struct SimilarityParameters {
     threshold: Option<String>,
 }
 
-/// How pairs are scored.
 struct Pairs {
     resolved: Resolved,
     cutoff: Option<Cutoff>,
 }
 
-/// Answers a stream of pairs.
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
     let names = "model, method, measure, oov, truncate and threshold";
@@ -91,20 +88,16 @@ forms!(PairLine<'b>: "a list of two strings or an object with `a` and `b`";
     list(TwoTexts { a, b } in TwoTexts<'de>) => Ok(PairLine { id: None, a, b });
     object(NamedPair { id, a, b } in NamedPair<'de>) => Ok(PairLine { id, a, b }););
 
-/// One line of the answer.
 #[derive(Serialize)]
 struct Scored<'l> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<LineId<'l>>,
     /// The score; 0 if the pair is unscored.
     score: f32,
-    /// Whether the pair could not be scored.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unscored: bool,
-    /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Reason>,
-    /// Whether a text was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
     /// Whether the score is at or above the threshold, if there is one.
@@ -112,7 +105,7 @@ struct Scored<'l> {
     related: Option<bool>,
 }
 
-impl Question for Pairs {
+impl LineQuestion for Pairs {
     type Item<'b> = PairLine<'b>;
     type Answers = Scores;
     type Kept = ();

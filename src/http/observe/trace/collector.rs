@@ -70,8 +70,8 @@ impl HttpClient for Collector {
     }
 }
 
-/// Sends one request. The runtime is made for it: kept, it would have to be dropped outside any
-/// other, which who drops the service need not know.
+/// Sends one request. The runtime is made for it: a runtime that is kept must not be dropped within
+/// another, and callers should not have to know that.
 fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // The clock of the timeout is the runtime's, so it has to be made inside.

@@ -7,31 +7,76 @@
 mod collector;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod parent;
 #[cfg(not(feature = "otlp"))]
 mod unseen;
 
-use axum::http::StatusCode;
+use std::fmt;
+
+use axum::http::{HeaderMap, StatusCode};
 #[cfg(feature = "otlp")]
-pub(crate) use otlp::Span;
-#[cfg(feature = "otlp")]
-pub(crate) use otlp::Tracer;
-#[cfg(feature = "otlp")]
-pub(crate) use otlp::check_endpoint;
-pub use parent::{Parent, TraceId};
+pub(crate) use otlp::{Span, Tracer, check_endpoint};
 #[cfg(not(feature = "otlp"))]
-pub(crate) use unseen::Span;
-#[cfg(not(feature = "otlp"))]
-pub(crate) use unseen::Tracer;
-#[cfg(not(feature = "otlp"))]
-pub(crate) use unseen::check_endpoint;
+pub(crate) use unseen::{Span, Tracer, check_endpoint};
 
 /// What a span tells when its request is answered. Neither texts nor headers.
 #[derive(Debug)]
 pub struct Answered<'a> {
     pub id: &'a str,
-    /// The status of the answer.
     pub status: StatusCode,
     /// The code of the refusal, if it is one.
     pub code: Option<&'static str>,
+}
+
+/// Length of the header in the version that we know.
+const LENGTH: usize = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".len();
+/// The flag that says that the caller's span is recorded.
+const SAMPLED: u8 = 1;
+
+/// The name of a trace; shown as 32 hex digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceId(pub u128);
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// The span of another service that a request was made in, as the header `traceparent` names it (W3C
+/// Trace Context). `tracestate` is for those who call on; it is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parent {
+    pub trace: TraceId,
+    pub span: u64,
+    pub sampled: bool,
+}
+
+impl Parent {
+    /// What a request says of it; none if it says so twice, or something that is not valid.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut values = headers.get_all("traceparent").iter();
+        let (first, second) = (values.next()?, values.next());
+        if second.is_some() { None } else { Self::read(first.as_bytes()) }
+    }
+
+    /// Reads the header. Later versions begin as the first does and may go on after a dash.
+    pub fn read(header: &[u8]) -> Option<Self> {
+        let (known, more) = header.split_at_checked(LENGTH)?;
+        let mut fields = known.split(|&byte| byte == b'-');
+        let mut field = |digits| hexadecimal(fields.next()?, digits);
+        let (version, trace, span, flags) = (field(2)?, field(32)?, field(16)?, field(2)?);
+        let ends = more.is_empty() || (version > 0 && more.starts_with(b"-"));
+        if version == 0xff || !ends || trace == 0 || span == 0 {
+            return None;
+        }
+        let sampled = u8::try_from(flags).ok()? & SAMPLED != 0;
+        Some(Self { trace: TraceId(trace), span: u64::try_from(span).ok()?, sampled })
+    }
+}
+
+/// A number of exactly that many digits; capital letters are not valid here.
+fn hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
+    let digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    let valid = text.len() == digits && text.iter().all(digit);
+    if valid { u128::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok() } else { None }
 }

@@ -21,7 +21,6 @@ use crate::http::observe::trace::{Answered, Parent, TraceId};
 
 /// Spans that wait to be sent, less than a KiB each; more are lost.
 const WAITING_SPANS: usize = 4096;
-/// Spans that are sent together.
 const BATCH_SPANS: usize = 512;
 /// How long spans wait for others at most.
 const EVERY: Duration = Duration::from_secs(1);
@@ -51,7 +50,6 @@ fn target(endpoint: &str) -> Result<Uri, String> {
     target.ok().filter(plain).ok_or_else(|| wrong.to_owned())
 }
 
-/// Where spans come from.
 pub struct Tracer(Option<(SdkTracerProvider, SdkTracer)>);
 
 impl Tracer {
@@ -135,7 +133,6 @@ fn context(parent: Parent) -> SpanContext {
     )
 }
 
-/// The span of a request.
 pub struct Span {
     parent: Option<Parent>,
     recorded: Option<opentelemetry_sdk::trace::Span>,

@@ -11,7 +11,6 @@ pub(crate) fn check_endpoint(_: &str) -> Result<(), String> {
     Err(WITHOUT.to_owned())
 }
 
-/// Where spans would come from.
 pub struct Tracer;
 
 impl Tracer {
@@ -20,7 +19,6 @@ impl Tracer {
         endpoint.map_or(Ok(()), check_endpoint).map(|()| Self)
     }
 
-    /// Begins the span of a request.
     pub fn begin(&self, _: &Verb, _: Option<&str>, parent: Option<Parent>) -> Span {
         Span(parent)
     }
@@ -29,11 +27,9 @@ impl Tracer {
     pub(crate) fn finish(&self) {}
 }
 
-/// The span of a request.
 pub struct Span(Option<Parent>);
 
 impl Span {
-    /// The trace that it belongs to.
     pub fn trace(&self) -> Option<TraceId> {
         self.0.map(|parent| parent.trace)
     }

@@ -1,13 +1,17 @@
 //! What is ranked: texts, with or without a name of their own and what a caller hangs on them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use cognate_collections::Readable;
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::request::fields::{CallersData, CallersScores, Score, Text, described, forms};
+use crate::http::request::fields::{Score, Text, described, forms};
 
 /// A text to be ranked, with or without a name of its own.
 #[derive(Debug, Clone, PartialEq, ToSchema)]
@@ -72,7 +76,6 @@ impl<'b> Candidate<'b> {
         Self::Named(NamedCandidate { id, text: Text(Cow::Borrowed(text)), more })
     }
 
-    /// Its name, if it came with one.
     pub(crate) fn id(&self) -> Option<&CandidateId<'b>> {
         match self {
             Self::Text(_) => None,
@@ -92,12 +95,10 @@ impl<'b> Candidate<'b> {
         self.more()?.boost
     }
 
-    /// What comes back with it.
     pub(crate) fn data(&self) -> Option<&CallersData<'b>> {
         self.more()?.data.as_ref()
     }
 
-    /// Scores that the caller has already.
     pub(crate) fn scores(&self) -> Option<&CallersScores<'b>> {
         self.more()?.scores.as_ref()
     }
@@ -135,7 +136,6 @@ impl CandidateId<'_> {
         }
     }
 
-    /// The same name, which borrows nothing.
     pub(crate) fn into_owned(self) -> CandidateId<'static> {
         match self {
             Self::Text(text) => CandidateId::Text(Cow::Owned(text.into_owned())),
@@ -153,3 +153,134 @@ pub(crate) struct WholeNumber(Number);
 forms!(CandidateId<'b>: "a string or a whole number";
     text(text) => Ok(CandidateId::Text(text));
     whole(number) => Ok(CandidateId::Number(WholeNumber(number.into()))););
+
+const MOST_BYTES: usize = 4096;
+
+/// An object of the caller's own, at most 4096 bytes as written, that comes back as it was written.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = Object)]
+pub(crate) struct CallersData<'b>(&'b RawValue);
+
+impl<'b> CallersData<'b> {
+    /// What was checked when it was stored.
+    pub(crate) fn stored(data: &'b RawValue) -> Self {
+        Self(data)
+    }
+}
+
+impl CallersData<'_> {
+    pub(crate) fn written(&self) -> &str {
+        self.0.get()
+    }
+
+    pub(crate) fn into_written(self) -> Box<RawValue> {
+        self.0.to_owned()
+    }
+}
+
+impl PartialEq for CallersData<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.written() == other.written()
+    }
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for CallersData<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let data = <&RawValue>::deserialize(from)?;
+        let written = data.get();
+        let fault = |value, expected: &str| {
+            Err(D::Error::invalid_value(Unexpected::Other(value), &expected))
+        };
+        if !written.starts_with('{') {
+            return fault("another value", "an object");
+        }
+        if written.len() > MOST_BYTES {
+            return fault("a longer one", "an object of at most 4096 bytes");
+        }
+        // What comes back must not be an answer that its reader's parser refuses.
+        if serde_json::from_str::<Readable>(written).is_err() {
+            return fault("another one", "an object that every parser of JSON can read");
+        }
+        Ok(Self(data))
+    }
+}
+
+const MOST_SCORES: usize = 16;
+/// Longest name of a score, in bytes.
+const NAME_BYTES: usize = 64;
+
+/// Scores that the caller has already, by name: at most 16, with names of 1 to 64 bytes.
+#[derive(Debug, Clone, PartialEq, ToSchema)]
+#[schema(value_type = BTreeMap<String, Score>)]
+pub(crate) struct CallersScores<'b>(BTreeMap<Cow<'b, str>, Score>);
+
+impl CallersScores<'_> {
+    pub(crate) fn of(&self, name: &str) -> Option<f64> {
+        self.0.get(name).map(|Score(score)| *score)
+    }
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for CallersScores<'b> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct ByName;
+        impl<'de> Visitor<'de> for ByName {
+            type Value = CallersScores<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(
+                    f,
+                    "an object of at most {MOST_SCORES} numbers, each under a name of its own of 1 to \
+                     {NAME_BYTES} bytes"
+                )
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut scores = BTreeMap::new();
+                while let Some(name) = map.next_key::<Name<'de>>()? {
+                    let Name(name) = name;
+                    let fits = (1..=NAME_BYTES).contains(&name.len()) && scores.len() < MOST_SCORES;
+                    if !fits || scores.insert(name, map.next_value()?).is_some() {
+                        return Err(A::Error::invalid_value(Unexpected::Map, &self));
+                    }
+                }
+                Ok(CallersScores(scores))
+            }
+        }
+        from.deserialize_map(ByName)
+    }
+}
+
+/// A name, borrowed from the body where it stands there as it is.
+#[derive(Deserialize)]
+struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_back_can_be_read() {
+        let read = |written: &str| {
+            serde_json::from_str::<&RawValue>(written).is_ok()
+                && serde_json::from_str::<CallersData<'_>>(written).is_ok()
+        };
+        for good in [r#"{}"#, r#"{"a":[1,-2,0.5,null,true,"\u00e9"],"a":{"b":1e300}}"#] {
+            assert!(read(good), "{good}");
+        }
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MOST_BYTES));
+        for bad in [
+            "[]",
+            "1",
+            r#""a""#,
+            r#"{"a":"\ud800"}"#,
+            r#"{"\udc00":1}"#,
+            r#"{"a":1e400}"#,
+            &deep,
+            &long,
+        ] {
+            assert!(!read(bad), "{bad}");
+        }
+    }
+}

@@ -8,19 +8,16 @@ use utoipa::ToSchema;
 
 use crate::http::request::fields::{CandidateId, NonEmptyText, Text, Weight, described, forms};
 
-/// A text that candidates should be like.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LikedText<'b> {
     pub text: Text<'b>,
     /// What it weighs; nothing for 1.
     pub weight: Option<Weight>,
-    /// Whether it came as an object.
     pub named: bool,
     /// The item of a collection whose text it is, in the place of a text.
     pub id: Option<CandidateId<'b>>,
 }
 
-/// A text that candidates should not be like.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DislikedText<'b>(pub LikedText<'b>);
 

@@ -13,7 +13,6 @@ const MOST_KEPT: usize = 100_000;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct List<T> {
     pub items: Vec<T>,
-    /// How many the list had.
     pub length: usize,
 }
 

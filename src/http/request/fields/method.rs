@@ -61,7 +61,6 @@ fn names(description: &str, listed: fn(&Info) -> bool) -> RefOr<Schema> {
         .into()
 }
 
-/// The name of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct MeasureName(pub Measure);

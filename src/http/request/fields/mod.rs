@@ -5,7 +5,6 @@
 //! described.
 
 mod candidate;
-mod data;
 mod forms;
 mod fuse;
 mod liked;
@@ -15,15 +14,12 @@ mod number;
 mod shortlist;
 mod texts;
 
-pub(crate) use candidate::{Candidate, CandidateId};
-pub(crate) use data::CallersData;
+pub(crate) use candidate::{CallersData, CallersScores, Candidate, CandidateId};
 pub(crate) use forms::{described, forms};
 pub(crate) use fuse::{FusePart, FuseRule};
 pub(crate) use liked::{DislikedText, LikedText};
 pub(crate) use list::List;
 pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, VectorMethod};
-pub(crate) use number::{
-    CallersScores, Count, Items, Offset, Pool, Score, Share, Weight, only, whole, within,
-};
+pub(crate) use number::{Count, Items, Offset, Pool, Score, Share, Weight, only, whole, within};
 pub(crate) use shortlist::ShortlistLength;
 pub(crate) use texts::{ModelName, NonEmptyText, Pair, Text, Texts, TwoTexts};

@@ -11,10 +11,8 @@ use crate::http::request::fields::{forms, only, within};
 
 /// The word that asks for all of them.
 const ALL: &str = "all";
-/// What may be asked for, in words.
 const EXPECTED: &str = "\"all\" or a whole number from 1 to 100000";
 
-/// How many items of a collection are scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShortlistLength {
     All,

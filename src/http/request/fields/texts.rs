@@ -11,7 +11,6 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::http::request::fields::{List, forms};
 use crate::http::settings::Settings;
 
-/// One text or many.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Texts<'b> {
     One(Text<'b>),
@@ -27,7 +26,6 @@ impl<'b> Texts<'b> {
         }
     }
 
-    /// How many there were.
     pub(crate) fn length(&self) -> usize {
         match self {
             Self::One(_) => 1,
@@ -96,7 +94,6 @@ impl AsRef<str> for ModelName<'_> {
 pub(crate) struct Pair<'b> {
     pub a: Text<'b>,
     pub b: Text<'b>,
-    /// Whether they came by name.
     pub named: bool,
 }
 

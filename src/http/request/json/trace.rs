@@ -16,7 +16,6 @@ use crate::http::error::{Pointer, Segment};
 /// Longest name of a field in a pointer: clients choose it.
 const NAME_CHARS: usize = 64;
 
-/// What is wrong with a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     /// The parser cannot read it.
@@ -34,7 +33,6 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What is wrong, and where.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) kind: Kind,
@@ -155,7 +153,6 @@ pub(super) struct Traced<'t, T> {
     trace: &'t Trace,
     /// Of the value that it reads.
     depth: usize,
-    /// Items of a list so far.
     items: usize,
 }
 
@@ -165,19 +162,19 @@ impl<'t, T> Traced<'t, T> {
     }
 }
 
+macro_rules! passed_on {
+    ($($read:ident)+) => {$(
+        fn $read<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+            let visitor = Traced::new(visitor, self.trace);
+            self.inner.$read(visitor).map_err(|error| self.trace.release(error))
+        }
+    )+};
+}
+
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
     type Error = Problem;
 
-    // Whatever is asked for, the type of what is there decides; so a wrong one is found by its visitor.
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        let visitor = Traced::new(visitor, self.trace);
-        self.inner.deserialize_any(visitor).map_err(|error| self.trace.release(error))
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        let visitor = Traced::new(visitor, self.trace);
-        self.inner.deserialize_option(visitor).map_err(|error| self.trace.release(error))
-    }
+    passed_on! { deserialize_any deserialize_option deserialize_ignored_any }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
@@ -198,11 +195,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
         self.deserialize_any(Word(visitor))
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        let visitor = Traced::new(visitor, self.trace);
-        self.inner.deserialize_ignored_any(visitor).map_err(|error| self.trace.release(error))
-    }
-
+    // Whatever is asked for, the type of what is there decides; so a wrong one is found by its visitor.
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct seq
         tuple tuple_struct map struct identifier
@@ -237,6 +230,14 @@ macro_rules! visits {
     )+};
 }
 
+macro_rules! visits_of {
+    ($($visit:ident($access:ident);)+) => {$(
+        fn $visit<A: $access<'de>>(self, from: A) -> Result<V::Value, A::Error> {
+            self.trace.hold(self.inner.$visit(Traced::new(from, self.trace)), self.depth)
+        }
+    )+};
+}
+
 impl<'de, V: Visitor<'de>> Visitor<'de> for Traced<'_, V> {
     type Value = V::Value;
 
@@ -256,24 +257,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Traced<'_, V> {
         visit_none();
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<V::Value, D::Error> {
-        let read = self.inner.visit_some(Traced::new(from, self.trace));
-        self.trace.hold(read, self.depth)
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<V::Value, D::Error> {
-        let read = self.inner.visit_newtype_struct(Traced::new(from, self.trace));
-        self.trace.hold(read, self.depth)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<V::Value, A::Error> {
-        let read = self.inner.visit_seq(Traced::new(list, self.trace));
-        self.trace.hold(read, self.depth)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        let read = self.inner.visit_map(Traced::new(map, self.trace));
-        self.trace.hold(read, self.depth)
+    visits_of! {
+        visit_some(Deserializer);
+        visit_newtype_struct(Deserializer);
+        visit_seq(SeqAccess);
+        visit_map(MapAccess);
     }
 }
 
@@ -325,7 +313,6 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Traced<'_, A> {
     }
 }
 
-/// The name of a field.
 struct Key(String);
 
 impl<'de> Deserializer<'de> for Key {

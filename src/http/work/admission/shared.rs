@@ -58,12 +58,11 @@ impl State {
         self.waiting.iter().filter(|waiting| waiting.is_there()).count()
     }
 
-    /// Whether any request waits.
     pub(super) fn is_waited_for(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Notes that a request of a client uses so many units rather than so many.
+    /// Changes the units charged to a client's request.
     pub(super) fn charge(&mut self, shared: &Shared, client: &Client, before: usize, units: usize) {
         client.charge_unchecked(Resource::Units, units);
         client.give_back(Resource::Units, before);
@@ -87,8 +86,8 @@ impl State {
         }
     }
 
-    /// Whether nobody would wait long enough for so many units, at the pace that was seen. Of a burst
-    /// nothing is known until some of it is done, or until somebody waited in vain.
+    /// Whether waiting for `units` units would take too long, at the pace that was seen. The pace
+    /// of a burst is unknown until some of it is done, or until a request has waited in vain.
     fn is_hopeless(&self, shared: &Shared, units: usize) -> bool {
         let ((seconds, seen), patience) = (self.seen, shared.patience.as_secs_f64());
         let known = 2.0 * seen >= shared.all as f64 || seconds >= patience;
@@ -114,14 +113,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The units of so many items. A request of more than a large one or a client may take is charged
-    /// with all of those, rather than never being admitted.
+    /// The units of `items` items. A request of more than a large one or a client may take is
+    /// charged with all of those, rather than never being admitted.
     pub(super) fn weight(&self, client: &Client, items: usize) -> usize {
         let units = if items <= self.small { items } else { items.min(self.all - self.kept) };
         if client.is_counted() { units.min(self.share) } else { units }
     }
 
-    /// Whether a client's share leaves it so many units more.
+    /// Whether a client's share has `units` units left.
     fn has_share(&self, client: &Client, units: usize) -> bool {
         client.may_take(Resource::Units, units, self.share)
     }
@@ -135,7 +134,8 @@ impl Shared {
         free && self.has_share(client, units)
     }
 
-    /// Whether no large request waits before one of so many units, other than for its client's share.
+    /// Whether no large request waits before one of `units` units, other than for its client's
+    /// share.
     pub(super) fn may_have(&self, state: &State, units: usize) -> bool {
         let waits = |waiting: &Waiting| {
             waiting.units > self.small
@@ -162,8 +162,8 @@ impl Shared {
         grown
     }
 
-    /// A place to wait for so many units, or a refusal where that is hopeless. `held` units are given
-    /// back meanwhile.
+    /// A place to wait for `units` units, or a refusal where that is hopeless. `held` units are
+    /// given back meanwhile.
     pub(super) fn queue(
         self: &Arc<Self>,
         state: &mut State,
@@ -188,7 +188,7 @@ impl Shared {
         Ok(place)
     }
 
-    /// Refuses a request of so many units that may not wait for them.
+    /// Refuses a request of `units` units that may not wait for them.
     pub(super) fn check_wait(
         &self,
         state: &mut State,
@@ -211,7 +211,7 @@ impl Shared {
             return Err(Reason::Crowded.refusal(true));
         }
         let first = state.waiting.is_empty();
-        // Those who wait for their own share are no reason for others to wait longer.
+        // Requests that wait for their own client's share do not make others wait longer.
         let passed = |waiting: &&Waiting| self.has_share(&waiting.client, waiting.units);
         let before: usize = state.waiting.iter().filter(passed).map(|waiting| waiting.units).sum();
         let free = self.all.saturating_sub(state.used.saturating_sub(held));
@@ -228,13 +228,13 @@ impl Shared {
         Ok(())
     }
 
-    /// The refusal of so many units more to a client: whether its own share is used up, or all are.
+    /// The refusal of more units to a client: its own share is used up, or all units are.
     pub(super) fn refusal(&self, reason: Reason, client: &Client, more: usize) -> ApiError {
         reason.refusal(!self.has_share(client, more))
     }
 
-    /// Admits those who wait and for whom there is room: large requests in their order, small ones
-    /// past them, and all past those that wait for their client's share.
+    /// Admits waiting requests for which there is room: large ones in their order, small ones past
+    /// them, and all past those that wait for their client's share.
     pub(super) fn serve(self: &Arc<Self>, state: &mut State) {
         let (mut next, mut large_waits) = (0, false);
         while let Some(waiting) = state.waiting.get(next) {
@@ -257,7 +257,7 @@ impl Shared {
     }
 }
 
-/// A request's place among those who wait; who gives it up lets those behind it pass.
+/// A request's place in the queue; a request that gives it up lets those behind it pass.
 pub(super) struct Place {
     shared: Arc<Shared>,
     client: Client,
@@ -266,7 +266,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Waits for its units.
     pub(super) async fn wait(mut self) -> Result<Permit, ApiError> {
         let Some(receiver) = self.receiver.as_mut() else {
             return Err(Reason::Busy.refusal(false));

@@ -77,15 +77,14 @@ impl Spools {
         }
     }
 
-    /// A stream's answer: where it is written, and where it is read. A reader gets on if it takes 64
-    /// KiB in `patience`.
+    /// A stream's answer: its writer and its reader. A reader must take 64 KiB in `patience`.
     pub(crate) fn open(self: &Arc<Self>, unsent: &Unsent, patience: Duration) -> (Writer, Reader) {
         let shared = Arc::new(Shared::default());
         let reader = Reader::new(Arc::clone(&shared), unsent.clone(), self.threads.clone());
         (Writer::new(Arc::clone(self), shared, unsent.clone(), patience), reader)
     }
 
-    /// Room for so many bytes more, if there is any left over all streams.
+    /// Reserves `bytes` bytes, if all streams leave so much.
     fn reserve(&self, bytes: u64) -> Option<Reserved> {
         let take = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.all);
         self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).ok()?;
@@ -112,12 +111,10 @@ impl Drop for Reserved {
     }
 }
 
-/// A folder for temporary files.
 #[derive(Debug)]
 struct Folder(PathBuf);
 
 impl Folder {
-    /// This folder, which need not exist.
     fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -191,7 +188,6 @@ enum Reading {
     Failed,
 }
 
-/// What waits to be read.
 #[derive(Debug, Default)]
 struct Waiting {
     memory: VecDeque<Bytes>,
@@ -234,7 +230,6 @@ impl Waiting {
         }
     }
 
-    /// Gives up all that waits.
     fn clear(&mut self) {
         self.memory.clear();
         self.in_memory = 0;

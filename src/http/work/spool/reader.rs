@@ -15,7 +15,8 @@ use crate::http::work::unsent::{FREE_BYTES, Unsent};
 /// Bytes that are read from a file at once, while there is memory for them.
 const BLOCK: u64 = 32 << 10;
 
-/// Reads an answer in the order in which it was written. Dropping it says that nobody reads the rest.
+/// Reads an answer in the order in which it was written. Dropping the reader tells the writer that
+/// the rest is not read.
 #[derive(Debug)]
 pub(crate) struct Reader {
     shared: Arc<Shared>,
@@ -23,7 +24,6 @@ pub(crate) struct Reader {
     threads: FileThreads,
 }
 
-/// What is read next.
 enum Next {
     Bytes(Bytes),
     /// So many bytes of a file, from this place on.
@@ -38,7 +38,6 @@ impl Reader {
         Self { shared, unsent, threads }
     }
 
-    /// The answer as a body reads it.
     pub(crate) fn into_stream(self) -> impl Stream<Item = io::Result<Bytes>> {
         stream::unfold(self, |mut reader| async {
             let bytes = reader.next().await?;
@@ -56,7 +55,7 @@ impl Reader {
                         self.shared.lock().reading = Reading::Failed;
                     }));
                 }
-                // Whoever writes leaves word, also if nobody waits yet.
+                // The writer's note is kept, even if the reader does not wait yet.
                 Next::Wait => self.shared.more.notified().await,
                 Next::End => return None,
                 Next::Broken => {

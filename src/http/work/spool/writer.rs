@@ -27,11 +27,10 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     unsent: Unsent,
     patience: Duration,
-    /// When the answer was last seen to get on, and how many bytes were written and taken by then.
+    /// When the answer last progressed, and how many bytes were written and taken by then.
     moved: (Instant, u64),
 }
 
-/// Why no more can be written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
     /// Nobody reads any more.
@@ -166,7 +165,6 @@ impl Writer {
         if self.spools.all == 0 { Full::Folder } else { Full::All(self.spools.all) }
     }
 
-    /// Bytes that wait to be read.
     pub(crate) fn waiting(&self) -> u64 {
         let waiting = self.shared.lock();
         waiting.given - waiting.taken
@@ -197,7 +195,7 @@ impl Writer {
         self.shared.more.notify_one();
     }
 
-    /// Waits until nobody reads any more.
+    /// Waits until the reader is gone.
     pub(crate) async fn closed(&self) {
         while self.shared.lock().reading == Reading::Going {
             self.shared.room.notified().await;
@@ -230,7 +228,7 @@ impl Drop for Writer {
 type Written = Option<Arc<File>>;
 
 impl super::Waiting {
-    /// Notes that so many bytes were written to a new file or to the last.
+    /// Adds `length` bytes, written to a new file or to the last.
     fn add(&mut self, written: Written, length: u64, room: Reserved) {
         self.given += length;
         match (written, self.files.back_mut()) {

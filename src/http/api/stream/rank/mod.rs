@@ -19,7 +19,7 @@ use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::rank::best::{Best, Held};
 use crate::http::api::stream::rank::first_line::{CandidateLine, FirstQuestion};
-use crate::http::api::stream::{Opening, Question};
+use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::auth::client::Client;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
@@ -182,7 +182,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Question for Candidates {
+impl LineQuestion for Candidates {
     type Item<'b> = CandidateLine<'b>;
     type Answers = Standings;
     type Kept = Kept;

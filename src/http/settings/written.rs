@@ -1,9 +1,10 @@
-//! The settings in force as TOML: what can be saved as the settings file and gives the same again.
+//! Settings written as TOML: those in force, which can be saved as the settings file and give the same
+//! again, and the file to begin with, where every key stands with its help and its default.
 
 use std::fmt::Write;
 
 use crate::http::settings::value::RawValue;
-use crate::http::settings::{LIST, Loaded, Origin};
+use crate::http::settings::{LIST, Loaded, Origin, Settings};
 
 impl Loaded {
     /// Every setting, a line each, with where its value comes from. There are no secrets among
@@ -11,7 +12,7 @@ impl Loaded {
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         for setting in LIST {
-            let value = self::toml(&setting.read(&self.settings));
+            let value = toml(&setting.read(&self.settings));
             let origin = self.origin(setting.key);
             let layer = match origin {
                 Origin::Default | Origin::Found(_) => "",
@@ -26,8 +27,7 @@ impl Loaded {
     }
 }
 
-/// A value as TOML has it.
-pub(super) fn toml(value: &RawValue) -> String {
+fn toml(value: &RawValue) -> String {
     match value {
         RawValue::One(text) => single(text),
         RawValue::Many(texts) => {
@@ -43,7 +43,6 @@ fn single(text: &str) -> String {
     if number || text == "true" || text == "false" { text.to_owned() } else { string(text) }
 }
 
-/// A basic string of TOML.
 fn string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -57,6 +56,58 @@ fn string(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+const WIDTH: usize = 100;
+/// What stands before the settings.
+const HEAD: &str = "\
+# Settings of `cognate serve`. Copy this file to cognate.toml, in the folder where the service starts,
+# or name it with --config. Every setting is shown with its default: remove the # before a key to
+# change it. A flag (--max-pairs) and a variable (COGNATE_MAX_PAIRS) win over this file.
+# `cognate serve --check` prints the settings in force and where each comes from.
+";
+/// What stands behind them: a table goes on to the end of a file.
+const MODELS: &str = "
+# Several models by name, the first of them the default: instead of `model`, and at the end of the
+# file.
+#[models]
+#news = \"models/news.safetensors\"
+#tweets = \"models/tweets.safetensors\"
+";
+
+/// The text of `cognate.toml.example`.
+pub fn example() -> String {
+    let settings = Settings::default();
+    let mut text = HEAD.to_owned();
+    let mut section = "";
+    for setting in LIST {
+        if setting.section != section {
+            section = setting.section;
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n\n##### {section} #####\n");
+        }
+        let range = setting.rule.range().map(|range| format!(" Allowed: {range}."));
+        let help = format!("{}{}", setting.help.trim(), range.unwrap_or_default());
+        let value = toml(&setting.read(&settings));
+        let _ = write!(text, "\n{}#{} = {value}\n", comment(&help), setting.key);
+    }
+    text + MODELS
+}
+
+/// A text as lines of a comment.
+fn comment(text: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::from("#");
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH {
+            lines.push_str(&line);
+            lines.push('\n');
+            line.truncate(1);
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    lines + &line + "\n"
 }
 
 #[cfg(test)]
