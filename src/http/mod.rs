@@ -5,9 +5,8 @@
 //! ([`api`]), which admits it ([`work`]), reads and resolves it ([`request`]), and answers it where it
 //! was read or on the pool. What an endpoint declares at its handler becomes a route (`routes`), a
 //! part of the document (`openapi`) and the name of its counters; bodies of other servers' clients become
-//! the same questions in [`compatible`], and all routes together are the `surface`. [`App`] holds what
-//! requests share:
-//! settings, models (`registry`), keys ([`auth`]), counters ([`observe`]).
+//! the same questions in [`compatible`], and the `router` puts all routes together. [`App`] holds what
+//! requests share: settings, models (`registry`), keys ([`auth`]), counters ([`observe`]).
 
 pub mod api;
 pub(crate) mod app;
@@ -25,7 +24,6 @@ mod router;
 pub(crate) mod routes;
 mod serve;
 pub mod settings;
-mod surface;
 pub mod work;
 
 pub use app::App;

@@ -5,11 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::State;
 use axum::http::{HeaderValue, Method as Verb, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use serde_json::Value;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use utoipa::openapi::OpenApi;
 
 use crate::http::app::{App, AppError};
+use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize::AuthorizeLayer;
 use crate::http::middleware::gate::QuestionGate;
@@ -18,18 +23,18 @@ use crate::http::net::gate::Gate;
 use crate::http::registry::models::Models;
 use crate::http::routes::{RouteName, Routes};
 use crate::http::settings::Settings;
-use crate::http::{api, openapi, surface};
+use crate::http::{api, compatible, openapi};
 
 /// The document of the whole surface, whatever models a server has.
 pub fn document() -> Value {
-    openapi::document(surface::documented(&Settings::default().dialects))
+    openapi::document(documented(&Settings::default().dialects))
 }
 
 impl App {
     /// A service without models yet; [`App::reload`] loads them.
     pub fn new(settings: Settings) -> Result<Arc<Self>, AppError> {
         let (mut routes, mut dialects) = (Vec::new(), HashMap::new());
-        for route in surface::all(&settings.dialects).into_iter().flat_map(Routes::names) {
+        for route in all(&settings.dialects).into_iter().flat_map(Routes::names) {
             // A page and a question of another dialect may have one path.
             let known = dialects.entry(route.path.clone()).or_insert(route.dialect);
             *known = known.filter(|_| *known == route.dialect);
@@ -48,8 +53,7 @@ impl App {
     /// The gate before the questions of the public address.
     pub fn gate(self: &Arc<Self>) -> Arc<dyn Gate> {
         let asked = |route: &RouteName| route.verb == Verb::POST && !route.path.contains('{');
-        let routes =
-            surface::questions(&self.settings.dialects).into_iter().flat_map(Routes::names);
+        let routes = questions(&self.settings.dialects).into_iter().flat_map(Routes::names);
         let paths = routes.filter(asked).map(|route| route.path.into()).collect();
         Arc::new(QuestionGate::new(Arc::clone(self), paths))
     }
@@ -60,8 +64,8 @@ impl App {
 
     /// The routes of the public address and more questions, behind the same frame and keys.
     pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
-        let mut groups = surface::questions(&self.settings.dialects);
-        groups.extend([surface::life(&self.settings.dialects), surface::people()]);
+        let mut groups = questions(&self.settings.dialects);
+        groups.extend([life(&self.settings.dialects), people()]);
         if more.has_routes() {
             groups.push(Routes::default().and(more).behind_keys());
         }
@@ -71,10 +75,68 @@ impl App {
         surround(self, groups)
     }
 
-    /// The routes of the operators' own address.
     pub(crate) fn admin_router(self: &Arc<Self>) -> Router {
         surround(self, vec![api::life(), api::state(), api::orders()])
     }
+}
+
+/// Whether the process lives, in our own words and in these dialects.
+fn life(dialects: &[Dialect]) -> Routes {
+    compatible::life(api::life(), dialects)
+}
+
+/// What clients ask, in our own words and in these dialects.
+fn questions(dialects: &[Dialect]) -> Vec<Routes> {
+    let mut groups = vec![api::questions(), api::collections::collections()];
+    match dialects.contains(&Dialect::Tei) {
+        true => groups.push(compatible::shared()),
+        false => groups.push(api::shared()),
+    }
+    groups.extend(compatible::routes(dialects));
+    groups.into_iter().map(Routes::behind_keys).collect()
+}
+
+fn people() -> Routes {
+    api::people().undocumented("/openapi.json", get(openapi))
+}
+
+fn all(dialects: &[Dialect]) -> Vec<Routes> {
+    let mut groups = questions(dialects);
+    groups.extend([life(dialects), api::state(), api::orders(), people()]);
+    groups
+}
+
+fn documented(dialects: &[Dialect]) -> impl Iterator<Item = OpenApi> {
+    all(dialects).into_iter().map(Routes::into_document)
+}
+
+/// Where the document states a limit, and what it is under the settings in force.
+fn limits(app: &App) -> [(&'static str, usize); 10] {
+    let settings = &app.settings;
+    [
+        ("NonEmptyText/maxLength", settings.text_chars),
+        ("PairsRequest/properties/pairs/maxItems", settings.max_pairs),
+        ("Texts/oneOf/1/maxItems", settings.max_texts),
+        ("ItemsRequest/properties/items/maxItems", settings.max_texts),
+        ("MatchRequest/properties/items/maxItems", settings.max_texts),
+        ("RankRequest/properties/candidates/maxItems", settings.max_candidates),
+        ("RankRequest/properties/exclude/maxItems", settings.max_candidates),
+        ("RankRequest/properties/queries/maxItems", settings.max_queries),
+        ("RankRequest/properties/like/maxItems", settings.max_queries),
+        ("RankRequest/properties/unlike/maxItems", settings.max_queries),
+    ]
+}
+
+async fn openapi(State(app): State<Arc<App>>) -> Response {
+    let models = app.models();
+    // Made once for these models: whoever asks for it again and again takes neither time nor memory.
+    let made = || {
+        let documented = documented(&app.settings.dialects);
+        openapi::of_server(documented, &models, &limits(&app)).to_string().into()
+    };
+    let json = models.document.get_or_init(made);
+    let media = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, media)], json.clone()).into_response()
 }
 
 /// The handlers of routes that belong together, behind the keys if they ask for one.

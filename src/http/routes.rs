@@ -101,7 +101,6 @@ impl Routes {
         names.into_iter().map(|(verb, path)| RouteName { verb, path, dialect }).collect()
     }
 
-    /// What the document says of them.
     pub(crate) fn into_document(mut self) -> OpenApi {
         let dialect = self.documented();
         for item in self.declared.get_openapi_mut().paths.paths.values_mut() {

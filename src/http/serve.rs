@@ -24,7 +24,6 @@ const CHORES: Duration = Duration::from_secs(5);
 /// model that is still being read.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Why the service ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The service's state cannot be set up.

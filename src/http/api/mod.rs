@@ -2,7 +2,7 @@
 //!
 //! Verb, path, bodies and refusals of an endpoint stand at its handler, in `#[utoipa::path]`; here it
 //! is put among those that need the same of a caller. Those of other dialects are in `compatible`,
-//! and all of them together make the `surface`.
+//! and the `router` puts all of them together.
 
 pub(crate) mod catalogue;
 pub(crate) mod collections;

@@ -44,15 +44,14 @@ impl VectorDialect for Hub {
     const DIALECT: Dialect = Dialect::Hub;
     const TEXTS: &'static str = "/inputs";
     type Body<'b> = TeiEmbedRequest<'b>;
-    type Form = ();
 
     /// Vectors have the length that they have, unless the client asks for another.
     fn ask<'b>(
         body: <Self as VectorDialect>::Body<'b>,
         address: &Address,
-    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+    ) -> Result<EmbedRequest<'b>, ApiError> {
         let normalize = Some(body.normalize.unwrap_or(false));
-        Ok((EmbedRequest { normalize, ..body.ask(address)? }, ()))
+        Ok(EmbedRequest { normalize, ..body.ask(address)? })
     }
 }
 

@@ -73,26 +73,16 @@ impl VectorDialect for Embed {
     const TEXTS: &'static str = "/input";
     const NAMES_MODEL: bool = true;
     type Body<'b> = OllamaEmbedRequest<'b>;
-    type Form = ();
 
-    fn ask<'b>(
-        body: Self::Body<'b>,
-        address: &Address,
-    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
         let truncate = Some(body.truncate.unwrap_or(true));
-        Ok((
-            EmbedRequest {
-                truncate,
-                dimensions: body.dimensions.map(|Whole(count)| count),
-                ..request
-            },
-            (),
-        ))
+        let dimensions = body.dimensions.map(|Whole(count)| count);
+        Ok(EmbedRequest { truncate, dimensions, ..request })
     }
 
-    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         answer.write_json(&OllamaEmbedResponse {
             model: vectors.model(),
             prompt_eval_count: vectors.tokens(),
@@ -128,18 +118,14 @@ impl VectorDialect for Prompt {
     const TEXTS: &'static str = "/prompt";
     const NAMES_MODEL: bool = true;
     type Body<'b> = OllamaPromptRequest<'b>;
-    type Form = ();
 
-    fn ask<'b>(
-        body: Self::Body<'b>,
-        address: &Address,
-    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(Texts::One(body.prompt), target, address.stand_in);
-        Ok((EmbedRequest { normalize: None, ..request }, ()))
+        Ok(EmbedRequest { normalize: None, ..request })
     }
 
-    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         let embedding = vectors.vectors.first().map(Vec::as_slice).unwrap_or_default();
         answer.write_json(&OllamaPromptResponse { embedding })
     }

@@ -108,26 +108,18 @@ impl VectorDialect for OpenAi {
     const NAMES_MODEL: bool = true;
     const ITEM_BYTES: usize = 50;
     type Body<'b> = OpenAiRequest<'b>;
-    type Form = Encoding;
 
-    fn ask<'b>(
-        body: Self::Body<'b>,
-        address: &Address,
-    ) -> Result<(EmbedRequest<'b>, Encoding), ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
         let target = address.target(body.model.map(|ModelName(name)| name));
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
         let dimensions = body.dimensions.map(|Whole(count)| count);
         let encoding = body.encoding_format;
         let truncate = Some(body.truncate.unwrap_or(true));
-        let request = EmbedRequest { encoding, dimensions, truncate, ..request };
-        Ok((request, encoding.unwrap_or_default()))
+        Ok(EmbedRequest { encoding, dimensions, truncate, ..request })
     }
 
-    fn write(
-        vectors: Vectors<'_>,
-        encoding: &Encoding,
-        answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+        let encoding = vectors.request.encoding.unwrap_or_default();
         let usage = Usage::of(vectors.tokens());
         let model = &vectors.resolved.model.name;
         let embedding = |(index, vector)| {

@@ -125,7 +125,6 @@ fn texts(texts: Texts<'_>) -> Vec<Text<'_>> {
     }
 }
 
-/// Texts by their places.
 fn zipped<'t>(left: &'t [Text<'_>], right: &'t [Text<'_>]) -> Vec<(&'t str, &'t str)> {
     left.iter().map(AsRef::as_ref).zip(right.iter().map(AsRef::as_ref)).collect()
 }

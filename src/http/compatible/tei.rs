@@ -79,13 +79,12 @@ impl VectorDialect for Tei {
     const DIALECT: Dialect = Dialect::Tei;
     const TEXTS: &'static str = "/inputs";
     type Body<'b> = TeiEmbedRequest<'b>;
-    type Form = ();
 
     fn ask<'b>(
         body: <Self as VectorDialect>::Body<'b>,
         address: &Address,
-    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
-        Ok((body.ask(address)?, ()))
+    ) -> Result<EmbedRequest<'b>, ApiError> {
+        body.ask(address)
     }
 }
 
@@ -150,9 +149,7 @@ impl PairDialect for Tei {
     }
 }
 
-/// A question for vectors, ours or theirs.
 pub(super) type VectorsOrNative<'b> = Either<EmbedRequest<'b>, VectorQuestion<'b, Tei>>;
-/// A question for scores of pairs, ours or theirs.
 pub(super) type PairsOrNative<'b> = Either<SimilarityRequest<'b>, PairQuestion<'b, Tei>>;
 
 async fn embed_or_native(

@@ -1,5 +1,7 @@
 //! Questions for vectors in other dialects: asked as `/embed` is, written in the dialect's form.
 
+use std::marker::PhantomData;
+
 use cognate::engine::{Counts, Embeddings, Query, Reason};
 use serde::Deserialize;
 
@@ -26,21 +28,11 @@ pub(super) trait VectorDialect: Send + 'static {
     /// Bytes of an item of the answer beside its vector.
     const ITEM_BYTES: usize = 0;
     type Body<'b>: Deserialize<'b>;
-    /// What of the body says how the answer is written.
-    type Form: Send;
 
-    /// The native question that the body stands for.
-    fn ask<'b>(
-        body: Self::Body<'b>,
-        address: &Address,
-    ) -> Result<(EmbedRequest<'b>, Self::Form), ApiError>;
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError>;
 
     /// Writes the answer: a bare list of vectors, unless the dialect has more to say.
-    fn write(
-        vectors: Vectors<'_>,
-        _: &Self::Form,
-        answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         answer.write_json(&vectors.vectors)
     }
 }
@@ -64,7 +56,7 @@ impl Vectors<'_> {
 
 pub(super) struct VectorQuestion<'b, D: VectorDialect> {
     request: EmbedRequest<'b>,
-    form: D::Form,
+    dialect: PhantomData<D>,
 }
 
 impl<D: VectorDialect> VectorQuestion<'_, D> {
@@ -92,10 +84,10 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
 
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
-        let (mut request, form) = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
+        let mut request = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
         // Some clients always send a number, and 0 for all dimensions.
         request.dimensions = request.dimensions.filter(|&dimensions| dimensions > 0);
-        Ok(VectorQuestion { request, form })
+        Ok(VectorQuestion { request, dialect: PhantomData })
     }
 
     fn dialect(&self) -> Dialect {
@@ -128,7 +120,7 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
         let vectors = vectors.into_iter().map(Option::unwrap_or_default).collect();
         let (resolved, request) = (&plan.resolved, &self.request);
         work.check()?;
-        D::write(Vectors { resolved, request, embedded, vectors }, &self.form, answer)?;
+        D::write(Vectors { resolved, request, embedded, vectors }, answer)?;
         Ok(counts)
     }
 }

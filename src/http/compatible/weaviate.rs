@@ -90,12 +90,8 @@ impl VectorDialect for Weaviate {
     const DIALECT: Dialect = Dialect::Weaviate;
     const TEXTS: &'static str = "/texts";
     type Body<'b> = WeaviateRequest<'b>;
-    type Form = ();
 
-    fn ask<'b>(
-        body: Self::Body<'b>,
-        address: &Address,
-    ) -> Result<(EmbedRequest<'b>, ()), ApiError> {
+    fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
         let texts = match (body.text, body.texts) {
             (Some(text), None) => Texts::One(text),
             // A client that sends many sends an empty `text` along.
@@ -108,10 +104,10 @@ impl VectorDialect for Weaviate {
         let request = vectors::ask(texts, address.target(None), address.stand_in);
         let dimensions =
             body.config.and_then(|OnlyObject(config)| config.dimensions).map(|Whole(count)| count);
-        Ok((EmbedRequest { normalize: None, dimensions, ..request }, ()))
+        Ok(EmbedRequest { normalize: None, dimensions, ..request })
     }
 
-    fn write(vectors: Vectors<'_>, (): &(), answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         let dims = vectors.embedded.dims;
         match &vectors.request.texts {
             Texts::One(text) => {

@@ -11,7 +11,6 @@ use utoipa::ToSchema;
 
 use crate::http::error::{ApiError, Code};
 
-/// One step into a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
     Field(&'static str),

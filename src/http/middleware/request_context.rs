@@ -166,7 +166,6 @@ impl RequestRecord {
         Self { in_flight: InFlight::begin(app), started, id, verb, matched, peer, facts, span }
     }
 
-    /// The route as counters and lines have it.
     fn route(&self) -> &str {
         self.matched.as_ref().map_or(UNMATCHED, Matched::as_str)
     }

@@ -14,8 +14,9 @@ use axum::http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, 
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -24,22 +25,90 @@ use tokio::time::{sleep, timeout};
 use tower::Service;
 
 use crate::http::net::gate;
-use crate::http::net::gate::FaultyHead;
-use crate::http::net::options::ConnectionOptions;
+use crate::http::net::gate::{FaultyHead, Framing, Gate};
 use crate::http::net::shutdown::Shutdown;
-use crate::http::net::socket::Socket;
+use crate::http::net::socket::{Door, Socket};
 use crate::http::net::state::{ConnectionState, PendingAnswer};
 use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
+use crate::http::settings::Settings;
 
 /// How often a connection is looked at while the service waits for it to end.
 const LOOK: Duration = Duration::from_millis(50);
 /// Bodies up to this size are read to their end when a request is answered without them: what a
 /// thousand pairs take. For a longer one it costs less to end the connection and make another.
 pub(super) const SKIPPED_BYTES: u64 = 256 << 10;
+/// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
+/// mostly it is there.
+const HURRY: Duration = Duration::from_millis(100);
+/// Below this hyper's reader panics; the settings keep above it, tests may not.
+const LEAST_HEADER_BYTES: usize = 8 << 10;
+
 /// Who is at the other end: a request extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
+
+/// What a client must put up with: how long it may take, and how much it may ask.
+#[derive(Clone)]
+pub(crate) struct ConnectionOptions {
+    pub(super) protocol: http1::Builder,
+    gate: Option<Arc<dyn Gate>>,
+    header_timeout: Duration,
+    pub(super) write_timeout: Duration,
+    pub(super) body_timeout: Duration,
+    pub(super) requests: u64,
+}
+
+impl ConnectionOptions {
+    pub fn of(settings: &Settings) -> Self {
+        let mut protocol = http1::Builder::new();
+        // Without a timer hyper accepts the timeout and never applies it.
+        protocol
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_secs(settings.header_timeout_s))
+            .max_buf_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
+            // The buffer's size alone would let through a longer head that comes in one piece.
+            .max_header_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
+            .max_headers(settings.header_count)
+            // A client that has sent its request may close its side and still gets the answer.
+            .half_close(true)
+            .keep_alive(true);
+        Self {
+            protocol,
+            gate: None,
+            header_timeout: Duration::from_secs(settings.header_timeout_s),
+            write_timeout: Duration::from_secs(settings.write_timeout_s),
+            body_timeout: Duration::from_secs(settings.body_timeout_s),
+            requests: settings.requests_per_connection,
+        }
+    }
+
+    pub(crate) fn behind(self, gate: Arc<dyn Gate>) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
+    pub(super) fn door(&self, peer: SocketAddr, stop: &Shutdown) -> Option<Door> {
+        Some(Door {
+            gate: self.gate.clone()?,
+            peer: Peer(peer),
+            stop: stop.clone(),
+            requests: self.requests,
+            body_timeout: self.body_timeout,
+            header_timeout: self.header_timeout,
+            waits: None,
+            framing: Framing::default(),
+        })
+    }
+
+    /// One request at once: the options of a connection that all others wait behind.
+    pub(crate) fn single_request(&self) -> Self {
+        let mut options = self.clone();
+        options.protocol.header_read_timeout(HURRY);
+        options.requests = 1;
+        options.gate = None;
+        options
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
@@ -299,7 +368,6 @@ mod tests {
     use super::*;
     use crate::http::net::shutdown::ShutdownTrigger;
     use crate::http::observe::series::Counter;
-    use crate::http::settings::Settings;
 
     /// A client may send lines for longer than the kernel lets others leave answers unread.
     #[tokio::test]

@@ -20,9 +20,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::http::net::ConnectionMetrics;
-use crate::http::net::connection::{ConnectionEnd, serve_connection};
+use crate::http::net::connection::{ConnectionEnd, ConnectionOptions, serve_connection};
 use crate::http::net::gate::Gate;
-use crate::http::net::options::ConnectionOptions;
 use crate::http::net::shutdown::{Drained, Shutdown};
 use crate::http::observe::series::Gauge;
 use crate::http::settings::Settings;
@@ -81,7 +80,6 @@ impl Listener {
         })
     }
 
-    /// The same with a gate before its connections.
     pub fn behind(self, gate: Arc<dyn Gate>) -> Self {
         Self { options: self.options.behind(gate), ..self }
     }

@@ -4,7 +4,6 @@
 pub(crate) mod connection;
 pub mod gate;
 pub(crate) mod listener;
-mod options;
 pub mod shutdown;
 mod socket;
 mod state;

@@ -44,7 +44,6 @@ impl ConnectionState {
         self.body_bytes.store(bytes.unwrap_or(UNKNOWN), Relaxed);
     }
 
-    /// Another request begins.
     pub(crate) fn forget_body(&self) {
         self.set_body_bytes(None);
     }
@@ -86,7 +85,6 @@ impl ConnectionState {
         self.receiving.load(Relaxed)
     }
 
-    /// How the present answer gets to the client.
     pub(crate) fn delivery(&self) -> &Arc<Delivery> {
         &self.delivery
     }

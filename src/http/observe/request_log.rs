@@ -199,7 +199,6 @@ impl Facts {
         self.caller.get().map(Arc::as_ref)
     }
 
-    /// Bytes of the body, if it was read.
     pub(crate) fn body_bytes(&self) -> Option<usize> {
         self.body_bytes.get().copied()
     }
@@ -217,7 +216,6 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// A source of its own.
     pub(crate) fn new() -> Self {
         let mut seed = [0; 8];
         // Without randomness ids repeat between processes, which the log survives.

@@ -54,7 +54,6 @@ impl Collections {
         self.home.is_remote()
     }
 
-    /// How much there is of all callers.
     pub(crate) fn totals(&self, now: i64) -> Totals {
         self.home.totals(now)
     }
@@ -80,7 +79,6 @@ impl Collections {
     }
 }
 
-/// The collections that a caller reaches.
 pub(crate) struct Reachable<'c> {
     home: &'c dyn Home,
     caller: &'c Caller,
@@ -97,7 +95,6 @@ impl Reachable<'_> {
         self.home.get(name)
     }
 
-    /// Every collection, by name.
     pub(crate) fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
         let mut all = self.home.all()?;
         all.retain(|one| self.caller.reaches(one.name()));

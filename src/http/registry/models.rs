@@ -128,7 +128,6 @@ impl ModelsError {
 }
 
 impl Models {
-    /// Opens every model that the settings name.
     pub fn open(settings: &Settings) -> Result<Self, ModelsError> {
         let mut models = Vec::new();
         for (place, named) in settings.model.iter().enumerate() {

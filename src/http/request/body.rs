@@ -53,7 +53,6 @@ pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
     bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case("application/x-ndjson"))
 }
 
-/// The refusal of a media type.
 pub(crate) fn unsupported(accepted: &'static str) -> ApiError {
     let detail = format!("the body must be {accepted} in UTF-8");
     ApiError::new(Code::UnsupportedMediaType, detail)

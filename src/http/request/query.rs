@@ -57,7 +57,6 @@ pub struct Resolved {
     pub fused: Option<Fused>,
 }
 
-/// Several rankings that are made one.
 #[derive(Clone)]
 pub struct Fused {
     pub name: Arc<str>,
@@ -126,7 +125,6 @@ impl Resolved {
         Ok(Self { query: Query { method, ..self.query }, fused: Some(fused), ..self })
     }
 
-    /// What answers call the method.
     pub(crate) fn method_name(&self) -> &str {
         let method = self.query.method.name();
         self.fused.as_ref().map_or(method, |fused| &*fused.name)

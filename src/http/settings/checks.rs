@@ -22,7 +22,6 @@ pub trait Environment {
     /// this file's.
     fn model(&self, model: &NamedModel, alone: &Settings) -> Result<(), String>;
 
-    /// Whether the keys file can be used.
     fn keys(&self, path: &Path) -> Result<(), String>;
 
     /// Whether collections can be kept in a folder, which need not be there yet.

@@ -19,7 +19,6 @@ pub struct SettingsFile {
     pub text: String,
 }
 
-/// What was said, layer by layer.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     pub file: Option<SettingsFile>,
@@ -93,7 +92,6 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Puts the layers over each other.
     pub fn read(layers: &Layers) -> Self {
         let mut loaded = Self {
             settings: Settings::default(),
@@ -116,7 +114,6 @@ impl Loaded {
         place.and_then(|place| self.origins.get(place)).unwrap_or(&Origin::Default)
     }
 
-    /// Notes a problem with the value in force.
     pub(super) fn wrong(&mut self, key: &'static str, what: String) {
         let origin = self.origin(key).clone();
         self.problems.push(Problem { key: Some(key), origin, what });

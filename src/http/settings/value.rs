@@ -60,7 +60,6 @@ fn split(text: &str) -> (Option<&str>, &str) {
 }
 
 pub(super) trait Value: Sized {
-    /// Reads it, or says what is wrong.
     fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String>;
 
     /// Writes it so that reading gives the same.
@@ -389,12 +388,10 @@ impl Rule {
         Self { shape: ValueShape::Switch, unset: None }
     }
 
-    /// A text of a form.
     pub(crate) const fn text(form: &'static str) -> Self {
         Self { shape: ValueShape::Text(form), unset: None }
     }
 
-    /// Texts of a form.
     pub(crate) const fn list(form: &'static str) -> Self {
         Self { shape: ValueShape::List(form), unset: None }
     }

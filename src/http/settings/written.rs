@@ -59,7 +59,6 @@ fn string(text: &str) -> String {
 }
 
 const WIDTH: usize = 100;
-/// What stands before the settings.
 const HEAD: &str = "\
 # Settings of `cognate serve`. Copy this file to cognate.toml, in the folder where the service starts,
 # or name it with --config. Every setting is shown with its default: remove the # before a key to
@@ -75,7 +74,6 @@ const MODELS: &str = "
 #tweets = \"models/tweets.safetensors\"
 ";
 
-/// The text of `cognate.toml.example`.
 pub fn example() -> String {
     let settings = Settings::default();
     let mut text = HEAD.to_owned();
@@ -94,7 +92,6 @@ pub fn example() -> String {
     text + MODELS
 }
 
-/// A text as lines of a comment.
 fn comment(text: &str) -> String {
     let mut lines = String::new();
     let mut line = String::from("#");

@@ -28,7 +28,6 @@ const KEPT: usize = 64;
 /// Most requests that wait, whatever the settings say: each release of units looks at all of them.
 const MOST_WAITING: usize = 1024;
 
-/// Admits work up to a number of units.
 pub struct Admission(Arc<Shared>);
 
 /// Units that a client took; dropping it gives them back.
@@ -144,7 +143,6 @@ impl Admission {
         permit.units = units;
     }
 
-    /// Whether large requests are likely to be refused.
     pub(crate) fn is_crowded(&self) -> bool {
         let state = self.0.state();
         state.is_waited_for() || state.used() > (self.0.all - self.0.kept) / 2

@@ -16,7 +16,6 @@ use crate::http::error::{ApiError, Bottleneck};
 pub struct Places {
     open: Arc<AtomicUsize>,
     most: usize,
-    /// Most of a client.
     share: usize,
     ended: watch::Sender<bool>,
 }

@@ -249,7 +249,6 @@ impl Answer<'_> {
         self.charge.of(self.bytes)
     }
 
-    /// Makes room for `length` bytes in all.
     fn grow(&mut self, length: usize) -> Result<(), ApiError> {
         let largest = self.unsent.largest;
         if length > largest {

@@ -20,7 +20,7 @@ const MAY_USE_IN_CORE: [Rule; 5] = [
 const MAY_USE_IN_ROOT: [Rule; 2] = [("http", &[]), ("cli", &["http"])];
 
 /// The modules of `http` and those of them that each may use.
-const MAY_USE_IN_HTTP: [Rule; 18] = [
+const MAY_USE_IN_HTTP: [Rule; 17] = [
     ("dialect", &[]),
     ("error", &["dialect"]),
     ("observe", &["dialect", "error"]),
@@ -57,7 +57,6 @@ const MAY_USE_IN_HTTP: [Rule; 18] = [
             "api",
         ],
     ),
-    ("surface", &["dialect", "openapi", "app", "routes", "api", "compatible"]),
     (
         "router",
         &[
@@ -71,7 +70,7 @@ const MAY_USE_IN_HTTP: [Rule; 18] = [
             "routes",
             "middleware",
             "api",
-            "surface",
+            "compatible",
         ],
     ),
     ("serve", &["settings", "net", "app"]),

@@ -236,7 +236,6 @@ impl Against {
         call::turn(app, &self.caller, self.collection.name()).await.map(Some)
     }
 
-    /// Matches items and adds them.
     pub(crate) fn follow(
         &self,
         resolved: &Resolved,

@@ -64,7 +64,6 @@ impl<'de> Deserialize<'de> for Share {
 }
 
 impl Score {
-    /// The number, if it lies within the bounds.
     pub(crate) fn of<E: Error>(number: f64) -> Result<Self, E> {
         match number.abs() <= MOST_SCORE {
             true => Ok(Self(number)),
@@ -73,7 +72,6 @@ impl Score {
     }
 }
 
-/// Declares whole numbers between two bounds.
 macro_rules! whole_numbers {
     ($($(#[$attribute:meta])* $name:ident: $least:literal to $most:literal;)+) => {$(
         #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]

@@ -35,7 +35,6 @@ impl ShortlistLength {
         }
     }
 
-    /// The length, where not all are scored.
     pub(crate) fn length(self) -> Option<usize> {
         match self {
             Self::All => None,

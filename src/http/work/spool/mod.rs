@@ -26,7 +26,6 @@ use crate::http::work::unsent::Unsent;
 /// Bytes of answers that wait in memory before a file is begun.
 const IN_MEMORY: usize = 64 << 10;
 
-/// Room for the answers of all streams.
 #[derive(Debug)]
 pub struct Spools {
     folder: Folder,
@@ -165,7 +164,6 @@ impl Shared {
     }
 }
 
-/// Whether more is to come.
 #[derive(Debug, Default)]
 enum Phase {
     #[default]
@@ -176,7 +174,6 @@ enum Phase {
     Broken,
 }
 
-/// How the reader's part of it ended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     #[default]
@@ -184,7 +181,6 @@ enum Reading {
     Whole,
     /// Nobody reads the rest.
     Left,
-    /// A file could not be read.
     Failed,
 }
 

@@ -45,7 +45,6 @@ impl Reader {
         })
     }
 
-    /// The next bytes; nothing at the end.
     pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             match self.look() {
