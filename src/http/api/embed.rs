@@ -12,7 +12,9 @@ use cognate::model::{Model, Unknown};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, Plan, Question};
+use crate::http::api::pipeline::{
+    ANSWER_HEAD, AnyQuestion, Endpoint, INDEX_BYTES, NUMBER_BYTES, Plan, Question,
+};
 use crate::http::api::stream::embed::EmbedParameters;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
@@ -256,14 +258,15 @@ fn of_no_vector(mut error: ApiError) -> ApiError {
     error
 }
 
-impl Question for EmbedRequest<'_> {
-    type In<'b> = EmbedRequest<'b>;
+impl Endpoint for EmbedRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<EmbedRequest<'b>, ApiError> {
-        json::read_object(body)
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyQuestion<'b>, ApiError> {
+        Ok(Box::new(json::read_object::<EmbedRequest<'b>>(body)?))
     }
+}
 
+impl Question for EmbedRequest<'_> {
     /// The only text stands where a list of them would.
     fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
         match (&self.texts, pointer.segments()) {

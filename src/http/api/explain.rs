@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
+use crate::http::api::pipeline::{
+    ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
+};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{QUESTION, refusals};
@@ -62,14 +64,15 @@ pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
     resolved.multiplications(a, b).saturating_add(cells.saturating_mul(3 * dims))
 }
 
-impl Question for ExplainRequest<'_> {
-    type In<'b> = ExplainRequest<'b>;
+impl Endpoint for ExplainRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<ExplainRequest<'b>, ApiError> {
-        json::read_object(body)
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyQuestion<'b>, ApiError> {
+        Ok(Box::new(json::read_object::<ExplainRequest<'b>>(body)?))
     }
+}
 
+impl Question for ExplainRequest<'_> {
     fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
         pointer.of_pair().map_or(pointer, |(_, field)| field.into())
     }

@@ -41,21 +41,12 @@ pub(crate) const INDEX_BYTES: usize = 6;
 /// Bytes of a score or another number of an answer, with its comma: what most take at most.
 pub(crate) const NUMBER_BYTES: usize = 13;
 
-/// A question that is parsed from a body, weighed and answered.
-pub(crate) trait Question {
-    /// The question as it borrows from a body.
-    type In<'b>: Question<Address = Self::Address> + Send + 'b
-    where
-        Self: Sized;
-    /// What its path says of it.
-    type Address: Send + Sync + 'static
-    where
-        Self: Sized;
+/// What is asked at a path: a question that is read from a body.
+pub(crate) trait Endpoint {
+    /// What the path says of the question.
+    type Address: Send + Sync + 'static;
 
-    fn check_head(request: &Request) -> Result<(), ApiError>
-    where
-        Self: Sized,
-    {
+    fn check_head(request: &Request) -> Result<(), ApiError> {
         body::check_json(request.headers())?;
         body::no_settings(request.uri())
     }
@@ -65,29 +56,27 @@ pub(crate) trait Question {
     fn turn(
         _: &Self::Address,
         _: &App,
-    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send
-    where
-        Self: Sized,
-    {
+    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
         async { Ok(None) }
     }
 
-    /// Whether such a question may wait for another machine.
-    fn may_wait(_: &App) -> bool
-    where
-        Self: Sized,
-    {
+    /// Whether questions may wait for another machine.
+    fn may_wait(_: &App) -> bool {
         false
     }
 
-    /// Whether this one does.
+    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<AnyQuestion<'b>, ApiError>;
+}
+
+/// A question that borrows from its body.
+pub(crate) type AnyQuestion<'b> = Box<dyn Question + Send + 'b>;
+
+/// A question that was read, to be weighed and answered.
+pub(crate) trait Question {
+    /// Whether it waits for another machine.
     fn waits(&self, _: &App) -> bool {
         false
     }
-
-    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<Self::In<'b>, ApiError>
-    where
-        Self: Sized;
 
     /// Whose form a refusal is written in, now that the body is known.
     fn dialect(&self) -> Dialect {
@@ -122,20 +111,18 @@ pub(crate) trait Question {
     ) -> Result<Counts, ApiError>;
 }
 
-type Borrowing<'b> = Box<dyn Question + Send + 'b>;
-
 self_cell! {
     /// A question with the body that it borrows from, so that another thread can go on with it.
     struct Parsed {
         owner: Bytes,
         #[covariant]
-        dependent: Borrowing,
+        dependent: AnyQuestion,
     }
 }
 
 impl Parsed {
-    fn of<Q: Question + 'static>(body: Bytes, address: &Q::Address) -> Result<Self, ApiError> {
-        Self::try_new(body, |body| Ok(Box::new(Q::read(body, address)?) as Borrowing<'_>))
+    fn of<Q: Endpoint>(body: Bytes, address: &Q::Address) -> Result<Self, ApiError> {
+        Self::try_new(body, |body| Q::read(body, address))
     }
 
     fn question(&self) -> &(dyn Question + Send) {
@@ -151,7 +138,7 @@ struct Answered {
     took: Duration,
 }
 
-pub(crate) async fn answer<Q: Question + 'static>(
+pub(crate) async fn answer<Q: Endpoint + 'static>(
     app: Arc<App>,
     address: Q::Address,
     request: Request,
@@ -184,7 +171,7 @@ pub(crate) async fn answer<Q: Question + 'static>(
                 let _turn = turn;
                 let started = Instant::now();
                 let question = Q::read(&body, &address)?;
-                weigh_and_write(&question, &app, &models, (&mut permit, &facts), (work, started))
+                weigh_and_write(&*question, &app, &models, (&mut permit, &facts), (work, started))
             }
         };
         return on_pool(&app, (&app.compute, &client), (deadline(), None), job).await;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{OneOfBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
+use crate::http::api::pipeline::{
+    ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
+};
 use crate::http::api::stream::similarity::SimilarityParameters;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
@@ -225,14 +227,15 @@ pub(crate) fn score_pairs(
     Ok(scored)
 }
 
-impl Question for SimilarityRequest<'_> {
-    type In<'b> = SimilarityRequest<'b>;
+impl Endpoint for SimilarityRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<SimilarityRequest<'b>, ApiError> {
-        json::read_object(body)
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyQuestion<'b>, ApiError> {
+        Ok(Box::new(json::read_object::<SimilarityRequest<'b>>(body)?))
     }
+}
 
+impl Question for SimilarityRequest<'_> {
     /// The texts of the only pair, and those of a pair that is an object, stand in fields.
     fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
         let Some((index, field)) = pointer.of_pair() else { return pointer };

@@ -3,15 +3,13 @@
 
 use axum::extract::Request;
 use axum::routing::post;
-use cognate::engine::Counts;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::embed::EmbedRequest;
-use crate::http::api::pipeline::{Plan, Question};
-use crate::http::app::App;
+use crate::http::api::pipeline::{AnyQuestion, Endpoint};
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::OnlyObject;
 use crate::http::compatible::named;
@@ -19,13 +17,10 @@ use crate::http::compatible::pairs::{PairDialect, PairQuestion, Sides};
 use crate::http::compatible::tei::{SentencesRequest, TeiEmbedRequest};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion};
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
-use crate::http::registry::models::Models;
 use crate::http::request::{body, json};
 use crate::http::routes::Routes;
-use crate::http::work::pool::JobContext;
-use crate::http::work::unsent::Answer;
 
 /// The routes behind the names of a model and a method.
 pub(super) fn routes() -> Routes {
@@ -67,10 +62,8 @@ impl PairDialect for Hub {
     }
 }
 
-pub(super) enum HubQuestion<'b> {
-    Vectors(VectorQuestion<'b, Hub>),
-    Pairs(PairQuestion<'b, Hub>),
-}
+/// The client's questions.
+pub(super) struct HubQuestion;
 
 /// A body that compares sentences, whatever they are.
 #[derive(Deserialize)]
@@ -103,8 +96,7 @@ enum HubResponse {
     Vectors(Vec<Vec<f32>>),
 }
 
-impl Question for HubQuestion<'_> {
-    type In<'b> = HubQuestion<'b>;
+impl Endpoint for HubQuestion {
     type Address = Address;
 
     fn check_head(request: &Request) -> Result<(), ApiError> {
@@ -112,44 +104,12 @@ impl Question for HubQuestion<'_> {
     }
 
     /// Texts are what is sent mostly, and an object in their place ends the attempt there.
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<HubQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
         match VectorQuestion::<Hub>::read(body, address) {
-            Ok(question) => Ok(HubQuestion::Vectors(question)),
             Err(_) if json::read::<Sentences>(body).is_ok() => {
-                PairQuestion::<Hub>::read(body, address).map(HubQuestion::Pairs)
+                PairQuestion::<Hub>::read(body, address)
             }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn dialect(&self) -> Dialect {
-        Dialect::Hub
-    }
-
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        match self {
-            Self::Vectors(question) => question.pointer_in_body(pointer),
-            Self::Pairs(question) => question.pointer_in_body(pointer),
-        }
-    }
-
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        match self {
-            Self::Vectors(question) => question.plan(app, models),
-            Self::Pairs(question) => question.plan(app, models),
-        }
-    }
-
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        match self {
-            Self::Vectors(question) => question.answer(plan, app, work, answer),
-            Self::Pairs(question) => question.answer(plan, app, work, answer),
+            read => read,
         }
     }
 }
@@ -161,6 +121,6 @@ refusals!(
 
 question! {
     /// Vectors of texts, or scores of a sentence against others, as the Hub's client asks for them.
-    infer: "hub" "/" asks HubQuestion<'_>;
+    infer: "hub" "/" asks HubQuestion;
     HubRequest<'_> => HubResponse: "Vectors or scores", HubRefusals
 }

@@ -3,22 +3,17 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use cognate::engine::Counts;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::api::pipeline::{Plan, Question};
-use crate::http::app::App;
+use crate::http::api::pipeline::{AnyQuestion, Endpoint};
 use crate::http::compatible::address::Address;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code, Pointer};
-use crate::http::registry::models::Models;
+use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{List, Text, Texts, forms, within};
-use crate::http::work::pool::JobContext;
-use crate::http::work::unsent::Answer;
 
 #[derive(Debug)]
 pub(super) enum Item<'b> {
@@ -148,61 +143,22 @@ where
 /// The field that no body of ours has.
 const FIELD: &str = "inputs";
 
-/// A question of ours, or one of another dialect.
-pub(super) enum Either<N, O> {
-    Native(N),
-    Other(O),
-}
+/// Questions of ours, or of another dialect.
+pub(super) struct Either<N, O>(PhantomData<(N, O)>);
 
-impl<N, O> Question for Either<N, O>
+impl<N, O> Endpoint for Either<N, O>
 where
-    N: Question<Address = ()>,
-    O: Question<Address = Address>,
+    N: Endpoint<Address = ()>,
+    O: Endpoint<Address = Address>,
 {
-    type In<'b> = Either<N::In<'b>, O::In<'b>>;
     type Address = Address;
 
     /// Ours is tried first, so that it costs nothing to tell them apart; the other's field is unknown
     /// to it and ends the attempt there.
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
         match N::read(body, &()) {
-            Ok(question) => Ok(Either::Native(question)),
-            Err(_) if has_field(body, FIELD) => O::read(body, address).map(Either::Other),
-            Err(error) => Err(error.in_dialect(Dialect::Native)),
-        }
-    }
-
-    fn dialect(&self) -> Dialect {
-        match self {
-            Self::Native(question) => question.dialect(),
-            Self::Other(question) => question.dialect(),
-        }
-    }
-
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        match self {
-            Self::Native(question) => question.pointer_in_body(pointer),
-            Self::Other(question) => question.pointer_in_body(pointer),
-        }
-    }
-
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        match self {
-            Self::Native(question) => question.plan(app, models),
-            Self::Other(question) => question.plan(app, models),
-        }
-    }
-
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        match self {
-            Self::Native(question) => question.answer(plan, app, work, answer),
-            Self::Other(question) => question.answer(plan, app, work, answer),
+            Err(_) if has_field(body, FIELD) => O::read(body, address),
+            read => read.map_err(|error| error.in_dialect(Dialect::Native)),
         }
     }
 }

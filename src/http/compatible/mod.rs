@@ -51,7 +51,7 @@ use axum::routing::MethodRouter;
 pub(crate) use tei::shared;
 use utoipa_axum::router::UtoipaMethodRouter;
 
-use crate::http::api::pipeline::Question;
+use crate::http::api::pipeline::Endpoint;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::hub::HubQuestion;
@@ -104,7 +104,7 @@ pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
 
 /// How each dialect refuses a body, where it does: for fuzzing.
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
-    fn refused<Q: Question<Address = Address>>(body: &[u8]) -> Option<ApiError> {
+    fn refused<Q: Endpoint<Address = Address>>(body: &[u8]) -> Option<ApiError> {
         Q::read(body, &Address::default()).err()
     }
     let questions = [
@@ -112,7 +112,7 @@ pub fn refusals(body: &[u8]) -> Vec<ApiError> {
         refused::<RerankQuestion<'_>>,
         refused::<VectorsOrNative<'_>>,
         refused::<PairsOrNative<'_>>,
-        refused::<HubQuestion<'_>>,
+        refused::<HubQuestion>,
         refused::<VectorQuestion<'_, Embed>>,
         refused::<VectorQuestion<'_, Prompt>>,
         refused::<PairQuestion<'_, Vllm>>,

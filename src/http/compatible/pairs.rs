@@ -7,7 +7,7 @@ use cognate::engine::{Counts, Scores};
 use serde::Deserialize;
 
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::{NUMBER_BYTES, Plan, Question};
+use crate::http::api::pipeline::{AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question};
 use crate::http::api::rank::RankRequest;
 use crate::http::api::similarity::{plan_pairs, score_pairs};
 use crate::http::app::App;
@@ -129,19 +129,21 @@ fn zipped<'t>(left: &'t [Text<'_>], right: &'t [Text<'_>]) -> Vec<(&'t str, &'t 
     left.iter().map(AsRef::as_ref).zip(right.iter().map(AsRef::as_ref)).collect()
 }
 
-impl<D: PairDialect> Question for PairQuestion<'_, D> {
-    type In<'b> = PairQuestion<'b, D>;
+impl<D: PairDialect> Endpoint for PairQuestion<'_, D> {
     type Address = Address;
 
     fn check_head(request: &axum::extract::Request) -> Result<(), ApiError> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
-        asked.map(PairQuestion::of).map_err(|error| error.in_dialect(D::DIALECT))
+        let sides = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
+        Ok(Box::new(PairQuestion::<'b, D>::of(sides)))
     }
+}
 
+impl<D: PairDialect> Question for PairQuestion<'_, D> {
     fn dialect(&self) -> Dialect {
         D::DIALECT
     }

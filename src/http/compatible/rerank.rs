@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::{Plan, Question};
+use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
 use crate::http::api::rank::RankRequest;
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
@@ -197,22 +197,26 @@ impl RerankQuestion<'_> {
     }
 }
 
-impl Question for RerankQuestion<'_> {
-    type In<'b> = RerankQuestion<'b>;
+impl Endpoint for RerankQuestion<'_> {
     type Address = Address;
 
     fn check_head(request: &Request) -> Result<(), ApiError> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<RerankQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
         let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
-        asked.map_err(|error| {
-            let of_tei = address.tei && (!address.rerank || has_field(body, "texts"));
-            error.in_dialect(if of_tei { Dialect::Tei } else { Dialect::Rerank })
-        })
+        match asked {
+            Ok(question) => Ok(Box::new(question)),
+            Err(error) => {
+                let of_tei = address.tei && (!address.rerank || has_field(body, "texts"));
+                Err(error.in_dialect(if of_tei { Dialect::Tei } else { Dialect::Rerank }))
+            }
+        }
     }
+}
 
+impl Question for RerankQuestion<'_> {
     fn dialect(&self) -> Dialect {
         if self.form == Form::Bare { Dialect::Tei } else { Dialect::Rerank }
     }

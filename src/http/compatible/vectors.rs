@@ -6,7 +6,7 @@ use cognate::engine::{Counts, Embeddings, Query, Reason};
 use serde::Deserialize;
 
 use crate::http::api::embed::{EmbedRequest, UnknownVector};
-use crate::http::api::pipeline::{Plan, Question};
+use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::{Dialect, StandIn};
@@ -74,22 +74,23 @@ impl<D: VectorDialect> VectorQuestion<'_, D> {
     }
 }
 
-impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
-    type In<'b> = VectorQuestion<'b, D>;
+impl<D: VectorDialect> Endpoint for VectorQuestion<'_, D> {
     type Address = Address;
 
     fn check_head(request: &axum::extract::Request) -> Result<(), ApiError> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<Self::In<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
         let mut request = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
         // Some clients always send a number, and 0 for all dimensions.
         request.dimensions = request.dimensions.filter(|&dimensions| dimensions > 0);
-        Ok(VectorQuestion { request, dialect: PhantomData })
+        Ok(Box::new(VectorQuestion::<'b, D> { request, dialect: PhantomData }))
     }
+}
 
+impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
     fn dialect(&self) -> Dialect {
         D::DIALECT
     }

@@ -19,7 +19,9 @@ use crate::http::api::collections::answers::{Against, MatchedEntry};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at};
 use crate::http::api::collections::{call, item};
-use crate::http::api::pipeline::{ANSWER_HEAD, NUMBER_BYTES, Plan, Question};
+use crate::http::api::pipeline::{
+    ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
+};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -233,15 +235,10 @@ impl Matching<'_> {
     }
 }
 
-impl Question for Matching<'_> {
-    type In<'b> = Matching<'b>;
+impl Endpoint for Matching<'_> {
     type Address = Arc<Against>;
 
     fn may_wait(app: &App) -> bool {
-        app.collections.is_remote()
-    }
-
-    fn waits(&self, app: &App) -> bool {
         app.collections.is_remote()
     }
 
@@ -252,9 +249,16 @@ impl Question for Matching<'_> {
         against.turn(app)
     }
 
-    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<Matching<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyQuestion<'b>, ApiError> {
         let request = json::read_object(body)?;
-        Ok(Matching { against: Arc::clone(against), request, parsed: Mutex::default() })
+        let against = Arc::clone(against);
+        Ok(Box::new(Matching { against, request, parsed: Mutex::default() }))
+    }
+}
+
+impl Question for Matching<'_> {
+    fn waits(&self, app: &App) -> bool {
+        app.collections.is_remote()
     }
 
     /// It may wait for others, and for a disk.

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::http::api::collections::call;
 use crate::http::api::collections::items::oldest;
-use crate::http::api::pipeline::{Plan, Question};
+use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
 use crate::http::api::rank::plan::Computed;
 use crate::http::api::rank::{Page, RankRequest, SharedWord};
 use crate::http::app::App;
@@ -272,19 +272,20 @@ fn of_items(mut error: ApiError) -> ApiError {
     error
 }
 
-impl Question for Ranked<'_> {
-    type In<'b> = Ranked<'b>;
+impl Endpoint for Ranked<'_> {
     type Address = Caller;
-
-    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<Ranked<'b>, ApiError> {
-        let (request, caller) = (json::read_object(body)?, caller.clone());
-        Ok(Ranked { request, caller, held: OnceLock::new() })
-    }
 
     fn may_wait(app: &App) -> bool {
         app.collections.is_remote()
     }
 
+    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyQuestion<'b>, ApiError> {
+        let (request, caller) = (json::read_object(body)?, caller.clone());
+        Ok(Box::new(Ranked { request, caller, held: OnceLock::new() }))
+    }
+}
+
+impl Question for Ranked<'_> {
     fn waits(&self, app: &App) -> bool {
         self.request.collection.is_some() && app.collections.is_remote()
     }

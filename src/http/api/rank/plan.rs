@@ -24,7 +24,6 @@ use crate::http::registry::models::Models;
 use crate::http::request::fields::{
     Candidate, CandidateId, Count, MeasureName, ShortlistLength, Text,
 };
-use crate::http::request::json;
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
@@ -167,13 +166,6 @@ impl RankRequest<'_> {
 }
 
 impl Question for RankRequest<'_> {
-    type In<'b> = RankRequest<'b>;
-    type Address = ();
-
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<RankRequest<'b>, ApiError> {
-        json::read_object(body)
-    }
-
     /// The text of a candidate or of a liked text that is an object stands in a field.
     fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
         let is_object = match *pointer.segments() {
