@@ -6,16 +6,21 @@
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::panic::AssertUnwindSafe;
-use std::{io, panic};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use std::{io, panic, thread};
 
 use tracing::Dispatch;
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 /// Lines that wait to be written; more are lost.
 const WAITING_LINES: usize = 8192;
+/// Lines that wait are written together, up to so many bytes.
+const BYTES_AT_ONCE: usize = 64 << 10;
+/// How long a closing log waits for its thread.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// What a filter can say without naming a part of the program.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
@@ -26,16 +31,72 @@ enum Style {
     Plain,
 }
 
-/// Keeps the log going; what waits is written when this is dropped, unless that takes a second.
+/// The queue of lines, as the writer of the log's layer: each write is one line, which is lost if the queue is full.
+#[derive(Clone)]
+struct Queue {
+    lines: SyncSender<Option<Vec<u8>>>,
+}
+
+impl Write for Queue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let _ = self.lines.try_send(Some(line.to_vec()));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Queue {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// Writes the lines of the queue until `None` comes; an error of writing costs the lines it met.
+fn write_lines(queue: &Receiver<Option<Vec<u8>>>, mut writer: impl Write) {
+    let mut together = Vec::new();
+    while let Ok(Some(line)) = queue.recv() {
+        together.extend(line);
+        let mut goes_on = true;
+        while together.len() < BYTES_AT_ONCE {
+            match queue.try_recv() {
+                Ok(Some(line)) => together.extend(line),
+                Ok(None) => {
+                    goes_on = false;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        let _ = writer.write_all(&together);
+        together.clear();
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+/// Ends the log when it is dropped: lines that wait are written first, unless that takes a second.
 pub(super) struct Logs {
-    guard: Option<WorkerGuard>,
+    queue: Queue,
+    ended: Receiver<()>,
 }
 
 impl Drop for Logs {
     fn drop(&mut self) {
-        let guard = self.guard.take();
-        // The guard prints when its thread is stuck, and printing panics without a reader.
-        let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(guard)));
+        let begun = Instant::now();
+        // The thread may be stuck in a write with the queue full: then nobody can tell it to end.
+        while self.queue.lines.try_send(None).is_err() {
+            let thread_is_gone = self.ended.recv_timeout(Duration::from_millis(10));
+            if thread_is_gone != Err(RecvTimeoutError::Timeout) || begun.elapsed() > PATIENCE {
+                return;
+            }
+        }
+        let _ = self.ended.recv_timeout(PATIENCE);
     }
 }
 
@@ -45,7 +106,8 @@ pub(super) fn set_up(filter: &str) -> Result<Logs, String> {
     // A descriptor of its own: a thread stuck in a write would hold the lock of the shared one.
     let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);
     let stderr = stderr.map_err(|error| format!("cannot log to standard error: {error}"))?;
-    let (dispatch, logs) = writing_to(stderr, self::filter(filter)?, style);
+    let (dispatch, logs) = writing_to(stderr, self::filter(filter)?, style)
+        .map_err(|error| format!("cannot start the thread of the log: {error}"))?;
     tracing::dispatcher::set_global_default(dispatch).map_err(|error| error.to_string())?;
     panic::set_hook(Box::new(|panic| {
         // Not the message: that of a wrong slice of a text quotes the text.
@@ -73,11 +135,16 @@ fn writing_to(
     writer: impl Write + Send + 'static,
     filter: EnvFilter,
     style: Style,
-) -> (Dispatch, Logs) {
-    let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES);
-    let (writer, guard) = queue.thread_name("log").finish(writer);
+) -> io::Result<(Dispatch, Logs)> {
+    let (lines, waiting) = sync_channel(WAITING_LINES);
+    let (thread_lives, ended) = sync_channel(0);
+    let queue = Queue { lines };
+    thread::Builder::new().name("log".to_owned()).spawn(move || {
+        write_lines(&waiting, writer);
+        drop(thread_lives);
+    })?;
     // Errors of the log are not logged: on a full disk that would end in a panic.
-    let layer = fmt::layer().with_writer(writer).log_internal_errors(false);
+    let layer = fmt::layer().with_writer(queue.clone()).log_internal_errors(false);
     let layer = match style {
         Style::Plain => layer.with_ansi(false).boxed(),
         Style::Json => {
@@ -86,7 +153,7 @@ fn writing_to(
         }
     };
     let registry = tracing_subscriber::registry().with(filter).with(layer);
-    (Dispatch::new(registry), Logs { guard: Some(guard) })
+    Ok((Dispatch::new(registry), Logs { queue, ended }))
 }
 
 #[cfg(test)]
@@ -113,7 +180,7 @@ mod tests {
     /// Logs far more lines than may wait, and gives the time that took, closing the log included.
     fn flood(writer: impl Write + Send + 'static) -> Duration {
         let begun = Instant::now();
-        let (dispatch, logs) = writing_to(writer, filter("info").unwrap(), Style::Json);
+        let (dispatch, logs) = writing_to(writer, filter("info").unwrap(), Style::Json).unwrap();
         tracing::dispatcher::with_default(&dispatch, || {
             for number in 0..4 * WAITING_LINES {
                 tracing::info!(number, "a line of a log, long enough to fill a pipe in a while");
@@ -140,7 +207,8 @@ mod tests {
     #[test]
     fn lines_are_json_with_time_and_level() {
         let (sender, lines) = mpsc::channel();
-        let (dispatch, logs) = writing_to(Lines(sender), filter("info").unwrap(), Style::Json);
+        let (dispatch, logs) =
+            writing_to(Lines(sender), filter("info").unwrap(), Style::Json).unwrap();
         tracing::dispatcher::with_default(&dispatch, || {
             tracing::debug!("not asked for");
             tracing::info!(route = "/rank", "said \"yes\"\n");
